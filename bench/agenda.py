@@ -78,11 +78,11 @@ def measure(home: Path, *, spread_s: float = SPREAD_S, repeat: str = "FREQ=DAILY
     loaded = threading.Event()
 
     def earliest() -> float | None:
-        found = runs.earliest()
+        found = runs.next_due_at()
         loaded.set()
         return found
 
-    clock = CalendarScheduler(runs.tick, earliest)
+    clock = CalendarScheduler(runs.run_due, earliest)
     clock.start()
     loaded.wait(60)
     load_s = time.monotonic() - began

@@ -56,7 +56,7 @@ class SeenApp:
     @property
     def picture(self) -> str:
         """What it looks like, as a path; empty while nobody has taken a picture."""
-        found = services().thumbnails.of(self.app.cubicle, self.app.name)
+        found = services().thumbnails.picture_of(self.app.cubicle, self.app.name)
         if found is None:
             return ""
         path, mark, whose = self.path.partition("?")
@@ -92,18 +92,18 @@ def quoted(name: str) -> str:
 def apps_of(key: CubicleKey) -> list[SeenApp]:
     """All apps of a cubicle that is the asker's to look into."""
     owner = services().people.get(key.user)
-    return [SeenApp(app, owner, is_guest=False) for app in services().previews.apps.every(key)]
+    return [SeenApp(app, owner, is_guest=False) for app in services().previews.apps.list_apps(key)]
 
 
 def shared_apps(agent: str = "") -> list[SeenApp]:
     """What others share with the asker, of one agent or of all; what is no longer there is left out."""
     house, viewer = services(), asker().user
     found = []
-    for key, name in house.previews.shares.of(viewer.id):
+    for key, name in house.previews.shares.shared_with(viewer.id):
         if agent and key.agent != agent:
             continue
         try:
-            app, owner = house.previews.app(key, name), house.people.get(key.user)
+            app, owner = house.previews.get_app(key, name), house.people.get(key.user)
         except OrchestratorError:
             continue
         found.append(SeenApp(app, owner, is_guest=not asker().is_operator))
@@ -115,13 +115,13 @@ def seen_app(agent: str, name: str) -> SeenApp:
     NotFound, Forbidden."""
     key, is_guest = _whose(agent, name)
     house = services()
-    return SeenApp(house.previews.app(key, name), house.people.get(key.user), is_guest)
+    return SeenApp(house.previews.get_app(key, name), house.people.get(key.user), is_guest)
 
 
 def own_app(agent: str, name: str) -> SeenApp:
     """One app that the asker may decide about; raises NotFound, Forbidden for a guest."""
     key = own_cubicle(agent)
-    return SeenApp(services().previews.app(key, name), services().people.get(key.user), is_guest=False)
+    return SeenApp(services().previews.get_app(key, name), services().people.get(key.user), is_guest=False)
 
 
 def changed_in(turn: Turn) -> list[SeenApp]:
@@ -129,7 +129,7 @@ def changed_in(turn: Turn) -> list[SeenApp]:
     found = []
     for name in turn.apps:
         try:
-            app, owner = services().previews.app(turn.cubicle, name), services().people.get(turn.cubicle.user)
+            app, owner = services().previews.get_app(turn.cubicle, name), services().people.get(turn.cubicle.user)
         except NotFound:
             continue
         found.append(SeenApp(app, owner, is_guest=False))
@@ -139,7 +139,7 @@ def changed_in(turn: Turn) -> list[SeenApp]:
 def guests_of(app: WebApp) -> list[User]:
     """With whom an app is shared."""
     house = services()
-    guests = set(house.previews.shares.guests(app.cubicle, app.name))
+    guests = set(house.previews.shares.list_guests(app.cubicle, app.name))
     return [user for user in house.people.every() if user.id in guests]
 
 
@@ -177,6 +177,6 @@ def _whose(agent: str, name: str) -> tuple[CubicleKey, bool]:
         if not wanted.isdecimal() or len(wanted) > 15:
             raise
         key = CubicleKey(agent, int(wanted))
-        if not services().previews.shares.has(key, name, asker().user.id):
+        if not services().previews.shares.has_guest(key, name, asker().user.id):
             raise
         return key, True

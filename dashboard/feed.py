@@ -21,7 +21,7 @@ feed = Blueprint("feed", __name__)
 def read(secret: str) -> Any:
     """The calendar with this secret."""
     try:
-        text = services().agenda.feed(secret)
+        text = services().agenda.read_feed(secret)
     except NotFound:
         return "", 404
     except TooMany:

@@ -16,4 +16,4 @@ _TYPE = "text/plain; version=0.0.4; charset=utf-8"
 @operator_only
 def read() -> Response:
     """All numbers, in Prometheus's text format."""
-    return Response(services().metrics.text(), content_type=_TYPE)
+    return Response(services().metrics.render_text(), content_type=_TYPE)

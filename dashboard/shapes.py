@@ -83,7 +83,7 @@ def user_json(user: User) -> dict[str, Any]:
 
 def agent_json(house: DashboardServices, agent: Agent, status: str, viewer: User) -> dict[str, Any]:
     """An agent with its settings; its Telegram token is never shown."""
-    bot, standing = house.bots.of(agent.name), house.budget.standing(agent.name)
+    bot, standing = house.bots.find_bot(agent.name), house.budget.standing(agent.name)
     return {
         **agents.as_json(agent),
         "approval": str(agent.approval),

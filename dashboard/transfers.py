@@ -23,7 +23,7 @@ class Transfers:
         self._under_way: Counter[int] = Counter()
         self._lock = threading.Lock()  # protects _under_way
 
-    def begin(self, user: int) -> Callable[[], None]:
+    def begin_transfer(self, user: int) -> Callable[[], None]:
         """One more for this person; what is returned ends it, once. Raises TooMany."""
         with self._lock:
             if self._under_way[user] >= MOST:

@@ -36,7 +36,7 @@ def create() -> Any:
     proof = None if token in _NO_TOKEN else house.bots.look_at(token)
     agent = house.agents.create(body)
     if proof is not None:
-        house.bots.use(agent.name, proof)
+        house.bots.set_bot(agent.name, proof)
     return _shown(agent), 201
 
 
@@ -58,9 +58,9 @@ def change(name: str) -> Any:
     if body or not has_token:
         agent = house.agents.change(name, body)
     if proof is not None:
-        house.bots.use(name, proof)
-    elif has_token and house.bots.of(name) is not None:
-        house.bots.remove(name)
+        house.bots.set_bot(name, proof)
+    elif has_token and house.bots.find_bot(name) is not None:
+        house.bots.remove_bot(name)
     return _shown(agent)
 
 

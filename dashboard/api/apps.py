@@ -44,7 +44,7 @@ def share(name: str, app: str) -> Any:
     """Somebody else of this install may open the app, too."""
     seen, who = own_app(name, app), asker()
     found = seen.app
-    services().previews.shares.add(found.cubicle, found.name, _person(), by=f"{who.user.name} ({who.surface})")
+    services().previews.shares.add_guest(found.cubicle, found.name, _person(), by=f"{who.user.name} ({who.surface})")
     return app_json(seen)
 
 
@@ -52,7 +52,7 @@ def share(name: str, app: str) -> Any:
 def unshare(name: str, app: str) -> Any:
     """They may not any more, whether the app is still there or not."""
     key, who = own_cubicle(name), asker()
-    services().previews.shares.remove(key, app, _person(), by=f"{who.user.name} ({who.surface})")
+    services().previews.shares.remove_guest(key, app, _person(), by=f"{who.user.name} ({who.surface})")
     return "", 204
 
 

@@ -28,7 +28,7 @@ def every() -> Any:
     who, wanted = asker(), request.args.get("status", "")
     if wanted and wanted not in (*AssetStatus, *_ALIKE):
         raise BadInput(f"status: choose one of {', '.join(AssetStatus)}.")
-    found = services().assets.every(
+    found = services().assets.list_downloads(
         status=_ALIKE.get(wanted) or AssetStatus(wanted) if wanted else None,
         user=None if who.is_operator else who.user.id,
         limit=bodies.limit_arg(default=200, most=500),
@@ -44,12 +44,12 @@ def decide(asset: str) -> Any:
         decided(found.id)
     except NotFound:
         raise Conflict("Nobody was asked: this agent may fetch from that host without a question.") from None
-    return _shown(services().assets.get(found.id))
+    return _shown(services().assets.get_download(found.id))
 
 
 def _visible(asset: str) -> Asset:
     """The asset, when it is the asker's to see; raises NotFound."""
-    who, found = asker(), services().assets.get(asset)
+    who, found = asker(), services().assets.get_download(asset)
     if not who.is_operator and found.cubicle.user != who.user.id:
         raise NotFound("There is no asset with this id. './hermit approvals' shows what is waiting.")
     return found

@@ -42,7 +42,7 @@ def _file(how: str, wanted: dict[str, Any], before: int | None) -> Response:
     if how not in TYPES:
         raise BadInput("format: choose json, jsonl or csv.")
     with ExitStack() as until_sent:
-        until_sent.callback(transfers().begin(asker().user.id))
+        until_sent.callback(transfers().begin_transfer(asker().user.id))
         response = Response(lines(services().audit.pages(**wanted, before=before), how), content_type=TYPES[how])
         response.call_on_close(until_sent.pop_all().close)
     name = f"audit-{time.strftime('%Y-%m-%d', time.gmtime())}.{how}"

@@ -28,16 +28,17 @@ def every() -> Any:
     """What is there, what is being made, and how much room there is."""
     backups = services().backups
     found = [
-        {"name": kept.name, "size_bytes": kept.size_bytes, "made_at": iso(kept.made_at)} for kept in backups.every()
+        {"name": kept.name, "size_bytes": kept.size_bytes, "made_at": iso(kept.made_at)}
+        for kept in backups.list_backups()
     ]
-    return {"backups": found, "progress": _shown(backups.progress()), "free_bytes": backups.free_bytes()}
+    return {"backups": found, "progress": _shown(backups.get_progress()), "free_bytes": backups.free_bytes()}
 
 
 @api.post("/api/backups")
 @operator_only
 def make() -> Any:
     """A backup is made from now on."""
-    return _shown(services().backups.begin(asker().user)), 202
+    return _shown(services().backups.begin_backup(asker().user)), 202
 
 
 @api.get("/api/backups/<backup>")
@@ -45,8 +46,8 @@ def make() -> Any:
 def download(backup: str) -> Response:
     """One backup, as bytes."""
     with ExitStack() as until_sent:
-        until_sent.callback(transfers().begin(asker().user.id))
-        file, size = services().backups.open(backup, asker().user)
+        until_sent.callback(transfers().begin_transfer(asker().user.id))
+        file, size = services().backups.open_backup(backup, asker().user)
         until_sent.callback(file.close)
         response = Response(iter(()) if request.method == "HEAD" else _pieces(file), content_type="application/gzip")
         response.call_on_close(until_sent.pop_all().close)
@@ -60,7 +61,7 @@ def download(backup: str) -> Response:
 @operator_only
 def remove(backup: str) -> Any:
     """One backup is gone."""
-    services().backups.remove(backup, asker().user)
+    services().backups.remove_backup(backup, asker().user)
     return "", 204
 
 

@@ -22,8 +22,8 @@ def entries(name: str) -> Any:
     """All entries, or with ``from`` or ``to`` those that come due in that time; and the times."""
     key, agenda = own_cubicle(name), services().agenda
     begin, end = request.args.get("from", ""), request.args.get("to", "")
-    times = agenda.within(key, begin, end)
-    found = agenda.every(key.agent, key.user)
+    times = agenda.list_between(key, begin, end)
+    found = agenda.list_entries(key.agent, key.user)
     if begin or end:
         named = {entry.id for entry, _ in times}
         found = [entry for entry in found if entry.id in named]
@@ -37,14 +37,14 @@ def entries(name: str) -> Any:
 def create(name: str) -> Any:
     """A new entry."""
     key, body = own_cubicle(name), bodies.json_body()
-    return _shown(services().agenda.create(key, body, by=asker().user)), 201
+    return _shown(services().agenda.create_entry(key, body, by=asker().user)), 201
 
 
 @api.get("/api/agents/<name>/calendar/<id:entry>")
 def one(name: str, entry: int) -> Any:
     """An entry, with its last runs."""
     found = _own(name, entry)
-    runs = services().agenda.runs(found.id)
+    runs = services().agenda.list_runs(found.id)
     return {**_shown(found), "runs": [with_iso_times(run_json(run)) for run in runs]}
 
 
@@ -52,13 +52,13 @@ def one(name: str, entry: int) -> Any:
 def change(name: str, entry: int) -> Any:
     """Other words or times for an entry; or it is paused, or resumed."""
     found = _own(name, entry)
-    return _shown(services().agenda.change(found.id, bodies.json_body(), by=asker().user))
+    return _shown(services().agenda.change_entry(found.id, bodies.json_body(), by=asker().user))
 
 
 @api.delete("/api/agents/<name>/calendar/<id:entry>")
 def remove(name: str, entry: int) -> Any:
     """An entry goes, with its runs."""
-    services().agenda.remove(_own(name, entry).id, by=asker().user)
+    services().agenda.remove_entry(_own(name, entry).id, by=asker().user)
     return "", 204
 
 
@@ -76,11 +76,11 @@ def renew_feed(name: str) -> Any:
 
 def _own(name: str, entry: int) -> CalendarEntry:
     """The entry of this cubicle; raises NotFound."""
-    key, found = own_cubicle(name), services().agenda.get(entry)
+    key, found = own_cubicle(name), services().agenda.get_entry(entry)
     if found.cubicle != key:
         raise NotFound(f"There is no entry {entry} in the calendar.")
     return found
 
 
 def _shown(entry: CalendarEntry) -> dict[str, Any]:
-    return with_iso_times(as_json(entry, services().agenda.words(entry)))
+    return with_iso_times(as_json(entry, services().agenda.describe_entry(entry)))

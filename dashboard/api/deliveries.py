@@ -38,7 +38,7 @@ def every(name: str) -> Any:
     limit, turn = bodies.limit_arg(default=50, most=200), bodies.whole_arg("turn")
     is_settling = house.is_settling(key)
     if turn is None:
-        found = house.deliveries.every(key, limit=limit + 1, before=bodies.whole_arg("before"))
+        found = house.deliveries.list_deliveries(key, limit=limit + 1, before=bodies.whole_arg("before"))
     else:
         found = [delivery for delivery in house.deliveries.of_turns([turn]) if delivery.cubicle == key]
     page = found[:limit]
@@ -53,7 +53,7 @@ def every(name: str) -> Any:
 def download(name: str, delivery: int) -> Response:
     """One delivered file."""
     key = own_cubicle(name)
-    found = services().deliveries.get(delivery)
+    found = services().deliveries.get_delivery(delivery)
     if found.cubicle != key:
         raise NotFound(f"There is no delivery {delivery}.")
     return _sent(found, services().deliveries.copy_of(found), asker().user.id)
@@ -76,7 +76,7 @@ def _sent(delivery: Delivery, copy: Path, person: int) -> Response:
     is_asked_about = request.method == "HEAD"
     response = Response(iter(()) if is_asked_about else _pieces(copy), content_type=UNKNOWN)
     if not is_asked_about:
-        response.call_on_close(transfers().begin(person))
+        response.call_on_close(transfers().begin_transfer(person))
     response.content_length = delivery.size_bytes
     response.headers["Content-Disposition"] = _disposition(delivery.name)
     response.headers["Content-Security-Policy"] = HELD

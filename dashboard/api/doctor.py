@@ -19,14 +19,14 @@ api = Blueprint("doctor", __name__)
 @operator_only
 def report() -> Any:
     """The examination under way, or what the last one found."""
-    return _shown(services().checkups.report())
+    return _shown(services().checkups.get_report())
 
 
 @api.post("/api/doctor")
 @operator_only
 def begin() -> Any:
     """Everything is looked at from now on."""
-    return _shown(services().checkups.begin()), 202
+    return _shown(services().checkups.begin_run()), 202
 
 
 def _shown(found: Report) -> dict[str, Any]:

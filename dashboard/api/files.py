@@ -76,7 +76,7 @@ def write(name: str, path: str) -> Any:  # noqa: ARG001 - as above
     if request.content_length > room:
         raise TooLarge(f"A new file may have {room:,} bytes here at present, so this one was not taken.")
     with ExitStack() as until_stored:
-        until_stored.callback(transfers().begin(asker().user.id))
+        until_stored.callback(transfers().begin_transfer(asker().user.id))
         request.max_content_length = room
         body = _Body(request.stream)
         stored = services().workspaces.write_in(key, parts[1], body, max_bytes=room)
@@ -130,7 +130,7 @@ def _zip(key: CubicleKey, parts: tuple[bytes, ...]) -> Response:
     house = services()
     house.workspaces.listing(key, parts, limit=1)  # what is no folder is said while it can be
     with ExitStack() as until_sent:
-        until_sent.callback(transfers().begin(asker().user.id))
+        until_sent.callback(transfers().begin_transfer(asker().user.id))
         name = f"{safe_name(parts[-1] if parts else key.agent)}.zip"
         pieces = archives.packed(house.workspaces, key, parts, most_file_bytes=_most_bytes())
         response = _attached(pieces, "application/zip", name)
@@ -151,7 +151,7 @@ def _file(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Respons
     if request.method == "HEAD":
         return _attached(iter(()), kind, name, is_inline=is_inline, size_bytes=entry.size_bytes)
     with ExitStack() as until_sent:
-        until_sent.callback(transfers().begin(asker().user.id))
+        until_sent.callback(transfers().begin_transfer(asker().user.id))
         copy = until_sent.enter_context(services().workspaces.copy_out(key, parts, max_bytes=_most_bytes()))
         response = _attached(_pieces(copy.file), kind, name, is_inline=is_inline, size_bytes=copy.size_bytes)
         response.call_on_close(until_sent.pop_all().close)

@@ -26,9 +26,9 @@ def memories(name: str) -> Any:
         raise BadInput(f"q: send at most {_MOST_QUERY:,} characters.")
     limit, before = bodies.limit_arg(default=50, most=200), bodies.whole_arg("before")
     if query.strip():
-        found, more = services().memories.search(key, query, limit), None
+        found, more = services().memories.search_facts(key, query, limit), None
     else:
-        found = services().memories.every(key, before=before, limit=limit + 1)
+        found = services().memories.list_facts(key, before=before, limit=limit + 1)
         more = found[limit - 1].id if len(found) > limit else None
     return {"memories": [with_iso_times(as_json(fact)) for fact in found[:limit]], "next": more}
 
@@ -37,18 +37,18 @@ def memories(name: str) -> Any:
 def add(name: str) -> Any:
     """Note a fact."""
     key, text = own_cubicle(name), bodies.text(bodies.json_body("text"), "text")
-    fact = services().memories.add(key, text, by=asker().user.name)
+    fact = services().memories.add_fact(key, text, by=asker().user.name)
     return with_iso_times(as_json(fact)), 201
 
 
 @api.get("/api/agents/<name>/memories/<id:memory>")
 def one(name: str, memory: int) -> Any:
     """One fact."""
-    return with_iso_times(as_json(services().memories.get(own_cubicle(name), memory)))
+    return with_iso_times(as_json(services().memories.get_fact(own_cubicle(name), memory)))
 
 
 @api.delete("/api/agents/<name>/memories/<id:memory>")
 def remove(name: str, memory: int) -> Any:
     """Forget a fact."""
-    services().memories.remove(own_cubicle(name), memory, by=asker().user.name)
+    services().memories.remove_fact(own_cubicle(name), memory, by=asker().user.name)
     return "", 204

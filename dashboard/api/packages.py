@@ -22,7 +22,7 @@ def every() -> Any:
     who, wanted = asker(), request.args.get("status", "")
     if wanted and wanted not in STATUSES:
         raise BadInput(f"status: choose one of {', '.join(STATUSES)}.")
-    found = services().packages.every(
+    found = services().packages.list_installs(
         status=wanted or None,
         user=None if who.is_operator else who.user.id,
         limit=bodies.limit_arg(default=200, most=500),

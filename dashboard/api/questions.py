@@ -24,7 +24,7 @@ def every() -> Any:
     who, wanted = asker(), request.args.get("status", "")
     if wanted and wanted not in STATUSES:
         raise BadInput(f"status: choose one of {', '.join(STATUSES)}.")
-    found = services().questions.every(
+    found = services().questions.list_questions(
         status=wanted or None,
         user=None if who.is_operator else who.user.id,
         limit=bodies.limit_arg(default=200, most=500),
@@ -37,10 +37,10 @@ def answer(question: str) -> Any:
     """Answer, once."""
     who, house = asker(), services()
     text = bodies.text(bodies.json_body("answer"), "answer")
-    found = house.questions.get(question)
+    found = house.questions.get_question(question)
     if not who.is_operator and found.cubicle.user != who.user.id:
         raise NotFound("There is no question with this id. './hermit questions' shows what is waiting.")
     if who.session and time.time() - found.asked_at < MIN_AGE_S:
         raise Conflict("This question appeared only just now. Read it, then answer.")
-    answered = house.questions.answer(found.id, text, by=who.user, surface=who.surface)
+    answered = house.questions.answer_question(found.id, text, by=who.user, surface=who.surface)
     return with_iso_times(as_json(answered))

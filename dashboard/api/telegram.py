@@ -20,7 +20,7 @@ api = Blueprint("telegram", __name__)
 def one(name: str) -> Any:
     """How the agent's bot is."""
     services().agents.get(name)
-    return bot_json(services().bots.get(name))
+    return bot_json(services().bots.get_bot(name))
 
 
 @api.post("/api/agents/<name>/telegram")
@@ -36,7 +36,7 @@ def set_up(name: str) -> Any:
 def remove(name: str) -> Any:
     """The agent has no bot any more."""
     services().agents.get(name)
-    services().bots.remove(name)
+    services().bots.remove_bot(name)
     return "", 204
 
 
@@ -46,7 +46,7 @@ def confirm(name: str) -> Any:
     """The operator read this code in Telegram."""
     code = bodies.text(bodies.json_body("code"), "code")
     services().agents.get(name)
-    return bot_json(services().bots.confirm(name, code))
+    return bot_json(services().bots.confirm_code(name, code))
 
 
 @api.post("/api/agents/<name>/telegram/code")

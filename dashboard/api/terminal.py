@@ -36,7 +36,7 @@ def open_one(name: str) -> Any:
     who, house, holder = asker(), services(), login_holder()
     size = _size(bodies.json_body("columns", "rows"))
     opener = Opener(who.user, _login(who), lambda: _same(holder(), who.user))
-    terminal = house.terminals.open(CubicleKey(house.agents.get(name).name, who.user.id), opener, size)
+    terminal = house.terminals.open_terminal(CubicleKey(house.agents.get(name).name, who.user.id), opener, size)
     return {"id": terminal.id}, 201
 
 
@@ -55,7 +55,7 @@ def output(name: str, terminal: str) -> Response:
 def type_in(name: str, terminal: str) -> Any:
     """The shell gets a text, once."""
     body = bodies.json_body("seq", "text")
-    _own(name, terminal).type(bodies.whole(body, "seq", default=0), bodies.text(body, "text"))
+    _own(name, terminal).type_text(bodies.whole(body, "seq", default=0), bodies.text(body, "text"))
     return "", 204
 
 
@@ -64,7 +64,7 @@ def type_in(name: str, terminal: str) -> Any:
 def taken(name: str, terminal: str) -> Any:
     """The page has shown everything up to here, so more may come."""
     body = bodies.json_body("offset")
-    _own(name, terminal).screen.taken(bodies.whole(body, "offset", default=0))
+    _own(name, terminal).screen.confirm_taken(bodies.whole(body, "offset", default=0))
     return "", 204
 
 
@@ -81,13 +81,13 @@ def resize(name: str, terminal: str) -> Any:
 @operator_only
 def close(name: str, terminal: str) -> Any:
     """The terminal is closed, and nothing of it goes on."""
-    services().terminals.end(_own(name, terminal), "Its page was closed.")
+    services().terminals.end_terminal(_own(name, terminal), "Its page was closed.")
     return "", 204
 
 
 def _own(name: str, terminal: str) -> Terminal:
     who = asker()
-    return services().terminals.get(CubicleKey(name, who.user.id), terminal, _login(who))
+    return services().terminals.get_terminal(CubicleKey(name, who.user.id), terminal, _login(who))
 
 
 def _size(body: dict[str, Any]) -> Size:
@@ -107,7 +107,7 @@ def _place() -> int:
 def _stream(terminal: Terminal, place: int, heartbeat_s: float) -> Iterator[str]:
     with terminal.looked_at():
         yield "retry: 1000\n\n"
-        while (data := terminal.screen.after(place, heartbeat_s)) is not None:
+        while (data := terminal.screen.read_after(place, heartbeat_s)) is not None:
             if data:
                 place += len(data)
                 yield f"id: {place}\ndata: {base64.b64encode(data).decode()}\n\n"

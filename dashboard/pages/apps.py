@@ -72,7 +72,7 @@ def one(name: str, app: str) -> str:
 def thumbnail(name: str, app: str) -> Response:
     """What it looks like: a picture that a stranger's browser made, handed on as it is."""
     seen = seen_app(name, app)
-    path = services().thumbnails.of(seen.app.cubicle, seen.app.name)
+    path = services().thumbnails.picture_of(seen.app.cubicle, seen.app.name)
     if path is None:
         raise NotFound("There is no picture of this app.")
     try:

@@ -159,7 +159,7 @@ def pending() -> WaitingQuestions:
     house, who, whose = services(), asker(), names_of_others()
     user = None if who.is_operator else who.user.id
     approvals = house.approvals.every(status=ApprovalStatus.PENDING, user=user)
-    questions = house.questions.every(status=PENDING, user=user)
+    questions = house.questions.list_questions(status=PENDING, user=user)
     return WaitingQuestions(
         [ApprovalView(found, whose(found.cubicle)) for found in reversed(approvals)],
         [QuestionView(found, whose(found.cubicle)) for found in reversed(questions)],
@@ -171,7 +171,7 @@ def asking_agents() -> dict[str, str]:
     ``answer``."""
     house, user = services(), asker().user.id
     approvals = house.approvals.every(status=ApprovalStatus.PENDING, user=user)
-    questions = house.questions.every(status=PENDING, user=user)
+    questions = house.questions.list_questions(status=PENDING, user=user)
     answers = {found.cubicle.agent: "answer" for found in questions}
     return {**answers, **{found.cubicle.agent: "approval" for found in approvals}}
 
@@ -180,7 +180,7 @@ def pending_in_chat(key: CubicleKey) -> WaitingQuestions:
     """What a conversation waits for; whether a command may run is asked at its step."""
     house = services()
     approvals = house.approvals.every(status=ApprovalStatus.PENDING, user=key.user)
-    questions = house.questions.every(status=PENDING, user=key.user)
+    questions = house.questions.list_questions(status=PENDING, user=key.user)
     return WaitingQuestions(
         [ApprovalView(a, "") for a in reversed(approvals) if a.cubicle == key and a.step is None],
         [QuestionView(q, "") for q in reversed(questions) if q.cubicle == key],

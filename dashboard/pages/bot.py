@@ -52,7 +52,7 @@ class BotView:
 
 def bot_of(agent: str) -> BotView | None:
     """The agent's bot."""
-    found = services().bots.of(agent)
+    found = services().bots.find_bot(agent)
     return None if found is None else BotView(found)
 
 

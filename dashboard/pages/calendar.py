@@ -201,8 +201,8 @@ def one_now(name: str, entry: int) -> str:
 def entry_view(entry: CalendarEntry) -> EntryView:
     """The entry with its words."""
     agenda = services().agenda
-    lasts = agenda.length(entry)
-    return EntryView(entry, agenda.words(entry), 0 if lasts is None else round(lasts.total_seconds() / 60))
+    lasts = agenda.length_of(entry)
+    return EntryView(entry, agenda.describe_entry(entry), 0 if lasts is None else round(lasts.total_seconds() / 60))
 
 
 def _left_out_words(text: str, zone: str) -> str:
@@ -215,7 +215,7 @@ def _left_out_words(text: str, zone: str) -> str:
 def _entries(key: CubicleKey) -> list[EntryView]:
     """What comes due first is first, then what is paused; the newest of what has ended last."""
     agenda = services().agenda
-    found = agenda.every(key.agent, key.user)
+    found = agenda.list_entries(key.agent, key.user)
     open_ones = [entry for entry in found if entry.status is not EntryStatus.ENDED]
     ended = sorted((e for e in found if e.status is EntryStatus.ENDED), key=lambda e: e.settled_at, reverse=True)
     return [entry_view(entry) for entry in (*open_ones, *ended[:MOST_PAST])]
@@ -223,11 +223,11 @@ def _entries(key: CubicleKey) -> list[EntryView]:
 
 def _own(name: str, entry: int) -> EntryView:
     """The viewer's entry; raises NotFound."""
-    found = services().agenda.get(entry)
+    found = services().agenda.get_entry(entry)
     if found.cubicle != CubicleKey(name, asker().user.id):
         raise NotFound(f"There is no entry {entry} in the calendar.")
     return entry_view(found)
 
 
 def _runs(entry: int) -> list[RunView]:
-    return [RunView(run) for run in services().agenda.runs(entry, MOST_RUNS)]
+    return [RunView(run) for run in services().agenda.list_runs(entry, MOST_RUNS)]

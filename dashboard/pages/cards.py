@@ -37,7 +37,7 @@ def card_views() -> list[CardView]:
     """Every agent."""
     house, user = services(), asker().user.id
     under_way = {key: claim.turn for key, claim in house.turns.under_way()}
-    ahead = _next_of(house.agenda.every(None, user))
+    ahead = _next_of(house.agenda.list_entries(None, user))
     return [
         CardView(view, _doing(view, under_way, CubicleKey(view.agent.name, user)), ahead.get(view.agent.name))
         for view in agent_views()

@@ -100,9 +100,9 @@ def shown_page(name: str, digest: str, number: int) -> Response:
 @pages.get("/parts/pages/<name>/<any_path:path>")
 def drawn_pages(name: str, path: str) -> str:  # noqa: ARG001 - as above
     """A PDF's pages, or that they are being drawn."""
-    end = transfers().begin(asker().user.id)
+    end = transfers().begin_transfer(asker().user.id)
     try:
-        drawn = services().pdf_pages.drawn(own_key(name), asked_for(BEFORE_IN_PAGES), wait_s=DRAWING_S)
+        drawn = services().pdf_pages.draw_pages(own_key(name), asked_for(BEFORE_IN_PAGES), wait_s=DRAWING_S)
         return render_template("parts/pages.html", agent=services().agents.get(name), drawn=drawn, trouble="")
     except (NotFound, UnsafePath) as error:
         raise NotFound(error.message) from error

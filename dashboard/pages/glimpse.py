@@ -80,13 +80,13 @@ def _pdf(size_bytes: int) -> Glimpse:
 
 def page(key: CubicleKey, digest: str, number: int) -> Response:
     """A page of a PDF that was drawn lately, in a sandbox that loads nothing. Raises NotFound."""
-    return _held(services().pdf_pages.page(key, digest, number), "image/png")
+    return _held(services().pdf_pages.get_page(key, digest, number), "image/png")
 
 
 def picture(key: CubicleKey, parts: tuple[bytes, ...]) -> Response:
     """A picture by itself: of the type that its bytes tell, from a private copy, in a sandbox that loads nothing.
     Raises NotFound for whatever is none of the four, TooLarge, UnsafePath, Changing, Unavailable."""
-    end = transfers().begin(asker().user.id)
+    end = transfers().begin_transfer(asker().user.id)
     try:
         with services().workspaces.copy_out(key, parts, max_bytes=PICTURE_BYTES) as copy:
             body = copy.file.read()

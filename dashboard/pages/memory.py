@@ -36,7 +36,7 @@ def _found(name: str) -> dict[str, Any]:
     has_memory = "memory" in house.agents.get(name).toolsets
     given: dict[str, Any] = {"query": query, "before": before, "has_memory": has_memory, "older": None}
     if query:
-        return {**given, "facts": house.memories.search(key, query, PAGE)}
-    found = house.memories.every(key, before=before, limit=PAGE + 1)
+        return {**given, "facts": house.memories.search_facts(key, query, PAGE)}
+    found = house.memories.list_facts(key, before=before, limit=PAGE + 1)
     older = found[PAGE - 1].id if len(found) > PAGE else None
     return {**given, "facts": found[:PAGE], "older": older}

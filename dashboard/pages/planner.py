@@ -197,13 +197,13 @@ def planner_now() -> str:
 def _shown(wanted: PlannerQuery) -> dict[str, object]:
     who, agenda = asker().user, services().agenda
     scope = CalendarScope(wanted.agent or None, None if wanted.everybody else who.id)
-    found = agenda.outlook(scope, who.time_zone, wanted.first, wanted.count, most_a_day=MOST[wanted.view])
+    found = agenda.view_days(scope, who.time_zone, wanted.first, wanted.count, most_a_day=MOST[wanted.view])
     chosen = None
     if wanted.view == "month":
-        chosen = agenda.outlook(scope, who.time_zone, wanted.at, 1, most_a_day=MOST_OF_A_DAY).days[0]
+        chosen = agenda.view_days(scope, who.time_zone, wanted.at, 1, most_a_day=MOST_OF_A_DAY).days[0]
     names = {user.id: user.name for user in services().people.every()} if wanted.everybody else {}
     days = [_day(day, names) for day in found.days]
-    paused = [entry for entry in agenda.paused(scope) if entry.cubicle.user == who.id]
+    paused = [entry for entry in agenda.list_paused(scope) if entry.cubicle.user == who.id]
     return {
         "wanted": wanted,
         "days": days,

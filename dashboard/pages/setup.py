@@ -65,7 +65,7 @@ def _first_agent() -> str:
 
 def bot_of(agent: str) -> dict[str, Any] | None:
     """The agent's bot, a code only where it is to be sent to it."""
-    found: BotState | None = services().bots.of(agent) if agent else None
+    found: BotState | None = services().bots.find_bot(agent) if agent else None
     if found is None:
         return None
     return {

@@ -61,7 +61,7 @@ def allowed() -> str:
 
 
 def _doctor() -> dict[str, Any]:
-    report = services().checkups.report()
+    report = services().checkups.get_report()
     return {"report": report, "findings": _findings(report), "verdict": _verdict(report)}
 
 
@@ -87,7 +87,7 @@ def _backups() -> dict[str, Any]:
         free: int | None = house.free_bytes()
     except Unavailable:
         free = None  # how the parts are says it
-    return {"kept": house.every(), "making": house.progress(), "free": free, "size": size}
+    return {"kept": house.list_backups(), "making": house.get_progress(), "free": free, "size": size}
 
 
 def _grants() -> list[Grant]:

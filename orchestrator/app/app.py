@@ -129,7 +129,9 @@ class App:
         self._turns = self._made_turns(ground)
         self._disk = build_disk(ground, self._cubicles, self._turns)
         self._capabilities = Capabilities(ground, self._approvals, self._turns, self._taking, self._disk)
-        self._proxy = build_proxy(ground, self._prices, self._providers, remember=self._capabilities.memories.remember)
+        self._proxy = build_proxy(
+            ground, self._prices, self._providers, remember=self._capabilities.memories.inject_memories
+        )
         self._summaries = build_summaries(ground, self._proxy, self._capabilities.jobs)
         self._samples = UsageSamples(self._store, self._cubicles, self._disk.used_bytes)
         self._metrics = build_metrics(ground, self._cubicles, self._disk, self._samples)
@@ -145,7 +147,7 @@ class App:
         add_door_routes(door, self._behind_the_door(ground))
         self.services = self._made_services(ground)
         hooks.agent_changed.subscribe(lambda name: self._broker.publish(Event("agent", None, {"agent": name})))
-        self._retention = Retention(self._store, settings.keep, expire_backups=self.services.backups.expire)
+        self._retention = Retention(self._store, settings.keep, expire_backups=self.services.backups.remove_older)
         self._telegram = TelegramChannel(self.services, self.services.bots, self._store, folder=home.path / "telegram")
 
     def _made_services(self, ground: AppContext) -> DashboardServices:
@@ -180,12 +182,12 @@ class App:
             deliveries=self._deliveries,
             seen=ReadMarks(self._store, self._broker),
             is_settling=self._out_watch.is_settling,
-            strangers=self._strangers,
+            strangers=self._list_strangers,
             decide_stranger=self._decide_stranger,
             checkups=Checkups(self._parts.examine, self._broker),
             backups=Backups(ground.home, self._audit, self._broker),
             webhooks={"telegram": self._take_update},
-            health=self._health,
+            health=self._health_report,
             remove_agent=self._leaving.remove_agent,
             remove_user=self._leaving.remove_user,
             log_text=ground.workspaces.log_text,
@@ -208,12 +210,12 @@ class App:
             told=self._summaries.told,
             notes=self._capabilities.notes,
             memories=self._capabilities.memories.for_the_door,
-            missing=self._taking.missing,
+            missing=self._taking.missing_files,
         )
 
     def _made_leaving(self, agents: Agents, people: Users) -> Deletion:
         store, turns, cubicles = self._store, self._turns, self._cubicles
-        forget, cease = self._disk.forget, self._capabilities.cease
+        forget, cease = self._disk.forget_agent, self._capabilities.stop_for
         return Deletion(store, turns, cubicles, agents, people, forget=forget, cease=cease)
 
     def _made_turns(self, ground: AppContext) -> Turns:
@@ -229,7 +231,13 @@ class App:
 
     def _made_watch(self, ground: AppContext) -> Watch:
         questions, calls = self._capabilities.questions, self._capabilities.calls
-        tidy = (self._step_approvals.tell_again, questions.look, calls.tidy, self._audit.index, self._store.tidy)
+        tidy = (
+            self._step_approvals.tell_again,
+            questions.end_expired,
+            calls.forget_old,
+            self._audit.index,
+            self._store.tidy,
+        )
         return build_watch(
             ground, self._turns, self._cubicles, self._approvals, self._waker, proxy=self._proxy, tidy=tidy
         )
@@ -247,10 +255,10 @@ class App:
             services.agents.create({"name": FIRST_AGENT})
         listening = listen(self._settings.host, self._settings.port)
         services.bots.reconcile(self._settings.secrets.get("TELEGRAM_BOT_TOKEN"))
-        self._deliveries.serve(self._telegram.carrier)
+        self._deliveries.add_carrier(self._telegram.carrier)
         self._deliveries.reconcile()
         self._out_watch.start(self._cubicles.known())
-        self._sweep()
+        self._remove_leftovers()
         self._cubicles.reconcile()
         self._terminals.reconcile()
         self._approvals.reconcile()
@@ -292,22 +300,22 @@ class App:
             self._cubicles.stop_all()
         self._store.close()
 
-    def _sweep(self) -> None:
+    def _remove_leftovers(self) -> None:
         """What a death left beside the doors goes; what is still needed of it is made again right after."""
         for key in self._cubicles.known():
             self._doors.clear(key)
             self._locks.sweep(key, under_way=self._turns.held(key))
 
     def _take_update(self, agent: str, update: dict[str, object]) -> None:
-        self._telegram.receive(agent, update)  # made after the services that it needs
+        self._telegram.receive_update(agent, update)  # made after the services that it needs
 
-    def _strangers(self) -> list[KnownStranger]:
-        return self._telegram.access_requests.waiting()
+    def _list_strangers(self) -> list[KnownStranger]:
+        return self._telegram.access_requests.list_waiting()
 
     def _decide_stranger(self, agent: str, person: int, kind: str, by: User) -> User | None:
-        return self._telegram.access_requests.decide(agent, person, kind, by)
+        return self._telegram.access_requests.decide_request(agent, person, kind, by)
 
-    def _health(self) -> Health:
+    def _health_report(self) -> Health:
         return Health(engine=self._engine_health(), database=self._database_health(), doors=self._doors_health())
 
     def _engine_health(self) -> str:

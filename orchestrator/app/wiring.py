@@ -223,7 +223,7 @@ def build_outgoing(ground: AppContext) -> tuple[Deliveries, Intake, OutboxWatche
         rates=settings.rates,
         check_room=reserve.check,
     )
-    watch = OutboxWatcher(workspaces, taking, tidy=deliveries.tidy)
+    watch = OutboxWatcher(workspaces, taking, tidy=deliveries.remove_old)
     ground.hooks.step_ended.subscribe(lambda ended: watch.command_ended(ended.cubicle))
     ground.hooks.turn_ended.subscribe(lambda ended: watch.turn_ended(ended.cubicle, ended.turn))
     return deliveries, taking, watch
@@ -244,7 +244,7 @@ def build_previews(ground: AppContext, harbour: ReverseTunnel) -> Previews:
         allowed_hosts=settings.allowed_hosts,
     )
     changes = AppChanges(ground.store, previews.apps, ground.workspaces)
-    ground.hooks.turn_ended.subscribe(lambda ended: changes.note(ended.turn))
+    ground.hooks.turn_ended.subscribe(lambda ended: changes.on_turn_end(ended.turn))
     return previews
 
 
@@ -259,7 +259,7 @@ def build_thumbnails(ground: AppContext, previews: Previews, jobs: Jobs) -> Thum
     thumbnails = Thumbnails(
         ground.store, previews.apps, ground.broker, jobs, folder=home.thumbnails, photographer=photographer
     )
-    ground.hooks.turn_ended.subscribe(lambda ended: thumbnails.note(ended.turn))
+    ground.hooks.turn_ended.subscribe(lambda ended: thumbnails.on_turn_end(ended.turn))
     return thumbnails
 
 
@@ -302,7 +302,7 @@ def build_bots(ground: AppContext) -> Bots:
         trusted_operator=settings.telegram_operator_id,
         has_own_server=settings.has_own_bot_server,
     )
-    ground.hooks.agent_changed.subscribe(bots.follow)
+    ground.hooks.agent_changed.subscribe(bots.on_agent_changed)
     return bots
 
 

@@ -27,20 +27,20 @@ class Calendar:
         self._turns = turns
         announcer = Announcer(ground.notices, ground.people)
         self._runs = CalendarRuns(
-            store=store, broker=broker, announcer=announcer, submit=self._submit, hooks=hooks, now=now
+            store=store, broker=broker, announcer=announcer, submit=self._submit_turn, hooks=hooks, now=now
         )
         feeds = Feeds(store, install=home.install, base_url=ground.settings.link_url, now=now)
         self.agenda = CalendarEntries(
             store=store,
             broker=broker,
             announcer=announcer,
-            runs=self._runs,
+            list_runs=self._runs,
             feeds=feeds,
             hooks=hooks,
             now=now,
         )
         self.handlers = CalendarDeeds(self.agenda, self._runs, announcer)
-        self.handlers.register(ground.notices)
+        self.handlers.register_buttons(ground.notices)
         self._snapshots = Publishing(
             NAME,
             PublishedCalendar(self.agenda, announcer).build,
@@ -48,7 +48,7 @@ class Calendar:
             workspaces=ground.workspaces,
             scratch=home.scratch,
         )
-        self._clock = CalendarScheduler(self._runs.tick, self._runs.earliest, now=now)
+        self._clock = CalendarScheduler(self._runs.run_due, self._runs.next_due_at, now=now)
         hooks.calendar_changed.subscribe(self._snapshots.want)
         hooks.calendar_changed.subscribe(lambda _key: self._clock.wake())
         hooks.turn_ended.subscribe(lambda _ended: self._clock.wake())
@@ -64,10 +64,10 @@ class Calendar:
         self._clock.close()
         self._snapshots.close()
 
-    def next(self, key: CubicleKey) -> Next | None:
+    def next_due(self, key: CubicleKey) -> Next | None:
         """What is due next in a cubicle."""
-        found = self.agenda.upcoming(agent=key.agent, user=key.user, limit=1)
+        found = self.agenda.list_upcoming(agent=key.agent, user=key.user, limit=1)
         return Next(found[0][0].id, found[0][0].title, found[0][1]) if found else None
 
-    def _submit(self, key: CubicleKey, prompt: str, origin: str) -> int:
+    def _submit_turn(self, key: CubicleKey, prompt: str, origin: str) -> int:
         return self._turns.submit(key, prompt, source=CALENDAR, origin=origin).id

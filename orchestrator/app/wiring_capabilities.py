@@ -50,7 +50,7 @@ class Capabilities:
         self.calls = Calls(store=store, agents=ground.agents)
         self.questions = self._made_questions(ground)
         self.memories = self._made_memories(ground)
-        self.jobs = Jobs(store, ground.notices, finish=self.calls.finish)
+        self.jobs = Jobs(store, ground.notices, finish=self.calls.finish_calls)
         self.packages = self._made_packages(ground)
         motions = self._made_motions(ground)
         self.assets = build_assets(ground, approvals, self.jobs)
@@ -59,24 +59,24 @@ class Capabilities:
         status = self._made_status(ground)
         sending = Sending(store=store, taking=taking, jobs=self.jobs)
         offering = (status, sending, self.questions, self.memories, self.packages, self.assets, motions)
-        deeds = REGISTRY.complete(*(noun.deeds for noun in offering), self._calendar.handlers.deeds)
-        self.calls.offer(REGISTRY, deeds)
+        deeds = REGISTRY.collect_deeds(*(noun.deeds for noun in offering), self._calendar.handlers.deeds)
+        self.calls.set_registry(REGISTRY, deeds)
         self._commands = Publishing(
             FILE, _write_commands, store=store, workspaces=ground.workspaces, scratch=ground.home.scratch
         )
         ground.hooks.cubicle_starting.subscribe(self._commands.publish)
         self.notes: tuple[Callable[[Turn], str], ...] = (
-            lambda turn: disk.note(turn.cubicle),
-            self._calendar.handlers.note,
-            self.packages.note,
-            self.assets.note,
-            motions.note,
+            lambda turn: disk.turn_note(turn.cubicle),
+            self._calendar.handlers.turn_note,
+            self.packages.turn_note,
+            self.assets.turn_note,
+            motions.turn_note,
         )
         """What an agent should know at the start of a turn."""
 
     def start(self) -> None:
         """Workers run, and what a death left half done is taken up."""
-        self.calls.tidy()
+        self.calls.forget_old()
         self.questions.reconcile()
         with self._store.reading() as db:
             cubicles = agent_rows.list_cubicles(db)
@@ -85,7 +85,7 @@ class Capabilities:
         self.jobs.start()
         self._calendar.start()
 
-    def cease(self, is_theirs: Callable[[CubicleKey], bool]) -> None:
+    def stop_for(self, is_theirs: Callable[[CubicleKey], bool]) -> None:
         """Nothing is done any more for cubicles that are being deleted. Raises Unavailable when that takes long."""
         self._approvals.abandon(is_theirs)
         self.jobs.await_end(is_theirs)
@@ -103,21 +103,21 @@ class Capabilities:
             agents=ground.agents,
             broker=ground.broker,
             hooks=ground.hooks,
-            finish=self.calls.finish,
+            finish=self.calls.finish_calls,
         )
 
     def _made_status(self, ground: AppContext) -> StatusReport:
         return StatusReport(
             money=ground.budget.standing,
-            space=self._space,
-            upcoming=self._calendar.next,
+            space=self._space_of,
+            upcoming=self._calendar.next_due,
             toolsets=lambda agent: ground.agents.get(agent).toolsets,
             open_questions=question_rows.count_pending,
-            commands=self.calls.offered,
+            commands=self.calls.offered_names,
         )
 
-    def _space(self, key: CubicleKey) -> Space | None:
-        gauge = self._disk.known(key)
+    def _space_of(self, key: CubicleKey) -> Space | None:
+        gauge = self._disk.last_gauge(key)
         return None if gauge is None else Space(gauge.use.bytes, gauge.limit.bytes)
 
     def _made_memories(self, ground: AppContext) -> Memories:
@@ -128,7 +128,7 @@ class Capabilities:
             agents=ground.agents,
             workspaces=ground.workspaces,
             scratch=ground.home.scratch,
-            finish=self.calls.finish,
+            finish=self.calls.finish_calls,
             meaning=_meaning(ground),
         )
 

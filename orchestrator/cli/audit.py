@@ -62,7 +62,7 @@ def run(context: Context, options: argparse.Namespace) -> int:
 
 def _export(client: ApiClient, wanted: dict[str, Any]) -> int:
     with client.download("/audit", **wanted) as answer:
-        for piece in client.pieces(answer):
+        for piece in client.read_pieces(answer):
             sys.stdout.buffer.write(piece)
     sys.stdout.buffer.flush()
     return 0

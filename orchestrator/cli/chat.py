@@ -47,7 +47,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run(context: Context, options: argparse.Namespace) -> int:
     """One turn or many; the exit code is 0 when the last one was done."""
-    with context.client as client, client.news() if sys.stdout.isatty() else nullcontext() as news:
+    with context.client as client, client.open_events() if sys.stdout.isatty() else nullcontext() as news:
         if options.text is not None or options.file:
             files = [send(client, options.agent, file)["path"] for file in options.file]
             return _say(client, news, options.agent, options.text or "", files)
@@ -83,11 +83,11 @@ def _say(client: ApiClient, news: News | None, agent: str, text: str, files: Seq
         print("Stopped.", file=sys.stderr)
         return 130
     if ended["status"] == "done":
-        growing.finish(ended["reply"] or "")
+        growing.finish_reply(ended["reply"] or "")
         show_delivered(client, agent, turn)
         return 0
     if ended["reply"]:
-        growing.finish(ended["reply"])
+        growing.finish_reply(ended["reply"])
     growing.end_line()
     print(f"hermit: {terminal_safe(ended['error'] or 'The turn was stopped.')}", file=sys.stderr)
     return 1
@@ -100,20 +100,20 @@ class _Lines:
         self._growing = growing
         self._failed: set[str] = set()
 
-    def write(self, text: str) -> None:
+    def write_text(self, text: str) -> None:
         """As it grows."""
-        self._growing.write(text)
+        self._growing.write_text(text)
 
-    def output(self, n: int, text: str) -> None:
+    def show_output(self, n: int, text: str) -> None:
         """The first few lines."""
-        self._growing.print(n, text)
+        self._growing.print_output(n, text)
 
-    def command(self, step: Mapping[str, Any]) -> None:
+    def show_command(self, step: Mapping[str, Any]) -> None:
         """On a line of its own, below the thought that led to it."""
-        self._growing.complete(step["thought"])
+        self._growing.complete_thought(step["thought"])
         print(f"  $ {one_line(step['command'], 100)}", file=sys.stderr)
 
-    def decide(self, approval: Mapping[str, Any]) -> Literal["approve", "deny"] | None:
+    def ask_approval(self, approval: Mapping[str, Any]) -> Literal["approve", "deny"] | None:
         """Asked in place; anything but a yes is a no."""
         self._growing.end_line()
         lines = ["", f"{terminal_safe(approval['reason'])} {wish(approval)}:", "", *exact_lines(approval)]
@@ -126,7 +126,7 @@ class _Lines:
         print(f"\n{ask}", end="", file=sys.stderr, flush=True)
         return "approve" if sys.stdin.readline().strip().lower() in ("y", "yes") else "deny"
 
-    def answer(self, question: Mapping[str, Any]) -> str | None:
+    def ask_question(self, question: Mapping[str, Any]) -> str | None:
         """Asked in place; an empty line is for later."""
         self._growing.end_line()
         if question["id"] not in self._failed:
@@ -142,7 +142,7 @@ class _Lines:
         print(f"Later, then: ./hermit answer {question['id']} TEXT", file=sys.stderr)
         return None
 
-    def note(self, text: str) -> None:
+    def show_note(self, text: str) -> None:
         """Beside the conversation."""
         self._growing.end_line()
         print(terminal_safe(text), file=sys.stderr)

@@ -36,7 +36,7 @@ class News:
         self._is_closed = False
         self.is_live = False
         """News come. Without them one has to look."""
-        self._thread = threading.Thread(target=self._listen, name="news", daemon=True)
+        self._thread = threading.Thread(target=self._run_thread, name="news", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -49,14 +49,14 @@ class News:
                 _hang_up(self._socket)
         self._thread.join(2.0)
 
-    def next(self, timeout_s: float) -> tuple[str, dict[str, Any]] | None:
+    def next_event(self, timeout_s: float) -> tuple[str, dict[str, Any]] | None:
         """The next event; None when there was none in time, or the line has just broken."""
         try:
             return self._events.get(timeout=timeout_s)
         except queue.Empty:
             return None
 
-    def _listen(self) -> None:
+    def _run_thread(self) -> None:
         host, port = self._url.hostname or "127.0.0.1", self._url.port or 80
         line = HTTPConnection(host, port, timeout=_SILENT_S)
         try:
@@ -69,15 +69,15 @@ class News:
             answer = line.getresponse()
             with answer:
                 if answer.status == 200:
-                    self._read(answer)
+                    self._read_stream(answer)
         except (OSError, HTTPException, ValueError):
             return  # the house was stopped, or speaks otherwise: whoever follows looks by itself
         finally:
             self.is_live = False
             line.close()
-            self._put(None)
+            self._put_event(None)
 
-    def _read(self, stream: IO[bytes] | Any) -> None:
+    def _read_stream(self, stream: IO[bytes] | Any) -> None:
         kind = ""
         self.is_live = True
         for raw in stream:
@@ -87,11 +87,11 @@ class News:
             elif text.startswith("data: ") and kind:
                 body = json.loads(text.removeprefix("data: "))
                 if isinstance(body, dict):
-                    self._put((kind, body))
+                    self._put_event((kind, body))
             elif not text:
                 kind = ""
 
-    def _put(self, event: tuple[str, dict[str, Any]] | None) -> None:
+    def _put_event(self, event: tuple[str, dict[str, Any]] | None) -> None:
         """An event is a hint to look, so of too many the oldest can go."""
         while True:
             try:
@@ -119,7 +119,7 @@ class Growing:
         self._printed: dict[int, int] = {}
         """How many lines of each command's output are shown."""
 
-    def write(self, text: str) -> None:
+    def write_text(self, text: str) -> None:
         """The words so far. Where they are not what was shown and more, they begin anew on a line of their own."""
         text = terminal_safe(text)
         if self._text.startswith(text):
@@ -129,12 +129,12 @@ class Growing:
         print(text[len(self._text) :], end="", file=self._out, flush=True)
         self._text = text
 
-    def complete(self, thought: str) -> None:
+    def complete_thought(self, thought: str) -> None:
         """The thought whose beginning was shown stands there as a whole, with nothing to come after it on its line. Of
         one that nobody saw begin, nothing is shown."""
         text = terminal_safe(thought).rstrip()
         if self._text and text.startswith(self._text):
-            self.write(text)
+            self.write_text(text)
         self.end_line()
 
     def end_line(self) -> None:
@@ -143,7 +143,7 @@ class Growing:
             print(file=self._out, flush=True)
         self._text = ""
 
-    def finish(self, reply: str) -> None:
+    def finish_reply(self, reply: str) -> None:
         """The whole reply stands there, once."""
         text = terminal_safe(reply)
         if self._text and text.rstrip() == self._text.rstrip():
@@ -156,7 +156,7 @@ class Growing:
         print(text, file=self._out, flush=True)
         self._text = ""
 
-    def print(self, n: int, output: str) -> None:
+    def print_output(self, n: int, output: str) -> None:
         """What the n-th command has printed so far: its whole lines, the first few."""
         lines = terminal_safe(output).split("\n")[:-1]
         shown = self._printed.get(n, 0)

@@ -89,7 +89,7 @@ def _get(context: Context, options: argparse.Namespace) -> int:
         if "Content-Disposition" not in answer.headers:
             raise BadInput(f"{shown(*parts) or 'This'} is a folder. Add --zip to fetch it as an archive.")
         length = answer.headers.get("Content-Length")
-        pieces = Meter(name, int(length) if length else None).over(client.pieces(answer))
+        pieces = Meter(name, int(length) if length else None).count_pieces(client.read_pieces(answer))
         if target is None:
             _write(sys.stdout.buffer, pieces)
             return 0

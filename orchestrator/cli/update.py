@@ -51,8 +51,8 @@ def _version(_context: Context, options: argparse.Namespace) -> int:
 
 def _update(context: Context, options: argparse.Namespace) -> int:
     copy = _Copy(context)
-    copy.check()
-    news = copy.news()
+    copy.check_updatable()
+    news = copy.list_news()
     if not news:
         print(f"HermitShell {VERSION} is up to date.")
         return 0
@@ -88,7 +88,7 @@ class _Copy:
     def _program(self) -> str:
         return shutil.which("git", path=self.context.environment.get("PATH")) or ""
 
-    def check(self) -> None:
+    def check_updatable(self) -> None:
         """It can be updated; raises BadInput, Conflict or Unavailable with what to do."""
         root = self.context.root
         if not (root / ".git").exists():
@@ -98,30 +98,30 @@ class _Copy:
             )
         if not self._program:
             raise Unavailable("git is not installed: install it (Debian, Ubuntu: apt-get install git), then try again.")
-        changed = [line[3:] for line in self._git("status", "--porcelain", "--untracked-files=no").splitlines()]
+        changed = [line[3:] for line in self._run_git("status", "--porcelain", "--untracked-files=no").splitlines()]
         if changed:
             named = ", ".join(one_line(path, 60) for path in changed[:3]) + (" …" if len(changed) > 3 else "")
             raise Conflict(
                 f"Files of the program were changed here ({named}). Commit them or undo that, then try again."
             )
 
-    def news(self) -> list[str]:
+    def list_news(self) -> list[str]:
         """The titles of what is new, the newest first. Raises Conflict where it does not continue what is here."""
         try:
-            self._git("rev-parse", "--abbrev-ref", "@{upstream}")
+            self._run_git("rev-parse", "--abbrev-ref", "@{upstream}")
         except OrchestratorError as error:
             raise Conflict("This copy follows no branch. 'git switch main' or the like puts it on one.") from error
-        self._git("fetch", "--quiet")
-        titles = self._git("log", "--format=%s", "HEAD..@{upstream}").splitlines()
-        if titles and self._git("rev-list", "@{upstream}..HEAD").strip():
+        self._run_git("fetch", "--quiet")
+        titles = self._run_git("log", "--format=%s", "HEAD..@{upstream}").splitlines()
+        if titles and self._run_git("rev-list", "@{upstream}..HEAD").strip():
             raise Conflict("This copy has commits of its own. Merge with 'git pull', then run './hermit restart'.")
         return titles
 
     def move_forward(self) -> None:
         """It is what was fetched."""
-        self._git("merge", "--ff-only", "--quiet", "@{upstream}")
+        self._run_git("merge", "--ff-only", "--quiet", "@{upstream}")
 
-    def _git(self, *arguments: str) -> str:
+    def _run_git(self, *arguments: str) -> str:
         environment = {**self.context.environment, "LC_ALL": "C"}
         if not sys.stdin.isatty():
             environment["GIT_TERMINAL_PROMPT"] = "0"

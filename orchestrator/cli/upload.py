@@ -47,7 +47,7 @@ class Meter:
         self._next_at = time.monotonic() + _SILENT_S
         self._has_begun = False
 
-    def over(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    def count_pieces(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         """The pieces, counted as they pass."""
         try:
             for piece in pieces:

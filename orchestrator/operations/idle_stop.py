@@ -41,7 +41,7 @@ class Hibernation:
         self._after_s = after_s
         self._is_waking = is_waking
         self._now = now
-        self._rounds = Periodic("hibernation", self.look, every_s=lambda: PERIOD_S)
+        self._rounds = Periodic("hibernation", self.run_once, every_s=lambda: PERIOD_S)
 
     def start(self) -> None:
         """Begin to look, where it is wanted."""
@@ -52,7 +52,7 @@ class Hibernation:
         """End after the current look."""
         self._rounds.close()
 
-    def look(self) -> None:
+    def run_once(self) -> None:
         """Every cubicle that has been idle for long enough is put to sleep. Raises Unavailable."""
         for container in self._cubicles.containers():
             if container.running and self._is_due(container):

@@ -88,13 +88,13 @@ class Metrics:
         """A chat app told us of this much."""
         self._seen.updates[channel].inc(count)
 
-    def text(self) -> bytes:
+    def render_text(self) -> bytes:
         """All of it, in Prometheus's text format. Raises Unavailable."""
         with self._lock:
             began = time.perf_counter()
             with self._store.reading() as db:
                 for look, count in self._looks.items():
-                    for row in look.ended(db):
+                    for row in look.count_ended(db):
                         count(row)
                 open_now = tallies.count_open(db)
             self._now.stands(open_now)

@@ -53,7 +53,7 @@ class Retention:
         self._running, self._doubted_at = running, -_DAY_S
         self._expire_backups = expire_backups
         waits = itertools.chain([_FIRST_S], itertools.repeat(_PERIOD_S))
-        self._rounds = Periodic("retention", self.look, every_s=lambda: next(waits))
+        self._rounds = Periodic("retention", self.run_once, every_s=lambda: next(waits))
 
     def start(self) -> None:
         """Begin; the first look is some minutes after the start, when everything else has settled."""
@@ -63,13 +63,13 @@ class Retention:
         """End after the current piece."""
         self._rounds.close()
 
-    def look(self) -> dict[str, int]:
+    def run_once(self) -> dict[str, int]:
         """Let go of all that is old enough; how much of what that was, which the audit log gets as one line."""
         if not self._is_date_believed():
             return {}
-        gone = {name: self._let_go(piece, days) for name, piece, days in self._pieces() if days}
+        gone = {name: self._let_go(piece, days) for name, piece, days in self._list_rules() if days}
         if self._keep.backups_days:
-            gone["backups"] = self._expire_backups(self._before(self._keep.backups_days))
+            gone["backups"] = self._expire_backups(self._cutoff_of(self._keep.backups_days))
         gone = {name: count for name, count in gone.items() if count}
         if gone:
             text = "What was older than it is kept is gone: " + ", ".join(
@@ -79,7 +79,7 @@ class Retention:
                 audit.insert_record(db, "retention", f"{text}.", now=self._now(), detail=gone)
         return gone
 
-    def _pieces(self) -> tuple[tuple[str, Piece, int], ...]:
+    def _list_rules(self) -> tuple[tuple[str, Piece, int], ...]:
         """What goes, and after how many days; 0 for never. What belongs to a conversation goes with it."""
         keep = self._keep
         details = min((days for days in (keep.details_days, keep.conversations_days) if days), default=0)
@@ -107,7 +107,7 @@ class Retention:
         return running - self._doubted_at >= _DAY_S
 
     def _let_go(self, piece: Piece, days: int) -> int:
-        count, before = 0, self._before(days)
+        count, before = 0, self._cutoff_of(days)
         while not self._rounds.is_ending:
             with self._store.writing() as db:
                 gone = piece(db, before, AT_ONCE)
@@ -117,5 +117,5 @@ class Retention:
             self._rounds.pause(self._pause_s)
         return count
 
-    def _before(self, days: int) -> float:
+    def _cutoff_of(self, days: int) -> float:
         return self._now() - days * _DAY_S

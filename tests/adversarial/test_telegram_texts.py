@@ -65,7 +65,7 @@ class Bench:
             turns=house.turns,
             folder=house.home / "answers",
         )
-        assert await answers.sweep() == 1
+        assert await answers.post_due() == 1
         await self.send(self.desk.mail.letters)
 
     async def send(self, letters: list[Message]) -> None:
@@ -74,7 +74,7 @@ class Bench:
         await wire.open()
         try:
             for letter in letters:
-                await wire.send(letter.chat, letter.body)
+                await wire.send_message(letter.chat, letter.body)
         finally:
             await wire.close()
 
@@ -95,9 +95,9 @@ class Bench:
         await wire.open()
         try:
             command = line(TurnProgress(1, "crab", TurnPhase.RUNNING, 1, text), 0)
-            (message,) = await wire.send(chat, MessageBody(command, is_silent=True))
-            await wire.edit(chat, message, MessageBody(so_far("crab", render, text + "\nmore")))
-            await wire.draft(chat, 1, unlinked(so_far("crab", render, text)))
+            (message,) = await wire.send_message(chat, MessageBody(command, is_silent=True))
+            await wire.edit_message(chat, message, MessageBody(so_far("crab", render, text + "\nmore")))
+            await wire.send_draft(chat, 1, unlinked(so_far("crab", render, text)))
         finally:
             await wire.close()
 

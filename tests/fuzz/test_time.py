@@ -95,7 +95,7 @@ READERS: Mapping[str, Callable[[str], object]] = MappingProxyType(
         "redirect": lambda text: relocated(text, base=_BASE),
         "page": lambda text: with_shim(with_prefix(_raw(text), _BASE), _BASE),
         "app path": lambda text: parts_below(_raw(text)),
-        "ticket": lambda text: Tickets("key").read(text, now=0.0),
+        "ticket": lambda text: Tickets("key").decode_ticket(text, now=0.0),
         "search": match_of,
         "events": lambda text: list(events([_raw(text)])),
         "file": lambda text: judge_file(_raw(text)[:255], _raw(text), len(text)),

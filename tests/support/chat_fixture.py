@@ -135,7 +135,7 @@ class ChatFixture:
         """As after a restart."""
         return ChatNotifications(
             store=self.rows, notices=self.notices, whereabouts=AddressBook(self.rows, self.people), mail=self.mail,
-            buttons=self.buttons, ask_zone=self.zones.ask, now=self.now,
+            buttons=self.buttons, ask_zone=self.zones.ask_zone, now=self.now,
         )  # fmt: skip
 
     # --- what comes in -----------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ class ChatFixture:
         n = len(self.turns.steps(turn.id)) + 1
         self.steps.start(turn.cubicle, turn.id, n, thought="", command=command, approval=None)
         approval = self.steps.ask(turn.cubicle, turn.id, n)
-        self.asking.tell(approval.id)
+        self.asking.show_approval(approval.id)
         return approval
 
     def wants_host(
@@ -175,7 +175,7 @@ class ChatFixture:
             approval = self.approvals.ask(
                 db, turn.cubicle, turn.id, kind=kind, text=text, reason=reason, detail=detail, timeout_s=300
             )
-        self.asking.tell(approval.id)
+        self.asking.show_approval(approval.id)
         return approval
 
     def inquires(
@@ -187,8 +187,8 @@ class ChatFixture:
         with self.store.writing() as db:
             action = Ask(text, choices, free_text=free_text, timeout=timeout)
             outcome = self.questions.deeds["ASK"](db, Caller(turn.cubicle, turn.id), action)
-        found = self.questions.get(str(outcome.result["question"]))
-        self.inquiries.tell(found.id)
+        found = self.questions.get_question(str(outcome.result["question"]))
+        self.inquiries.show_question(found.id)
         return found
 
     def opens(self, person: int, *, agent: str = "crab", state: str = "open") -> None:
@@ -199,13 +199,13 @@ class ChatFixture:
     def stranger(self, person: int = EVE, name: str = "Eve", username: str = "") -> None:
         """Somebody whom nobody knows writes."""
         self.updates += 1
-        self.cards.stranger(StrangerMessage("crab", BOT, self.updates, Sender(person, name, username)))
+        self.cards.on_stranger(StrangerMessage("crab", BOT, self.updates, Sender(person, name, username)))
 
     def joins(self, *, chat: int = GROUP, title: str = "Family", by: int = EVE, is_in: bool = True) -> None:
         """The bot comes into a group, or leaves it."""
         self.updates += 1
         place = ChatPlace(chat, is_private=chat > 0, title=title)
-        self.groups.membership(MembershipChange("crab", BOT, self.updates, place, Sender(by, "Eve"), is_in))
+        self.groups.on_membership(MembershipChange("crab", BOT, self.updates, place, Sender(by, "Eve"), is_in))
 
     def message(self, text: str, *, by: int = ADA, chat: int | None = None, agent: str = "crab") -> IncomingMessage:
         """A message, sorted."""
@@ -277,7 +277,7 @@ class ChatFixture:
         chat = self.chat_of(ref)
         data = self.data(ref, label)
         press = self.a_press(data, by=by or chat, chat=chat, message=self.arrives(ref))
-        return self.presses.press(press)
+        return self.presses.on_press(press)
 
 
 @contextmanager

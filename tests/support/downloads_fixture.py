@@ -75,11 +75,11 @@ class DownloadsFixture:
     def ask(self, url: str = URL, *, key: CubicleKey = KEY, turn: int | None = None, **fields: Any) -> CapabilityCall:
         """A command in the cubicle asks."""
         asked = {"description": "the paper", "url": url, **fields}
-        return self.calls.command(Caller(key, turn), f"c{next(self._numbers)}", "ASSET_REQUEST", asked)
+        return self.calls.run_command(Caller(key, turn), f"c{next(self._numbers)}", "ASSET_REQUEST", asked)
 
     def asset(self, call: CapabilityCall) -> Asset:
         """What a call is about, as it stands."""
-        return self.assets.get(call.waits_for.partition(":")[2])
+        return self.assets.get_download(call.waits_for.partition(":")[2])
 
     def pending(self) -> list[Approval]:
         """The open questions, the newest first."""
@@ -99,7 +99,7 @@ class DownloadsFixture:
 
     def ended(self, call: CapabilityCall) -> CapabilityCall:
         """The call, once it has ended."""
-        found = self.calls.wait(call.cubicle, call.id, PATIENCE_S)
+        found = self.calls.wait_call(call.cubicle, call.id, PATIENCE_S)
         assert found.status != "waiting", found
         return found
 
@@ -120,7 +120,7 @@ class DownloadsFixture:
     def settled(self, asset: str) -> Asset:
         """The asset, once it has ended."""
         ends = (AssetStatus.DONE, AssetStatus.FAILED)
-        return self.until(lambda: (found := self.assets.get(asset)).status in ends and found)  # type: ignore[return-value]  # False is never returned
+        return self.until(lambda: (found := self.assets.get_download(asset)).status in ends and found)  # type: ignore[return-value]  # False is never returned
 
     def inbox(self, key: CubicleKey = KEY) -> dict[str, bytes]:
         """What lies in ``in/``, hidden files too."""
@@ -152,7 +152,7 @@ def desk(
         (home / "scratch").mkdir(exist_ok=True)
         notices = Notifications(house.store, house.broker)
         calls = Calls(store=house.store, agents=house.agents)
-        jobs = Jobs(house.store, notices, finish=calls.finish)
+        jobs = Jobs(house.store, notices, finish=calls.finish_calls)
         endings = Endings(house.store, house.broker, jobs)
         assets = Assets(
             store=house.store,
@@ -163,7 +163,7 @@ def desk(
             endings=endings,
             rules=rules,
         )
-        calls.offer(REGISTRY, assets.deeds)
+        calls.set_registry(REGISTRY, assets.deeds)
         place = workspaces(home)
         town = town or FakeInternet({"files.example": [[PUBLIC]]})
         downloads = Downloads(

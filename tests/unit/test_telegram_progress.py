@@ -72,7 +72,7 @@ class Channel:
         """It runs."""
         await self.line.open()
         await self.progress.start()
-        await self.answers.sweep()
+        await self.answers.post_due()
         self._tasks = [
             asyncio.create_task(self.mail.run(lambda _: self.line, lambda *_: None)),
             asyncio.create_task(self._listen()),
@@ -92,7 +92,7 @@ class Channel:
             while (event := self.news.get(0)) is not None:
                 await self.progress.on_event(event)
                 if event.kind == "turn" and event.body.get("status") in ("done", "failed", "stopped"):
-                    await self.answers.sweep()
+                    await self.answers.post_due()
             await asyncio.sleep(0.01)
 
     def asks(self, text: str = "hi") -> Turn:

@@ -167,17 +167,17 @@ class Jars:
     def __init__(self) -> None:
         self._jars: OrderedDict[str, dict[str, str]] = OrderedDict()
 
-    def cookies(self, base: str) -> str:
+    def cookie_header(self, base: str) -> str:
         """What the app is told."""
         return "; ".join(f"{name}={value}" for name, value in self._jars.get(base, {}).items())
 
-    def take(self, base: str, headers: Iterable[tuple[bytes, bytes]]) -> None:
+    def store_cookies(self, base: str, headers: Iterable[tuple[bytes, bytes]]) -> None:
         """Keep what the app's answer sets, and forget what it takes back."""
         for name, value in headers:
             if name.lower() == b"set-cookie" and len(value) <= MOST_COOKIE_CHARS:
-                self._take(base, value.decode("latin-1"))
+                self._store_cookie(base, value.decode("latin-1"))
 
-    def _take(self, base: str, text: str) -> None:
+    def _store_cookie(self, base: str, text: str) -> None:
         try:
             parsed: SimpleCookie = SimpleCookie(text)
         except CookieError:

@@ -52,7 +52,7 @@ class StaticFiles:
     def __init__(self, workspaces: Workspaces) -> None:
         self._workspaces = workspaces
 
-    async def answer(
+    async def answer_request(
         self,
         wire: PreviewConnection,
         request: PreviewRequest,
@@ -64,23 +64,23 @@ class StaticFiles:
     ) -> None:
         """The file at ``path`` below ``www/``, or the front page of the folder there. Raises NotFound."""
         kind = web_type(path[-1].decode("utf-8", "replace"))
-        file, facts, start = await asyncio.to_thread(self._opened, key, path)
+        file, facts, start = await asyncio.to_thread(self._open_file, key, path)
         with file:
             tag = f'"{facts.st_ino:x}-{facts.st_mtime_ns:x}-{facts.st_size:x}"'
             headers = {**for_kind(policy, kind), "Content-Type": kind, "ETag": tag, "Cache-Control": "no-cache"}
             headers["Accept-Ranges"] = "bytes"
             if tag in request.header("if-none-match"):
-                await wire.answer(304, headers.items(), is_head=True)
+                await wire.send_answer(304, headers.items(), is_head=True)
             elif kind.startswith(_HTML) and facts.st_size <= MAX_PAGE_BYTES:
                 is_here = len(start) == facts.st_size
                 page = _page(start, base) if is_here else await asyncio.to_thread(_read_page, file, facts.st_size, base)
-                await wire.answer(200, headers.items(), page, is_head=request.method == "HEAD")
+                await wire.send_answer(200, headers.items(), page, is_head=request.method == "HEAD")
             elif len(start) == facts.st_size and not request.header("range"):
-                await wire.answer(200, headers.items(), start, is_head=request.method == "HEAD")
+                await wire.send_answer(200, headers.items(), start, is_head=request.method == "HEAD")
             else:
                 await _send(wire, request, file, facts.st_size, headers)
 
-    def _opened(self, key: CubicleKey, path: tuple[bytes, ...]) -> tuple[BinaryIO, os.stat_result, bytes]:
+    def _open_file(self, key: CubicleKey, path: tuple[bytes, ...]) -> tuple[BinaryIO, os.stat_result, bytes]:
         """The file and, where it is small, all of it: it is open, and one change of threads is enough."""
         try:
             file, facts = self._workspaces.open_inside(key, (b"www", *path))
@@ -111,15 +111,15 @@ async def _send(
     if wanted and request.header("if-range") in ("", headers["ETag"]):
         part = _part(wanted, size)
         if part is not None and part[0] >= part[1]:
-            await wire.answer(416, [*headers.items(), ("Content-Range", f"bytes */{size}")])
+            await wire.send_answer(416, [*headers.items(), ("Content-Range", f"bytes */{size}")])
             return
         if part is not None:
             begin, end = part
             status = 206
             headers["Content-Range"] = f"bytes {begin}-{end - 1}/{size}"
     if request.method == "HEAD":
-        await wire.begin(status, [*headers.items(), ("Content-Length", str(end - begin))])
-        await wire.end()
+        await wire.begin_answer(status, [*headers.items(), ("Content-Length", str(end - begin))])
+        await wire.end_answer()
     else:
         await wire.answer_file(status, headers.items(), file, begin, end - begin)
 

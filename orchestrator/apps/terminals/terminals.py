@@ -42,13 +42,13 @@ class Terminals:
         self._watch: threading.Thread | None = None
         self._closing = threading.Event()
 
-    def open(self, key: CubicleKey, opener: Opener, size: Size) -> Terminal:
+    def open_terminal(self, key: CubicleKey, opener: Opener, size: Size) -> Terminal:
         """A terminal in a cubicle, which is started where it does not run. Raises TooMany, NotFound, Unavailable or
         UnsafePath."""
         self._take_place()
         try:
             self._cubicles.start(key)
-            terminal = self._opened(key, opener, size)
+            terminal = self._open_checked(key, opener, size)
         finally:
             with self._lock:
                 self._opening -= 1
@@ -61,10 +61,10 @@ class Terminals:
             self._end_safely(terminal, "It could not be written down.")
             raise
         if self._closing.is_set():
-            self.end(terminal, "HermitShell was stopped.")
+            self.end_terminal(terminal, "HermitShell was stopped.")
         return terminal
 
-    def get(self, key: CubicleKey, number: str, login: str) -> Terminal:
+    def get_terminal(self, key: CubicleKey, number: str, login: str) -> Terminal:
         """The open terminal that this login opened in this cubicle; raises NotFound."""
         with self._lock:
             found = self._open.get(number)
@@ -72,11 +72,11 @@ class Terminals:
             raise NotFound("This terminal is closed. Open another.")
         return found
 
-    def end(self, terminal: Terminal, why: str) -> None:
+    def end_terminal(self, terminal: Terminal, why: str) -> None:
         """A terminal is closed, and nothing of it goes on inside. Again is fine."""
         if not terminal.begin_end(why):
             return
-        self._forget(terminal, is_quiet=self._hang_up(terminal))
+        self._forget_terminal(terminal, is_quiet=self._hang_up(terminal))
         terminal.finish()
         seconds = round(time.monotonic() - terminal.opened_at)
         text = (
@@ -100,16 +100,16 @@ class Terminals:
     def close(self) -> None:
         """Every terminal is closed, and none is opened any more."""
         self._closing.set()
-        for terminal in self._every():
-            self.end(terminal, "HermitShell was stopped.")
+        for terminal in self._list_all():
+            self.end_terminal(terminal, "HermitShell was stopped.")
         with self._lock:
             watch = self._watch
         if watch is not None:
             watch.join()
 
-    def look(self) -> None:
+    def end_expired(self) -> None:
         """End the terminals whose time has come."""
-        for terminal in self._every():
+        for terminal in self._list_all():
             if why := _reason(terminal):
                 self._end_safely(terminal, why)
 
@@ -121,7 +121,7 @@ class Terminals:
                 raise TooMany(f"{MOST} terminals are open already. Close one of them first.")
             self._opening += 1
 
-    def _opened(self, key: CubicleKey, opener: Opener, size: Size) -> Terminal:
+    def _open_checked(self, key: CubicleKey, opener: Opener, size: Size) -> Terminal:
         number, container = secrets.token_urlsafe(18), self._cubicles.name(key)
         with self._lock:
             self._folder.mkdir(mode=0o700, exist_ok=True)
@@ -146,7 +146,7 @@ class Terminals:
         terminal.is_quiet = True
         return True
 
-    def _forget(self, terminal: Terminal, *, is_quiet: bool) -> None:
+    def _forget_terminal(self, terminal: Terminal, *, is_quiet: bool) -> None:
         with self._lock:
             self._open.pop(terminal.id, None)
             if is_quiet and not self._opening and not any(other.key == terminal.key for other in self._open.values()):
@@ -164,14 +164,14 @@ class Terminals:
             return
         self._end_safely(terminal, "The cubicle was stopped." if has_stopped else "The shell has ended.")
 
-    def _every(self) -> list[Terminal]:
+    def _list_all(self) -> list[Terminal]:
         with self._lock:
             return list(self._open.values())
 
     def _keep_looking(self) -> None:
         """At the top of a thread that lives while terminals are open."""
         while not self._closing.wait(LOOK_S):
-            self.look()
+            self.end_expired()
             with self._lock:
                 if not self._open:
                     self._watch = None
@@ -179,7 +179,7 @@ class Terminals:
 
     def _end_safely(self, terminal: Terminal, why: str) -> None:
         try:
-            self.end(terminal, why)
+            self.end_terminal(terminal, why)
         except OrchestratorError as error:
             logger.warning("a terminal of %s did not end well: %s", terminal.key, error.message)
         except Exception:  # the top of a thread: the other terminals are looked after all the same

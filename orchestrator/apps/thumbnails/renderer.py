@@ -37,12 +37,12 @@ class Photographer:
         self._folder = folder
         self._image = image
 
-    def clear(self) -> None:
+    def clear_leftovers(self) -> None:
         """None is being taken, and nothing of one is left."""
         self._helpers.clear_helpers(BROWSER)
         helper_folder.emptied(self._folder)
 
-    def take(self, name: str, app: WebApp, *, is_wanted: Callable[[], bool]) -> bytes:
+    def take_picture(self, name: str, app: WebApp, *, is_wanted: Callable[[], bool]) -> bytes:
         """A PNG of what the app shows when it is opened. Raises Failed, Stopped, Unavailable."""
         image = self._image()
         try:

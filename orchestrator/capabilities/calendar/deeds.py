@@ -50,18 +50,23 @@ class CalendarDeeds:
     def deeds(self) -> Deeds:
         """What carries out what agents ask for."""
         return {
-            CREATE.name: self._create,
-            UPDATE.name: self._update,
-            DELETE.name: self._delete,
-            LIST.name: self._list,
+            CREATE.name: self._create_entry,
+            UPDATE.name: self._update_entry,
+            DELETE.name: self._delete_entry,
+            LIST.name: self._list_entries,
         }
 
-    def register(self, notices: Notifications) -> None:
+    def register_buttons(self, notices: Notifications) -> None:
         """From now on the buttons work."""
-        for do, deed in ((CANCEL, self._cancel), (UNDO, self._undo), (RESUME, self._resume), (RUN, self._run)):
+        for do, deed in (
+            (CANCEL, self._on_cancel),
+            (UNDO, self._on_undo),
+            (RESUME, self._on_resume),
+            (RUN, self._on_run),
+        ):
             notices.on(do, deed)
 
-    def note(self, turn: Turn) -> str:
+    def turn_note(self, turn: Turn) -> str:
         """What the agent should know of a turn that the calendar made; empty for all others."""
         if not turn.may_be_silent:
             return ""
@@ -73,9 +78,9 @@ class CalendarDeeds:
         if found is None:
             return f"This turn comes from the calendar; its entry was deleted since. {ending}"
         run, entry = found
-        zone = self._announcer.zone(entry.cubicle)
+        zone = self._announcer.zone_of(entry.cubicle)
         said = f"This turn comes from the calendar: entry {entry.id} {saying.quoted(entry)}, "
-        said += f"{saying.rhythm(EntryInput.of(entry), zone)}. "
+        said += f"{saying.rhythm(EntryInput.from_entry(entry), zone)}. "
         if entry.by == BY_AGENT:
             said += "You wrote its words yourself: the person has not said them. "
         if run.by_hand:
@@ -89,31 +94,31 @@ class CalendarDeeds:
 
     # --- for agents --------------------------------------------------------------------------------------------------
 
-    def _create(self, db: sqlite3.Connection, caller: Caller, action: CalendarCreate) -> Outcome:
-        wish = asked(action, self._announcer.zone(caller.key))
-        return self._outcome(
+    def _create_entry(self, db: sqlite3.Connection, caller: Caller, action: CalendarCreate) -> Outcome:
+        wish = asked(action, self._announcer.zone_of(caller.key))
+        return self._build_outcome(
             self._agenda.create_in(db, caller.key, wish, by=None, turn=caller.turn), "is in the calendar"
         )
 
-    def _update(self, db: sqlite3.Connection, caller: Caller, action: CalendarUpdate) -> Outcome:
+    def _update_entry(self, db: sqlite3.Connection, caller: Caller, action: CalendarUpdate) -> Outcome:
         before = _own(db, caller.key, action.id)
-        wish = amended(EntryInput.of(before), action)
-        return self._outcome(self._agenda.change_in(db, before, wish, by=None, turn=caller.turn), "is changed")
+        wish = amended(EntryInput.from_entry(before), action)
+        return self._build_outcome(self._agenda.change_in(db, before, wish, by=None, turn=caller.turn), "is changed")
 
-    def _delete(self, db: sqlite3.Connection, caller: Caller, action: CalendarDelete) -> Outcome:
+    def _delete_entry(self, db: sqlite3.Connection, caller: Caller, action: CalendarDelete) -> Outcome:
         before = _own(db, caller.key, action.id)
         self._agenda.remove_in(db, before, by=None, turn=caller.turn)
         return Outcome(f"Entry {before.id} {saying.quoted(before)} is deleted.", {"id": before.id})
 
-    def _list(self, db: sqlite3.Connection, caller: Caller, action: CalendarList) -> Outcome:
-        key, zone = caller.key, self._announcer.zone(caller.key)
+    def _list_entries(self, db: sqlite3.Connection, caller: Caller, action: CalendarList) -> Outcome:
+        key, zone = caller.key, self._announcer.zone_of(caller.key)
         entries = _worth_listing(rows.list_entries(db, key.agent, key.user))
         begin, end = bound("from", action.from_, zone), bound("to", action.to, zone, is_last=True)
-        result: dict[str, Any] = {"entries": [_listed(e, self._agenda.words(e)) for e in entries]}
+        result: dict[str, Any] = {"entries": [_listed(e, self._agenda.describe_entry(e)) for e in entries]}
         if begin is None and end is None:
             lines = [saying.line(entry, zone) for entry in entries] or ["The calendar is empty."]
             return Outcome("\n".join(lines), result)
-        found = self._agenda.upcoming(agent=key.agent, user=key.user, begin=begin, end=end, limit=MOST_SHOWN)
+        found = self._agenda.list_upcoming(agent=key.agent, user=key.user, begin=begin, end=end, limit=MOST_SHOWN)
         named = {entry.id for entry, _ in found}
         result = {
             "entries": [entry for entry in result["entries"] if entry["id"] in named],
@@ -122,15 +127,15 @@ class CalendarDeeds:
         lines = [f"{saying.moment(when, zone)}: entry {e.id} {saying.quoted(e)}" for e, when in found]
         return Outcome("\n".join(lines or ["Nothing comes due in that time."]), result)
 
-    def _outcome(self, entry: CalendarEntry, what: str) -> Outcome:
-        zone = self._announcer.zone(entry.cubicle)
-        words = saying.rhythm(EntryInput.of(entry), zone)
+    def _build_outcome(self, entry: CalendarEntry, what: str) -> Outcome:
+        zone = self._announcer.zone_of(entry.cubicle)
+        words = saying.rhythm(EntryInput.from_entry(entry), zone)
         text = f"Entry {entry.id} {saying.quoted(entry)} {what}: {words}. {saying.due_next(entry, zone)}"
         return Outcome(text, _brief(entry, words))
 
     # --- for people --------------------------------------------------------------------------------------------------
 
-    def _cancel(self, db: sqlite3.Connection, notice: Notice, user: User) -> str:
+    def _on_cancel(self, db: sqlite3.Connection, notice: Notice, user: User) -> str:
         entry = rows.get_entry(db, int(notice.subject))
         if entry is None:
             return _GONE
@@ -139,7 +144,7 @@ class CalendarDeeds:
         self._agenda.remove_in(db, entry, by=user, turn=None)
         return f"{saying.quoted(entry)} is cancelled."
 
-    def _undo(self, db: sqlite3.Connection, notice: Notice, user: User) -> str:
+    def _on_undo(self, db: sqlite3.Connection, notice: Notice, user: User) -> str:
         before = notice.detail["before"]
         wish = EntryInput(**{field.name: before[field.name] for field in fields(EntryInput) if field.name in before})
         entry = rows.get_entry(db, int(notice.subject))
@@ -149,15 +154,17 @@ class CalendarDeeds:
             back = self._agenda.change_in(db, entry, wish, by=user, turn=None)
         return f"{saying.quoted(back)} is as it was before."
 
-    def _resume(self, db: sqlite3.Connection, notice: Notice, user: User) -> str:
+    def _on_resume(self, db: sqlite3.Connection, notice: Notice, user: User) -> str:
         entry = rows.get_entry(db, int(notice.subject))
         if entry is None:
             return _GONE
-        back = self._agenda.change_in(db, entry, EntryInput.of(entry), by=user, turn=None, status=EntryStatus.ACTIVE)
-        zone = self._announcer.zone(back.cubicle)
+        back = self._agenda.change_in(
+            db, entry, EntryInput.from_entry(entry), by=user, turn=None, status=EntryStatus.ACTIVE
+        )
+        zone = self._announcer.zone_of(back.cubicle)
         return f"{saying.quoted(back)} is resumed. {saying.due_next(back, zone)}"
 
-    def _run(self, db: sqlite3.Connection, notice: Notice, _user: User) -> str:
+    def _on_run(self, db: sqlite3.Connection, notice: Notice, _user: User) -> str:
         entry = rows.get_entry(db, int(notice.subject))
         if entry is None:
             raise Conflict(_GONE)

@@ -50,7 +50,7 @@ def due_next(entry: CalendarEntry, time_zone: str) -> str:
 def line(entry: CalendarEntry, time_zone: str) -> str:
     """The entry on one line of a list."""
     ahead = entry.status if entry.next_at is None else f"next {moment(at(entry.next_at), time_zone)}"
-    return f"{entry.id}: {quoted(entry)}, {rhythm(EntryInput.of(entry), time_zone)}; {ahead}"
+    return f"{entry.id}: {quoted(entry)}, {rhythm(EntryInput.from_entry(entry), time_zone)}; {ahead}"
 
 
 def lateness(late: timedelta) -> str:

@@ -54,11 +54,11 @@ class EntryInput:
     without: str = ""
 
     @classmethod
-    def of(cls, entry: CalendarEntry) -> EntryInput:
+    def from_entry(cls, entry: CalendarEntry) -> EntryInput:
         """As the entry has it."""
         return cls(**{field.name: getattr(entry, field.name) for field in fields(cls)})
 
-    def on(self, entry: CalendarEntry) -> CalendarEntry:
+    def apply_to(self, entry: CalendarEntry) -> CalendarEntry:
         """The entry with these words."""
         return replace(entry, **asdict(self))
 

@@ -26,11 +26,11 @@ class PublishedCalendar:
 
     def build(self, key: CubicleKey, path: Path) -> None:
         """Write the cubicle's calendar to ``path``."""
-        entries = self._agenda.every(key.agent, key.user)
+        entries = self._agenda.list_entries(key.agent, key.user)
         agenda_file.write(
             path,
-            [(entry, self._agenda.words(entry)) for entry in entries],
-            self._agenda.upcoming(agent=key.agent, user=key.user, limit=MOST_AHEAD),
-            [run for entry in entries for run in self._agenda.runs(entry.id, RUNS_EACH)],
-            about={"note": _NOTE, "time_zone": self._announcer.zone(key)},
+            [(entry, self._agenda.describe_entry(entry)) for entry in entries],
+            self._agenda.list_upcoming(agent=key.agent, user=key.user, limit=MOST_AHEAD),
+            [run for entry in entries for run in self._agenda.list_runs(entry.id, RUNS_EACH)],
+            about={"note": _NOTE, "time_zone": self._announcer.zone_of(key)},
         )

@@ -44,7 +44,7 @@ class CalendarScheduler:
         self._heartbeat_s = heartbeat_s
         self._woken = threading.Event()
         self._is_closed = False
-        self._thread = threading.Thread(target=self._loop, name="calendar", daemon=True)
+        self._thread = threading.Thread(target=self._run_loop, name="calendar", daemon=True)
         self._scheduler = BackgroundScheduler(
             timezone=UTC, job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1}, daemon=True
         )
@@ -68,23 +68,23 @@ class CalendarScheduler:
         if self._scheduler.running:
             self._scheduler.shutdown(wait=True)
 
-    def _loop(self) -> None:
+    def _run_loop(self) -> None:
         while not self._is_closed:
             self._woken.wait(self._heartbeat_s)
             self._woken.clear()
             if not self._is_closed:
-                self._pass()
+                self._run_pass()
 
-    def _pass(self) -> None:
+    def _run_pass(self) -> None:
         try:
             self._tick()
-            self._arm()
+            self._set_timer()
         except OrchestratorError as error:
             logger.warning("the calendar could not be looked after: %s", error.message)
         except Exception:  # the top of a thread: the next pass may do better
             logger.exception("a pass of the calendar broke")
 
-    def _arm(self) -> None:
+    def _set_timer(self) -> None:
         """The scheduler rings when something is due next."""
         upcoming = self._earliest()
         if upcoming is None:

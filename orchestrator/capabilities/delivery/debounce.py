@@ -55,7 +55,7 @@ class Settling:
     def __contains__(self, name: object) -> bool:
         return name in self._waiting
 
-    def heard(self, name: bytes, now: float, *, at: float) -> None:
+    def on_created(self, name: bytes, now: float, *, at: float) -> None:
         """Something was created, or closed after writing."""
         entry = self._entry(name, now, at)
         if entry is None:
@@ -65,7 +65,7 @@ class Settling:
         entry.heard, entry.tries = now, 0
         entry.due = now + min(max(QUIET_S, entry.gap * _GAPS), LONGEST_QUIET_S)
 
-    def whole(self, name: bytes, now: float, *, at: float, asked: int | None = None) -> None:
+    def on_complete(self, name: bytes, now: float, *, at: float, asked: int | None = None) -> None:
         """It was renamed to this name, found on the disk quiet long since, or asked for: to be looked at at once."""
         entry = self._entry(name, now, at)
         if entry is None:
@@ -73,13 +73,13 @@ class Settling:
         entry.due = now
         entry.asked = asked if asked is not None else entry.asked
 
-    def hurry(self, now: float) -> None:
+    def hurry_all(self, now: float) -> None:
         """Whoever wrote has ended: what waits only for quiet is due. What could not be taken waits as before."""
         for entry in self._waiting.values():
             if not entry.tries:
                 entry.due = min(entry.due, now)
 
-    def again(self, ready: Ready, now: float, tries: int) -> None:
+    def retry_later(self, ready: Ready, now: float, tries: int) -> None:
         """It could not be taken yet; for the ``tries``-th time."""
         entry = self._entry(ready.name, now, ready.found_at)
         if entry is None:
@@ -88,12 +88,12 @@ class Settling:
         entry.asked = ready.asked if entry.asked is None else entry.asked
         entry.due = max(entry.due, now + min(FIRST_TRY_S * 2 ** min(tries - 1, 10), LAST_TRY_S))
 
-    def tries(self, name: bytes) -> int:
+    def tries_of(self, name: bytes) -> int:
         """How often it was tried in vain."""
         entry = self._waiting.get(name)
         return 0 if entry is None else entry.tries
 
-    def take(self, now: float) -> tuple[Ready, int] | None:
+    def take_due(self, now: float) -> tuple[Ready, int] | None:
         """A name that is due, and how often it was tried; it is waited for no longer."""
         for name, entry in self._waiting.items():
             if entry.due <= now:
@@ -105,11 +105,11 @@ class Settling:
         """When the next name is due."""
         return min((entry.due for entry in self._waiting.values()), default=None)
 
-    def oldest(self) -> float | None:
+    def oldest_since(self) -> float | None:
         """Since when, in Unix seconds, something is waited for."""
         return min((entry.found_at for entry in self._waiting.values()), default=None)
 
-    def clear(self) -> None:
+    def clear_pending(self) -> None:
         """Wait for nothing; what was asked for by name stays."""
         self._waiting = {name: entry for name, entry in self._waiting.items() if entry.asked is not None}
         self.is_overrun = False

@@ -42,7 +42,7 @@ class FolderState:
     """What goes on in one ``out/``."""
 
     def __init__(self, key: CubicleKey, trays: OutboxFolders, taking: Intake, lock: threading.Condition) -> None:
-        """``lock`` protects what is told from other threads: all that does not begin with ``work``."""
+        """``lock`` protects what is told from other threads: all that does not begin with ``run_slice``."""
         self._key = key
         self._trays = trays
         self._taking = taking
@@ -66,18 +66,18 @@ class FolderState:
 
     # --- told by others ----------------------------------------------------------------------------------------
 
-    def heard(self, name: bytes, now: float, *, at: float, is_whole: bool) -> None:
+    def on_event(self, name: bytes, now: float, *, at: float, is_whole: bool) -> None:
         """Something happened to a name."""
         if self._flood_began:
             self._flood_heard = now
         elif is_whole or now < self._late_until:
-            self._settling.whole(name, now, at=at)
+            self._settling.on_complete(name, now, at=at)
         else:
-            self._settling.heard(name, now, at=at)
+            self._settling.on_created(name, now, at=at)
 
-    def ask(self, turn: int, path: bytes, now: float) -> None:
+    def ask_file(self, turn: int, path: bytes, now: float) -> None:
         """A turn asked for a file by name."""
-        self._settling.whole(path, now, at=time.time(), asked=turn)
+        self._settling.on_complete(path, now, at=time.time(), asked=turn)
 
     def look_soon(self, *, is_thorough: bool = False) -> None:
         """Look through the tray; ``is_thorough`` also when no name came or went."""
@@ -86,7 +86,7 @@ class FolderState:
 
     def end_command(self, now: float) -> None:
         """A command has ended: what it closed is whole."""
-        self._settling.hurry(now)
+        self._settling.hurry_all(now)
         self._late_until = now + _LATE_S
 
     def end_turn(self, turn: int, now: float) -> None:
@@ -126,17 +126,17 @@ class FolderState:
 
     # --- work --------------------------------------------------------------------------------------------------
 
-    def work(self) -> None:
+    def run_slice(self) -> None:
         """A slice of what there is to do."""
         self._answer_turns()
         self._look_on()
         began = time.monotonic()
         for _ in range(_AT_ONCE):
             with self._lock:
-                taken = None if self._is_closed else self._settling.take(time.monotonic())
+                taken = None if self._is_closed else self._settling.take_due(time.monotonic())
             if taken is None:
                 break
-            self._take(*taken)
+            self._take_file(*taken)
             if time.monotonic() - began > _SLICE_S or self._rest_until > time.monotonic():
                 break
         self._end_flood()
@@ -154,22 +154,22 @@ class FolderState:
         with self._lock:
             turns, self.ended_turns = self.ended_turns, []
         for turn in turns:
-            for path in self._taking.asked(turn):
+            for path in self._taking.files_asked(turn):
                 with self._lock:
-                    self.ask(turn, path, time.monotonic())
+                    self.ask_file(turn, path, time.monotonic())
 
-    def _take(self, ready: Ready, tries: int) -> None:
+    def _take_file(self, ready: Ready, tries: int) -> None:
         seen = self._trays.look_at(self._key, ready.name)
         state = None if seen is None else self._state(seen)
         if ready.asked is None and state is not None and self._done.get(ready.name) == state:
             return
         if state is not None and seen is not None and seen.kind == "folder" and _age_s(state[1]) < QUIET_S:
-            self._later(ready, min(tries + 1, _FOLDER_TRIES))
+            self._retry_later(ready, min(tries + 1, _FOLDER_TRIES))
             return
         began = time.monotonic()
-        outcome = self._taking.take(self._key, ready.name, found_at=ready.found_at, asked=ready.asked)
+        outcome = self._taking.take_file(self._key, ready.name, found_at=ready.found_at, asked=ready.asked)
         if outcome is IntakeOutcome.AGAIN:
-            self._later(ready, tries + 1)
+            self._retry_later(ready, tries + 1)
         elif outcome is IntakeOutcome.FULL:
             self._begin_flood()
         elif state is not None:
@@ -178,15 +178,15 @@ class FolderState:
             took = time.monotonic() - began
             self._rest_until = time.monotonic() + min(took * _REST, _LONGEST_REST_S)
 
-    def _later(self, ready: Ready, tries: int) -> None:
+    def _retry_later(self, ready: Ready, tries: int) -> None:
         with self._lock:
-            self._settling.again(ready, time.monotonic(), tries)
+            self._settling.retry_later(ready, time.monotonic(), tries)
 
     def _state(self, seen: OutFile) -> tuple[int, int]:
         """What changes when the name stands for something else, or something else is in it."""
         if seen.kind != "folder":
             return seen.inode, seen.changed_ns
-        survey = self._trays.survey(self._key, seen.raw)
+        survey = self._trays.survey_folder(self._key, seen.raw)
         return seen.inode, seen.changed_ns if survey is None else max(seen.changed_ns, survey.changed_ns)
 
     # --- looking through ---------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ class FolderState:
             return
         began, count = time.monotonic(), 0
         for seen in islice(self._names, _SLICE_NAMES):
-            self._consider(seen)
+            self._consider_file(seen)
             count += 1
         if count < _SLICE_NAMES:
             self._names = None
@@ -218,9 +218,9 @@ class FolderState:
             return iter([seen for seen in found if seen is not None])
         self._looked_ns = changed_ns
         self._folders.clear()
-        return self._trays.every(self._key)
+        return self._trays.list_names(self._key)
 
-    def _consider(self, seen: OutFile) -> None:
+    def _consider_file(self, seen: OutFile) -> None:
         if not self._is_new(seen):
             return
         now, age_s = time.monotonic(), _age_s(seen.changed_ns)
@@ -228,9 +228,9 @@ class FolderState:
             if seen.raw in self._settling or self._flood_began:
                 return
             if age_s >= QUIET_S:
-                self._settling.whole(seen.raw, now, at=seen.changed_ns / 1e9)
+                self._settling.on_complete(seen.raw, now, at=seen.changed_ns / 1e9)
             else:
-                self._settling.heard(seen.raw, now, at=seen.changed_ns / 1e9)
+                self._settling.on_created(seen.raw, now, at=seen.changed_ns / 1e9)
 
     def _is_new(self, seen: OutFile) -> bool:
         """It changed since the mark, and was not dealt with since."""
@@ -240,11 +240,11 @@ class FolderState:
         if seen.kind == "folder" and len(self._folders) < _MOST_FOLDERS:
             self._folders.add(seen.raw)
             state = self._state(seen)
-        return state[1] > self._mark() and self._done.get(seen.raw) != state
+        return state[1] > self._write_mark() and self._done.get(seen.raw) != state
 
-    def _mark(self) -> int:
+    def _write_mark(self) -> int:
         if self._mark_ns is None:
-            known = self._taking.mark(self._key)
+            known = self._taking.seen_until(self._key)
             self._mark_ns = known if known <= time.time_ns() else 0  # the clock was set back: look at all once more
         return self._mark_ns
 
@@ -267,7 +267,7 @@ class FolderState:
 
     def _begin_flood(self) -> None:
         with self._lock:
-            self._settling.clear()
+            self._settling.clear_pending()
             if not self._flood_began:
                 self._flood_began = self._flood_heard = time.monotonic()
 
@@ -277,14 +277,14 @@ class FolderState:
             due = self._flood_due()
         if due is None or time.monotonic() < due:
             return
-        count, until_ns = 0, self._mark()
-        for seen in self._trays.every(self._key):
+        count, until_ns = 0, self._write_mark()
+        for seen in self._trays.list_names(self._key):
             if self._is_new(seen):
                 count += 1
             until_ns = max(until_ns, seen.changed_ns)
         until_ns = min(until_ns, time.time_ns())
         if count:
-            self._taking.withhold(self._key, count, until_ns)
+            self._taking.withhold_files(self._key, count, until_ns)
         else:
             self._taking.set_mark(self._key, until_ns)
         self._marked(until_ns)

@@ -61,7 +61,7 @@ class OutboxFolders:
         except (OSError, UnsafePath):
             return None
 
-    def every(self, key: CubicleKey) -> Iterator[OutFile]:
+    def list_names(self, key: CubicleKey) -> Iterator[OutFile]:
         """All names in the tray as they stand, in no order, one by one, so that a wide tray can be looked at in parts.
         Close it when done."""
         try:
@@ -75,7 +75,7 @@ class OutboxFolders:
         except (OSError, UnsafePath):
             return
 
-    def survey(self, key: CubicleKey, path: bytes) -> Survey | None:
+    def survey_folder(self, key: CubicleKey, path: bytes) -> Survey | None:
         """What is in a folder of the tray; None when it is none, or gone."""
         try:
             parts = parts_of(path or b".")
@@ -84,7 +84,7 @@ class OutboxFolders:
         except (OSError, UnsafePath):
             return None
 
-    def copy(self, key: CubicleKey, path: bytes, *, max_bytes: int) -> PrivateCopy:
+    def copy_file(self, key: CubicleKey, path: bytes, *, max_bytes: int) -> PrivateCopy:
         """A private copy of a file in the tray, kept in the outbox.
 
         Raises NotFound, UnsafePath, TooLarge, Changing while a program may still write to it, Unavailable.
@@ -92,12 +92,12 @@ class OutboxFolders:
         parts = (OUT, *path.split(b"/"))
         return self._workspaces.copy_out(key, parts, max_bytes=max_bytes, keep_in=self._outbox, only_finished=True)
 
-    def zip(self, key: CubicleKey, name: bytes, *, max_bytes: int) -> Zipped:
+    def zip_folder(self, key: CubicleKey, name: bytes, *, max_bytes: int) -> Zipped:
         """A private zip of the plain files in a folder of the tray, kept in the outbox.
 
         Raises NotFound, TooLarge for a folder with too much in it, Changing, Unavailable; nothing is left then.
         """
-        survey = self.survey(key, name)
+        survey = self.survey_folder(key, name)
         if survey is None:
             raise NotFound(f"{shown(name)} is not there any more.")
         if not survey.is_complete:
@@ -109,7 +109,7 @@ class OutboxFolders:
             raise NotFound(f"{shown(name)} holds no file.")
         path = self._outbox / f"copy-{secrets.token_hex(16)}"
         try:
-            left_out = self._pack(key, name, survey, path, max_bytes=max_bytes)
+            left_out = self._write_zip(key, name, survey, path, max_bytes=max_bytes)
             self._check_unchanged(key, name, survey)
             return Zipped(path, *_measured(path), left_out=left_out + survey.left_out)
         except OSError as error:
@@ -120,11 +120,11 @@ class OutboxFolders:
             raise
 
     def _check_unchanged(self, key: CubicleKey, name: bytes, survey: Survey) -> None:
-        now = self.survey(key, name)
+        now = self.survey_folder(key, name)
         if now is None or (now.changed_ns, now.files) != (survey.changed_ns, survey.files):
             raise Changing(f"{shown(name)} is still being filled. Try again when it is finished.")
 
-    def _pack(self, key: CubicleKey, name: bytes, survey: Survey, path: Path, *, max_bytes: int) -> int:
+    def _write_zip(self, key: CubicleKey, name: bytes, survey: Survey, path: Path, *, max_bytes: int) -> int:
         """Writes the zip; how many files could not be taken."""
         left, left_out, names = max_bytes, 0, set[str]()
         with path.open("xb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:

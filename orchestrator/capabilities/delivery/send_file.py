@@ -37,7 +37,7 @@ class Sending:
         jobs.add_kind(
             JobKind(
                 KIND,
-                self._run,
+                self._run_job,
                 _TIME_S,
                 report=_report,
                 tries=10,
@@ -51,9 +51,9 @@ class Sending:
     @property
     def deeds(self) -> Deeds:
         """What carries out what agents ask for."""
-        return {SEND.name: self._send}
+        return {SEND.name: self._send_file}
 
-    def _send(self, db: sqlite3.Connection, caller: Caller, action: Send) -> Outcome:
+    def _send_file(self, db: sqlite3.Connection, caller: Caller, action: Send) -> Outcome:
         path = words.within_out(os.fsencode(action.file))
         try:
             parts = parts_of(path)
@@ -65,10 +65,10 @@ class Sending:
         job = self._jobs.submit(db, KIND, caller.key, caller.turn, asked)
         return Outcome(f"{shown(path)} is being sent.", asked, waits_for=reference(KIND, job.name))
 
-    def _run(self, running: Running) -> None:
+    def _run_job(self, running: Running) -> None:
         job = running.job
         try:
-            self._taking.send(
+            self._taking.send_file(
                 job.cubicle,
                 os.fsencode(job.payload["file"]),
                 turn=job.turn,

@@ -52,9 +52,9 @@ class OutboxWatcher:
         self._is_closing = False
         self._has_missed = False
         self._next_look = self._next_tidy = time.monotonic()
-        self._events = OutEvents(self._hear, self._miss)
+        self._events = OutEvents(self._on_event, self._on_overflow)
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="out-take")
-        self._thread = threading.Thread(target=self._loop, name="out-watch", daemon=True)
+        self._thread = threading.Thread(target=self._run_loop, name="out-watch", daemon=True)
 
     @property
     def problem(self) -> str:
@@ -66,9 +66,9 @@ class OutboxWatcher:
         self._events.start()
         self._thread.start()
         for key in cubicles:
-            self._watch(key)
-        for key, turn, path in self._taking.unanswered(since=time.time() - 24 * 3600):
-            self._ask(key, turn, path)
+            self._watch_folder(key)
+        for key, turn, path in self._taking.list_unanswered(since=time.time() - 24 * 3600):
+            self._ask_file(key, turn, path)
 
     def close(self) -> None:
         """Nothing is taken any more; what is being taken is finished first."""
@@ -80,15 +80,15 @@ class OutboxWatcher:
         self._events.close()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def add(self, key: CubicleKey) -> None:
+    def add_cubicle(self, key: CubicleKey) -> None:
         """The cubicle's tray is watched; again is fine, and right when its folder may be another."""
         try:
             with self._workspaces.out_folder(key) as folder:
-                is_heard = self._events.add(key, folder)
+                is_heard = self._events.add_folder(key, folder)
         except (OSError, OrchestratorError) as error:
             logger.warning("%s: out/ can't be watched: %s", key, error)
             is_heard = False
-        watch = self._watch(key)
+        watch = self._watch_folder(key)
         with self._changed:
             watch.is_heard = is_heard
             watch.look_soon()  # for what came before there were events
@@ -98,9 +98,9 @@ class OutboxWatcher:
             self._next_look = min(self._next_look, watch.next_look)
             self._changed.notify()
 
-    def drop(self, key: CubicleKey) -> None:
+    def drop_cubicle(self, key: CubicleKey) -> None:
         """The cubicle's tray is not watched any more; again is fine."""
-        self._events.drop(key)
+        self._events.drop_folder(key)
         with self._changed:
             watch = self._watches.pop(key, None)
             self._astir.pop(key, None)
@@ -137,7 +137,7 @@ class OutboxWatcher:
 
     # --- hearing -----------------------------------------------------------------------------------------------
 
-    def _hear(self, key: CubicleKey, name: bytes, is_whole: bool) -> None:  # noqa: FBT001 - an event's own form
+    def _on_event(self, key: CubicleKey, name: bytes, is_whole: bool) -> None:  # noqa: FBT001 - an event's own form
         if is_ignored(name):
             return
         with self._changed:
@@ -147,32 +147,32 @@ class OutboxWatcher:
             self._heard.append((key, name, is_whole, time.monotonic(), time.time()))
             self._changed.notify()
 
-    def _miss(self) -> None:
+    def _on_overflow(self) -> None:
         with self._changed:
             self._has_missed = True
             self._changed.notify()
 
     # --- the rounds --------------------------------------------------------------------------------------------
 
-    def _loop(self) -> None:
+    def _run_loop(self) -> None:
         while True:
             with self._changed:
                 if self._is_closing:
                     return
-                ready = self._sort(time.monotonic())
+                ready = self._sort_events(time.monotonic())
                 if not ready:
                     self._changed.wait(self._pause_s(time.monotonic()))
                     continue
             for key, watch in ready:
-                self._pool.submit(self._work, key, watch)
+                self._pool.submit(self._work_folder, key, watch)
 
-    def _sort(self, now: float) -> list[tuple[CubicleKey, FolderState]]:
+    def _sort_events(self, now: float) -> list[tuple[CubicleKey, FolderState]]:
         """Hand what was heard to its trays; the trays with work to do that nobody is at, in turn."""
         while self._heard:
             key, name, is_whole, heard, at = self._heard.popleft()
             watch = self._watches.get(key)
             if watch is not None:
-                watch.heard(name, heard, at=at, is_whole=is_whole)
+                watch.on_event(name, heard, at=at, is_whole=is_whole)
                 self._astir[key] = watch
         if self._has_missed or now >= self._next_look:
             self._look_at_all(now)
@@ -191,7 +191,7 @@ class OutboxWatcher:
         self._next_look = min((w.next_look for w in self._watches.values()), default=now + PERIOD_S)
         if now >= self._next_tidy:
             self._next_tidy = now + _TIDY_S
-            self._pool.submit(self._guarded, lambda: self._tidy(time.time()))
+            self._pool.submit(self._run_guarded, lambda: self._tidy(time.time()))
 
     def _pause_s(self, now: float) -> float:
         dues = [
@@ -199,14 +199,14 @@ class OutboxWatcher:
         ]
         return max(0.001, min([self._next_look, *dues]) - now)
 
-    def _work(self, key: CubicleKey, watch: FolderState) -> None:
+    def _work_folder(self, key: CubicleKey, watch: FolderState) -> None:
         """A part of what there is to do in one tray."""
-        self._guarded(watch.work)
+        self._run_guarded(watch.run_slice)
         with self._changed:
             self._busy.discard(key)
             self._changed.notify()
 
-    def _guarded(self, work: Callable[[], object]) -> None:
+    def _run_guarded(self, work: Callable[[], object]) -> None:
         try:
             work()
         except OrchestratorError as error:
@@ -214,7 +214,7 @@ class OutboxWatcher:
         except Exception:  # the top of a thread: the next look may do better
             logger.exception("a round of the out watch broke")
 
-    def _watch(self, key: CubicleKey) -> FolderState:
+    def _watch_folder(self, key: CubicleKey) -> FolderState:
         with self._changed:
             watch = self._watches.get(key)
             if watch is None:
@@ -226,11 +226,11 @@ class OutboxWatcher:
             self._changed.notify()
             return watch
 
-    def _ask(self, key: CubicleKey, turn: int, path: bytes) -> None:
+    def _ask_file(self, key: CubicleKey, turn: int, path: bytes) -> None:
         with self._changed:
             watch = self._watches.get(key)
             if watch is not None:
-                watch.ask(turn, path, time.monotonic())
+                watch.ask_file(turn, path, time.monotonic())
                 self._astir[key] = watch
                 self._changed.notify()
 
@@ -250,7 +250,7 @@ class WatchedDoors:
     def open(self, key: CubicleKey, *, uid: int, gid: int) -> None:
         """The door answers and the tray is watched; again is fine."""
         self._doors.open(key, uid=uid, gid=gid)
-        self._watch.add(key)
+        self._watch.add_cubicle(key)
 
     def renew(self, key: CubicleKey, *, uid: int, gid: int) -> None:
         """Another door, the same tray."""
@@ -258,5 +258,5 @@ class WatchedDoors:
 
     def close(self, key: CubicleKey) -> None:
         """Neither is any more; again is fine."""
-        self._watch.drop(key)
+        self._watch.drop_cubicle(key)
         self._doors.close(key)

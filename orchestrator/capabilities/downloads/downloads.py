@@ -56,22 +56,24 @@ class Assets:
     ) -> None:
         self._store, self._agents, self._approvals, self._grants = store, agents, approvals, grants
         self._jobs, self._endings, self._rules = jobs, endings, rules
-        approvals.follow(KIND, self._decided)
+        approvals.follow(KIND, self._on_decided)
 
     @property
     def deeds(self) -> Deeds:
         """What carries out what agents ask for."""
-        return {REQUEST.name: self.request}
+        return {REQUEST.name: self.request_download}
 
     # --- looking -----------------------------------------------------------------------------------------------
 
-    def every(self, status: AssetStatus | None = None, user: int | None = None, *, limit: int = 200) -> list[Asset]:
+    def list_downloads(
+        self, status: AssetStatus | None = None, user: int | None = None, *, limit: int = 200
+    ) -> list[Asset]:
         """The newest assets, of one status and one person where given."""
         self._approvals.expire_due()
         with self._store.reading() as db:
             return [read_asset(job) for job in rows.every(db, KIND, progress=status, user=user, limit=limit)]
 
-    def get(self, asset: str) -> Asset:
+    def get_download(self, asset: str) -> Asset:
         """The asset with this id; raises NotFound."""
         with self._store.reading() as db:
             found = rows.one(db, KIND, asset)
@@ -79,13 +81,13 @@ class Assets:
             raise NotFound("There is no asset with this id. './hermit approvals' shows what is waiting.")
         return read_asset(found)
 
-    def note(self, turn: Turn) -> str:
+    def turn_note(self, turn: Turn) -> str:
         """What ended since the agent last heard of it; once, at the start of a turn."""
         return words.notes([read_asset(job) for job in self._jobs.tell(KIND, turn, most=_MOST_TOLD)])
 
     # --- asking ------------------------------------------------------------------------------------------------
 
-    def request(self, db: sqlite3.Connection, caller: Caller, wish: AssetRequest) -> Outcome:
+    def request_download(self, db: sqlite3.Connection, caller: Caller, wish: AssetRequest) -> Outcome:
         """What the capability does: a person is asked, unless the host was allowed in advance. The same wish again,
         while the first is open, is the same."""
         link = parse(wish.url, self._rules)
@@ -95,7 +97,7 @@ class Assets:
         if link.host in self._grants.hosts(db, caller.key):
             return self._at_once(db, caller, wish, link)
         detail = words.detail(link, description=wish.description, file_type=wish.file_type)
-        asset = self._asked(db, caller, link, detail, wanted=words.name_of(link, wish.file_type))
+        asset = self._ask_person(db, caller, link, detail, wanted=words.name_of(link, wish.file_type))
         return _waits(asset, words.asked(asset))
 
     def _at_once(self, db: sqlite3.Connection, caller: Caller, wish: AssetRequest, link: Link) -> Outcome:
@@ -105,11 +107,13 @@ class Assets:
             db, KIND, caller.key, caller.turn, asked, name=typed_id(), progress=AssetStatus.FETCHING
         )
         asset = read_asset(job)
-        self._store.after_commit(partial(self._endings.tell, asset))
-        self._audit(db, asset, "asset.allowed", f"{link.url} is fetched without a question: {link.host} is allowed.")
+        self._store.after_commit(partial(self._endings.publish_change, asset))
+        self._write_audit(
+            db, asset, "asset.allowed", f"{link.url} is fetched without a question: {link.host} is allowed."
+        )
         return _waits(asset, words.under_way(asset))
 
-    def _asked(
+    def _ask_person(
         self, db: sqlite3.Connection, caller: Caller, link: Link, detail: dict[str, Any], *, wanted: str
     ) -> Asset:
         """The asset of the question about this link, both new or open already. Raises TooMany."""
@@ -138,12 +142,12 @@ class Assets:
             waits_for=f"approval:{approval.id}",
         )
         asset = read_asset(job)
-        self._store.after_commit(partial(self._endings.tell, asset))
+        self._store.after_commit(partial(self._endings.publish_change, asset))
         return asset
 
     # --- the answer --------------------------------------------------------------------------------------------
 
-    def _decided(self, db: sqlite3.Connection, approval: Approval) -> None:
+    def _on_decided(self, db: sqlite3.Connection, approval: Approval) -> None:
         job = rows.one(db, KIND, approval.id)
         if job is None:
             return  # whoever asked was deleted meanwhile
@@ -154,7 +158,7 @@ class Assets:
         elif not self._is_what_was_asked(read_asset(job), approval):
             self._jobs.end(db, job, JobState.FAILED, error=_CHANGED)
         elif self._jobs.resume(db, job, AssetStatus.FETCHING):
-            self._store.after_commit(lambda: self._endings.tell(self.get(job.name)))
+            self._store.after_commit(lambda: self._endings.publish_change(self.get_download(job.name)))
 
     def _is_what_was_asked(self, asset: Asset, approval: Approval) -> bool:
         """What would be fetched is, to the byte, what a person saw."""
@@ -164,7 +168,7 @@ class Assets:
 
     # --- what the worker asks and says -------------------------------------------------------------------------
 
-    def agreed(self, asset: Asset) -> tuple[Link, frozenset[str]]:
+    def allowed_fetch(self, asset: Asset) -> tuple[Link, frozenset[str]]:
         """What may be fetched, and to which other hosts it may send on. Raises Forbidden when nobody has agreed."""
         with self._store.reading() as db:
             approval = approval_rows.get_approval(db, asset.id)
@@ -195,15 +199,15 @@ class Assets:
             fields = {"description": before.description, "file_type": before.file_type, "led_by": before.url}
             detail = words.detail(link, **fields)
             try:
-                onward = self._asked(db, Caller(before.cubicle, before.turn), link, detail, wanted=before.wanted)
+                onward = self._ask_person(db, Caller(before.cubicle, before.turn), link, detail, wanted=before.wanted)
             except TooMany as error:
                 why = f"{before.host} sends on to {link.host}, which a person must be asked about. {error.message}"
                 self._jobs.end(db, before.job, JobState.FAILED, error=why)
                 return
         rows.wait(db, before.job.id, reference(KIND, onward.id), AssetStatus.FETCHING)
-        self._audit(db, before, "asset.sent_on", f"{before.url} sends on to {link.url}: a person is asked.")
+        self._write_audit(db, before, "asset.sent_on", f"{before.url} sends on to {link.url}: a person is asked.")
 
-    def _audit(self, db: sqlite3.Connection, asset: Asset, kind: str, text: str) -> None:
+    def _write_audit(self, db: sqlite3.Connection, asset: Asset, kind: str, text: str) -> None:
         key, detail = asset.cubicle, {"asset": asset.id, "url": asset.url, "host": asset.host}
         now = time.time()
         audit_rows.insert_record(

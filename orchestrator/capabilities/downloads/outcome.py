@@ -28,14 +28,14 @@ class Endings:
     def __init__(self, store: Store, broker: Broker, jobs: Jobs) -> None:
         self._store, self._broker, self._jobs = store, broker, jobs
 
-    def tell(self, asset: Asset) -> None:
+    def publish_change(self, asset: Asset) -> None:
         """Surfaces show where it stands."""
         self._broker.publish(Event("asset", asset.cubicle, words.as_json(asset)))
 
-    def report(self, db: sqlite3.Connection, job: Job) -> JobReport:
+    def report_outcome(self, db: sqlite3.Connection, job: Job) -> JobReport:
         """What is said of an end, within its transaction."""
         ended = read_asset(job)
-        self._store.after_commit(partial(self.tell, ended))
+        self._store.after_commit(partial(self.publish_change, ended))
         if ended.onward:  # people and the agent hear of the other alone
             return JobReport(words.outcome(ended), words.result(ended))
         led_here = waiting_for(db, ended)

@@ -35,14 +35,14 @@ class Landing:
         self._reserve = reserve
         self._home = home
 
-    def check(self) -> None:
+    def check_space(self) -> None:
         """Raises Unavailable when the host's disk has no room left for what agents want."""
         self._reserve.check()
 
-    def room(self, key: CubicleKey) -> int:
+    def room_for(self, key: CubicleKey) -> int:
         """How many bytes a new file may have: what the workspace has left, and at most half of the free disk, as the
         file lies twice for a moment. Raises TooLarge when that is nothing."""
-        self.check()
+        self.check_space()
         limit_mb = self._agents.get(key.agent).limits.disk_mb
         left = limit_mb * _MB - self._workspaces.measure(key).bytes
         if left <= 0:
@@ -60,9 +60,9 @@ class Landing:
         except (NotFound, UnsafePath, TooLarge, Conflict):  # it is not there, or is another file
             return False
 
-    def land(self, asset: Asset, file: BinaryIO, fetched: Fetched, running: Running) -> None:
+    def store_file(self, asset: Asset, file: BinaryIO, fetched: Fetched, running: Running) -> None:
         """The file is in ``in/``. Raises Stopped when it is wanted no more, TooLarge and Unavailable of the disk."""
-        self.check()
+        self.check_space()
         for name in filter(lambda name: self._is_free(asset.cubicle, name), _names(asset)):
             running.record(
                 name=name, size_bytes=fetched.size_bytes, sha256=fetched.sha256, content_type=fetched.content_type

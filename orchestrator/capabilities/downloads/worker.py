@@ -45,9 +45,9 @@ class Downloads:
         self._folder = folder
         self.kind = JobKind(
             KIND,
-            self._run,
+            self._run_job,
             _TIME_S,
-            report=endings.report,
+            report=endings.report_outcome,
             tries=10,
             gave_up=_ODD,
             broke=_ODD,
@@ -57,23 +57,23 @@ class Downloads:
             holds_deletion=True,
         )
 
-    def _run(self, running: Running) -> dict[str, Any] | None:
+    def _run_job(self, running: Running) -> dict[str, Any] | None:
         asset = read_asset(running.job)
         try:
             if not self._landing.lies_there(asset):
-                self._bring(asset, running)
+                self._fetch_file(asset, running)
         except NewHost as found:
             self._assets.send_on(asset, found)
             return None
         return {}
 
-    def _bring(self, asset: Asset, running: Running) -> None:
-        link, other_hosts = self._assets.agreed(asset)
-        room, most = self._landing.room(asset.cubicle), self._internet.limits.file_bytes
+    def _fetch_file(self, asset: Asset, running: Running) -> None:
+        link, other_hosts = self._assets.allowed_fetch(asset)
+        room, most = self._landing.room_for(asset.cubicle), self._internet.limits.file_bytes
         limits = replace(self._internet.limits, file_bytes=min(room, most))
         fetcher = Fetcher(limits, rules=self._rules, network=self._internet.network, tls=self._internet.tls)
         with _nameless(self._folder) as file:
-            sink = _Sink(file, self._landing.check)
+            sink = _Sink(file, self._landing.check_space)
             try:
                 fetched = fetcher.fetch(link, sink, other_hosts=other_hosts, is_stopped=lambda: not running.is_wanted())
                 sink.flush()
@@ -81,7 +81,7 @@ class Downloads:
                 if room < most:
                     raise _no_room(room) from None
                 raise
-            self._landing.land(asset, file, fetched, running)
+            self._landing.store_file(asset, file, fetched, running)
         _log(asset, fetched)
 
 

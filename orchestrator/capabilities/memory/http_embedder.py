@@ -43,7 +43,7 @@ class HttpEmbedder:
     def __repr__(self) -> str:
         return f"HttpEmbedder({self.model!r} at {self._endpoint.host})"
 
-    def embed(self, texts: Sequence[str]) -> Embedded:
+    def embed_texts(self, texts: Sequence[str]) -> Embedded:
         """See the protocol."""
         exchange = Exchange(self._endpoint)
         body = encoded({"model": self.model, "input": list(texts), "encoding_format": "float"})

@@ -22,14 +22,14 @@ MOST_BY_MEANING = 20
 class FindsByMeaning(Protocol):
     """Who knows which facts mean something like a text."""
 
-    def nearest(self, key: CubicleKey, query: str, *, turn: int | None, limit: int) -> Sequence[Found]:
+    def find_nearest(self, key: CubicleKey, query: str, *, turn: int | None, limit: int) -> Sequence[Found]:
         """The nearest facts, or none when that can't be told in time. Never raises."""
 
 
 class NoMeaning:
     """Where no embedding model is set up."""
 
-    def nearest(self, key: CubicleKey, query: str, *, turn: int | None, limit: int) -> Sequence[Found]:  # noqa: ARG002  # the protocol's
+    def find_nearest(self, key: CubicleKey, query: str, *, turn: int | None, limit: int) -> Sequence[Found]:  # noqa: ARG002  # the protocol's
         """Nothing."""
         return ()
 
@@ -46,12 +46,12 @@ class Search:
         """It asks nobody outside, so it may be done within a transaction."""
         return isinstance(self._meaning, NoMeaning)
 
-    def best(self, key: CubicleKey, query: str, limit: int, *, turn: int | None = None) -> list[Fact]:
+    def find_best(self, key: CubicleKey, query: str, limit: int, *, turn: int | None = None) -> list[Fact]:
         """The facts that fit best, the best first; for an empty query the newest. ``turn`` bears the cost."""
         if not query.strip():
             with self._store.reading() as db:
                 return rows.every(db, key, limit=limit)
-        by_meaning = self._meaning.nearest(key, query, turn=turn, limit=MOST_BY_MEANING)
+        by_meaning = self._meaning.find_nearest(key, query, turn=turn, limit=MOST_BY_MEANING)
         match = match_of(query)
         with self._store.reading() as db:
             by_words = [] if match is None else rows.by_words(db, key, match, MOST_BY_WORDS)

@@ -38,7 +38,7 @@ class Recollection:
         self._known: OrderedDict[int, tuple[str, str]] = OrderedDict()
         """The block and the prompt of turns; the latest turns alone."""
 
-    def remember(self, key: CubicleKey, turn: int | None, messages: Messages) -> Messages:
+    def inject_memories(self, key: CubicleKey, turn: int | None, messages: Messages) -> Messages:
         """The messages with what is remembered, or as they were."""
         if turn is None or not self.is_on(key):
             return messages
@@ -65,7 +65,7 @@ class Recollection:
             asked = turn_rows.get_turn(db, turn)
         if asked is None or asked.cubicle != key or not asked.prompt.strip():
             return _NOTHING
-        facts = self._search.best(key, asked.prompt, MAX_FACTS, turn=turn)
+        facts = self._search.find_best(key, asked.prompt, MAX_FACTS, turn=turn)
         text = block.block_of((_shown(fact) for fact in facts), max_facts=MAX_FACTS, max_chars=MAX_CHARS)
         return text, asked.prompt
 

@@ -51,13 +51,13 @@ class Studio:
         self._image = image
         self._program = program
 
-    def clear(self) -> None:
+    def clear_leftovers(self) -> None:
         """None is being made, and nothing of one is left."""
         self._helpers.clear_helpers(STUDIO)
         helper_folder.emptied(self._folder)
 
-    def make(self, name: str, text: str, seconds: float, ending: str, *, is_wanted: Callable[[], bool]) -> Made:
-        """The video; ``drop`` it when it is stored. Raises Failed, Stopped, Unavailable."""
+    def make_video(self, name: str, text: str, seconds: float, ending: str, *, is_wanted: Callable[[], bool]) -> Made:
+        """The video; drop it (``drop_file``) when it is stored. Raises Failed, Stopped, Unavailable."""
         task = {"text": text, "seconds": seconds, "ending": ending, "bytes": MOST_BYTES}
         image = self._image()
         try:
@@ -80,7 +80,7 @@ class Studio:
         path = errand.brought / f"video.{ending}"
         return Made(path, _checked_size(path, ending), left_out)
 
-    def drop(self, name: str) -> None:
+    def drop_file(self, name: str) -> None:
         """It is no longer needed here."""
         helper_folder.drop(self._folder, name)
 

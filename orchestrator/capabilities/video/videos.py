@@ -58,10 +58,10 @@ class Videos:
         jobs.add_kind(
             JobKind(
                 KIND,
-                self._run,
+                self._run_job,
                 _TIME_S,
                 report=_report,
-                prepare=studio.clear,
+                prepare=studio.clear_leftovers,
                 gave_up=sentences.GAVE_UP,
                 kept_s=7 * _DAY_S,
             )
@@ -70,14 +70,14 @@ class Videos:
     @property
     def deeds(self) -> Deeds:
         """What carries out what agents ask for."""
-        return {CLAWMOTION.name: self._ask}
+        return {CLAWMOTION.name: self._request_video}
 
-    def note(self, turn: Turn) -> str:
+    def turn_note(self, turn: Turn) -> str:
         """What this turn's agent has yet to hear: how wishes ended that nobody waited for."""
         found = self._jobs.tell(KIND, turn, most=_MOST_TOLD)
         return "\n".join(sentences.note(job.payload["name"], job.error, _done(job)) for job in found)
 
-    def _ask(self, db: sqlite3.Connection, caller: Caller, action: Clawmotion) -> Outcome:
+    def _request_video(self, db: sqlite3.Connection, caller: Caller, action: Clawmotion) -> Outcome:
         key, wish = caller.key, read_wish(action)
         if len(rows.open_of(db, KIND, key)) >= MOST_OPEN:
             raise TooMany(f"{MOST_OPEN} videos are being made already. Ask again when one of them is there.")
@@ -93,35 +93,35 @@ class Videos:
 
     # --- the work ----------------------------------------------------------------------------------------------
 
-    def _run(self, running: Running) -> dict[str, Any]:
+    def _run_job(self, running: Running) -> dict[str, Any]:
         """Make it, or end what a death left nearly done."""
         job = running.job
         try:
             if job.progress == _PLACING:
-                self._show(running, job.result)  # where nothing lies hidden any more, it has its name
+                self._publish_video(running, job.result)  # where nothing lies hidden any more, it has its name
             else:
-                self._make(running)
+                self._make_video(running)
         except OSError as error:
             raise Failed(sentences.NO_OUT) from error
         return {}
 
-    def _make(self, running: Running) -> None:
+    def _make_video(self, running: Running) -> None:
         """The video is made, and lies in the tray."""
         job, wish = running.job, running.job.payload
         self._check_room()
         try:
             ending = ending_of(wish["name"])
-            made = self._studio.make(job.name, wish["text"], wish["seconds"], ending, is_wanted=running.is_wanted)
+            made = self._studio.make_video(job.name, wish["text"], wish["seconds"], ending, is_wanted=running.is_wanted)
             running.check_wanted()
             self._check_space(job.cubicle, made)
             with helper_folder.opened(made.path) as file:
                 self._workspaces.lay_out(job.cubicle, _hidden(job), file, max_bytes=made.size_bytes)
-            if not self._show(running, {"size_bytes": made.size_bytes, "left_out": made.left_out}):
+            if not self._publish_video(running, {"size_bytes": made.size_bytes, "left_out": made.left_out}):
                 raise Failed(sentences.TAKEN_AWAY)
         finally:
-            self._studio.drop(job.name)
+            self._studio.drop_file(job.name)
 
-    def _show(self, running: Running, facts: dict[str, Any]) -> bool:
+    def _publish_video(self, running: Running, facts: dict[str, Any]) -> bool:
         """What lies hidden has its name; False when nothing does."""
         job = running.job
 

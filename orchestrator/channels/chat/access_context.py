@@ -39,7 +39,7 @@ class AccessContext:
         with self.store.reading() as db:
             return operator if rows.is_open(db, agent, operator) else None
 
-    def audit(self, what: str, text: str, *, agent: str, user: int | None = None) -> None:
+    def write_audit(self, what: str, text: str, *, agent: str, user: int | None = None) -> None:
         """The audit log says it, in the transaction that is open."""
         with self.store.writing() as db:
             audit_rows.insert_record(

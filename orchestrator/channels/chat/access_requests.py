@@ -39,14 +39,14 @@ class AccessRequests:
     def __init__(self, reception: AccessContext) -> None:
         self._reception = reception
         self._store, self._mail, self._buttons = reception.store, reception.mail, reception.buttons
-        self._people, self._now, self._audit = reception.people, reception.now, reception.audit
+        self._people, self._now, self._audit = reception.people, reception.now, reception.write_audit
         self._label = reception.store.traits.label
 
     @property
     def handlers(self) -> dict[str, ButtonHandler]:
         """What its buttons do."""
         return {
-            ALLOW: self._allow,
+            ALLOW: self._allow_person,
             IGNORE: self._turn_down,
             BLOCK: self._turn_down,
             SHUT_OUT: self._shut_out,
@@ -54,7 +54,7 @@ class AccessRequests:
 
     # --- strangers ---------------------------------------------------------------------------------------------
 
-    def stranger(self, stranger: StrangerMessage) -> None:
+    def on_stranger(self, stranger: StrangerMessage) -> None:
         """Somebody whom nobody allowed has written: they get one fixed word a day, the operator one card."""
         agent, sender, now = stranger.agent, stranger.sender, self._now()
         with self._store.writing() as db:
@@ -70,15 +70,17 @@ class AccessRequests:
                 f"{said}. Until you are let in, nothing you write here is read.",
                 f"Your {self._label} id is {sender.id}.",
             )
-            self._mail.post(Message(agent, sender.id, f"stranger:{agent}:{sender.id}:{now:.0f}", MessageBody(rich)))
+            self._mail.post_message(
+                Message(agent, sender.id, f"stranger:{agent}:{sender.id}:{now:.0f}", MessageBody(rich))
+            )
         self._reception.tell()
 
-    def waiting(self) -> list[KnownStranger]:
+    def list_waiting(self) -> list[KnownStranger]:
         """Who was told that the operator is asked about them, and is not decided about, newest first."""
         with self._store.reading() as db:
             return rows.waiting(db, limit=_MOST_WAITING)
 
-    def decide(self, agent: str, person: int, kind: str, user: User) -> User | None:
+    def decide_request(self, agent: str, person: int, kind: str, user: User) -> User | None:
         """``ALLOW``, ``IGNORE`` or ``BLOCK`` from another surface; the card shows it. The member, where there is one
         now. Raises Forbidden, NotFound, or Conflict when it was decided before."""
         check_operator(user)
@@ -89,13 +91,13 @@ class AccessRequests:
             raise NotFound(f"Nobody with this {self._label} id is waiting to be let in there.")
         if kind != ALLOW and self._people.of_identity(self._store.channel, person) is not None:
             raise Conflict("They are already a member.")
-        if not self._decide(agent, person, _STATES[kind], user):
+        if not self._decide_request(agent, person, _STATES[kind], user):
             raise Conflict("That has already been decided.")
         member = self._let_in(agent, person, known.name) if kind == ALLOW else None
         for card in cards:
-            self._buttons.retire(card.ref)
+            self._buttons.retire_buttons(card.ref)
             body = _turned_away((QuotedText(known.name), f", {self._label} id {person}."), kind)[1]
-            self._mail.amend(
+            self._mail.amend_message(
                 card.ref, body if member is None else self.member_body(member, agent, card.ref, card.person)
             )
         self._reception.tell()
@@ -111,7 +113,7 @@ class AccessRequests:
                 return False
         ref = f"card:{agent}:{sender.id}:{now:.0f}"
         allow, ignore, block = (
-            MessageButton(label, self._buttons.make(agent, ref, operator, kind, subject))
+            MessageButton(label, self._buttons.make_button(agent, ref, operator, kind, subject))
             for label, kind in (("Allow as a member", ALLOW), ("Ignore", IGNORE), ("Block", BLOCK))
         )
         rich = note(
@@ -122,14 +124,16 @@ class AccessRequests:
             "Allow: they can talk to all your agents, in containers of their own and on your budget.",
             "Ignore: nothing happens for a week. Block: nothing ever happens, and you are not asked again.",
         )
-        return self._mail.post(Message(agent, operator, ref, MessageBody(rich, buttons=((allow,), (ignore, block)))))
+        return self._mail.post_message(
+            Message(agent, operator, ref, MessageBody(rich, buttons=((allow,), (ignore, block))))
+        )
 
-    def _allow(self, taken: TakenButton, press: ButtonPress, user: User) -> PressResult:
+    def _allow_person(self, taken: TakenButton, press: ButtonPress, user: User) -> PressResult:
         """They are a member now, under a name that nobody has."""
         agent, person, name = self._stranger_of(taken, user)
         member = self._let_in(agent, person, name)
-        self._decide(agent, person, _STATES[ALLOW], user)
-        self._buttons.retire(taken.ref)
+        self._decide_request(agent, person, _STATES[ALLOW], user)
+        self._buttons.retire_buttons(taken.ref)
         self._reception.tell()
         return PressResult(
             f"{member.name} is a member now.", self.member_body(member, agent, taken.ref, press.sender.id)
@@ -140,7 +144,7 @@ class AccessRequests:
         with self._store.writing() as db:
             rows.put_chat(db, KnownChat(agent, person, member.name, "open", self._now()))
         welcome = note(f"Welcome, {member.name}", f"You can talk to {agent} now. /help shows what you can do.")
-        self._mail.post(Message(agent, person, f"welcome:{agent}:{member.id}", MessageBody(welcome)))
+        self._mail.post_message(Message(agent, person, f"welcome:{agent}:{member.id}", MessageBody(welcome)))
         return member
 
     def member_body(self, member: User, agent: str, ref: str, reader: int) -> MessageBody:
@@ -152,17 +156,18 @@ class AccessRequests:
         )
         subject = f"{agent}:{number}"
         return MessageBody(
-            rich, buttons=((MessageButton("Remove", self._buttons.make(agent, ref, reader, SHUT_OUT, subject)),),)
+            rich,
+            buttons=((MessageButton("Remove", self._buttons.make_button(agent, ref, reader, SHUT_OUT, subject)),),),
         )
 
     def _turn_down(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
         agent, person, name = self._stranger_of(taken, user)
         if self._people.of_identity(self._store.channel, person) is not None:
-            self._buttons.retire(taken.ref)
+            self._buttons.retire_buttons(taken.ref)
             raise Conflict("They are already a member. /users has a button to remove them.")
-        self._decide(agent, person, _STATES[taken.kind], user)
+        self._decide_request(agent, person, _STATES[taken.kind], user)
         said, body = _turned_away((QuotedText(name), f", {self._label} id {person}."), taken.kind)
-        self._buttons.retire(taken.ref)
+        self._buttons.retire_buttons(taken.ref)
         self._reception.tell()
         return PressResult(said, body)
 
@@ -177,7 +182,7 @@ class AccessRequests:
         with self._store.writing() as db:
             rows.note_stranger(db, agent, person, member.name, self._now())
             rows.decide_stranger(db, agent, person, "blocked", self._now())
-        self._buttons.retire(taken.ref)
+        self._buttons.retire_buttons(taken.ref)
         self._reception.tell()
         rich = note(
             "Removed",
@@ -198,7 +203,7 @@ class AccessRequests:
             raise NotFound(NO_LONGER)
         return agent, person, known.name
 
-    def _decide(self, agent: str, person: int, state: str, user: User) -> bool:
+    def _decide_request(self, agent: str, person: int, state: str, user: User) -> bool:
         """False when it was decided before."""
         now = self._now()
         with self._store.writing() as db:

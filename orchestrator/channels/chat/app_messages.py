@@ -44,7 +44,7 @@ _BUTTON_CHARS = 40
 class Pictures(Protocol):
     """Who has pictures of apps."""
 
-    def of(self, key: CubicleKey, app: str) -> Path | None:
+    def picture_of(self, key: CubicleKey, app: str) -> Path | None:
         """The app's picture."""
 
     def is_coming(self, key: CubicleKey, app: str) -> bool:
@@ -81,32 +81,32 @@ class AppMessages:
         self._dashboard = dashboard
         self._now = now
 
-    def sweep(self) -> None:
+    def post_due(self) -> None:
         """What is owed and ready is posted."""
         with self._store.reading() as db:
             owed = rows.told_with_apps(db, self._now() - _LATEST_S)
         for number, told_at in owed:
             turn = self._turns.get(number)
             if self._now() - told_at >= WAITS_S or not self._is_waiting(turn):
-                self._tell(turn)
+                self._post_apps(turn)
 
     def _is_waiting(self, turn: Turn) -> bool:
         return any(self._pictures.is_coming(turn.cubicle, name) for name in turn.apps[:MOST])
 
-    def _tell(self, turn: Turn) -> None:
-        place, apps = self._place_of(turn), self._apps(turn)
+    def _post_apps(self, turn: Turn) -> None:
+        place, apps = self._place_of(turn), self._changed_apps(turn)
         if place is None:
             return
-        pictures = [self._copied(app) for app in apps[:MOST]]
+        pictures = [self._copy_picture(app) for app in apps[:MOST]]
         with self._store.writing() as db:
             if rows.letter(db, f"turn:{turn.id}:app:1") is not None:
                 return  # another thread was faster
             for n, (app, picture) in enumerate(zip(apps, pictures, strict=False), 1):
                 rest = len(apps) - MOST if n == MOST else 0
-                body = self._body(app, place, picture, rest)
-                self._mail.post(Message(place.agent, place.chat, f"turn:{turn.id}:app:{n}", body))
+                body = self._message_body(app, place, picture, rest)
+                self._mail.post_message(Message(place.agent, place.chat, f"turn:{turn.id}:app:{n}", body))
 
-    def _apps(self, turn: Turn) -> list[WebApp]:
+    def _changed_apps(self, turn: Turn) -> list[WebApp]:
         """Those that are still there and can be opened."""
         found = []
         for name in turn.apps:
@@ -117,7 +117,7 @@ class AppMessages:
             found += [app] if app.kind is not AppKind.INCOMPLETE else []
         return found
 
-    def _body(self, app: WebApp, place: TurnPlace, picture: Path | None, rest: int) -> MessageBody:
+    def _message_body(self, app: WebApp, place: TurnPlace, picture: Path | None, rest: int) -> MessageBody:
         lines: list[NoteLine] = [QuotedText(app.title)]
         url = self._dashboard + _path(app)
         has_button = url.startswith("https://")
@@ -143,9 +143,9 @@ class AppMessages:
         code = self._people.make_link(owner.id, good_for_s=LOGIN_S)
         return f"{self._dashboard}/login/{code}?next={quote(path, safe='')}"
 
-    def _copied(self, app: WebApp) -> Path | None:
+    def _copy_picture(self, app: WebApp) -> Path | None:
         """A copy of the app's picture that stays until the letter is sent."""
-        path = self._pictures.of(app.cubicle, app.name)
+        path = self._pictures.picture_of(app.cubicle, app.name)
         if path is None:
             return None
         try:

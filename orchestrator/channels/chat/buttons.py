@@ -31,7 +31,7 @@ class Buttons:
         self._store = store
         self._now = now
 
-    def make(
+    def make_button(
         self, agent: str, ref: str, person: int, kind: str, subject: str, *, expires_at: float | None = None
     ) -> str:
         """A new button for the letter ``ref``, to be pressed by this person (or an operator): its data."""
@@ -49,7 +49,7 @@ class Buttons:
             )
         return button
 
-    def take(self, press: ButtonPress, *, is_operator: bool) -> TakenButton | None:
+    def take_press(self, press: ButtonPress, *, is_operator: bool) -> TakenButton | None:
         """What was pressed, now used up (but for lasting kinds); None for anything that does not fit in every way."""
         if not _ID.fullmatch(press.data):
             return None
@@ -68,12 +68,12 @@ class Buttons:
         with self._store.writing() as db:
             rows.give_back(db, taken.id)
 
-    def retire(self, ref: str, *, kinds: Sequence[str] = ()) -> int:
+    def retire_buttons(self, ref: str, *, kinds: Sequence[str] = ()) -> int:
         """The letter's buttons (of these kinds, or all) do nothing any more; how many that were."""
         with self._store.writing() as db:
             return rows.retire(db, ref, self._now(), kinds=kinds)
 
-    def tidy(self) -> None:
+    def forget_old(self) -> None:
         """What has been too old for a while is forgotten."""
         with self._store.writing() as db:
             rows.forget(db, self._now() - _KEPT_S)

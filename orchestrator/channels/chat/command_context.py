@@ -65,13 +65,13 @@ class CommandCall:
         """The ref of the answer's first letter, or of its n-th after that."""
         return reply_ref(self.message, n)
 
-    def clock(self, at: float) -> str:
+    def format_time(self, at: float) -> str:
         """A time in this person's zone."""
         return clock(at, self.user.time_zone, self.desk.now())
 
-    def button(self, kind: str, subject: str) -> str:
+    def make_button(self, kind: str, subject: str) -> str:
         """A button under the answer's first letter, for this person."""
-        return self.desk.buttons.make(self.agent, self.ref(), self.message.sender.id, kind, subject)
+        return self.desk.buttons.make_button(self.agent, self.ref(), self.message.sender.id, kind, subject)
 
 
 CommandHandler = Callable[[CommandCall], list[MessageBody]]

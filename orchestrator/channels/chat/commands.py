@@ -33,7 +33,7 @@ class Commands:
 
     def __init__(self, desk: CommandContext) -> None:
         self._desk = desk
-        help_command = ChatCommand("help", "What I can do, and all commands", self._help)
+        help_command = ChatCommand("help", "What I can do, and all commands", self._show_help)
         self._for_all = {command.name: command for command in (*_FOR_ALL, help_command)}
         self._for_operators = {command.name: command for command in commands_operator.COMMANDS}
 
@@ -46,20 +46,20 @@ class Commands:
             **commands_calendar.handlers(self._desk),
         }
 
-    def menu(self, *, is_operator: bool, is_group: bool = False) -> list[tuple[str, str]]:
+    def menu_entries(self, *, is_operator: bool, is_group: bool = False) -> list[tuple[str, str]]:
         """Names and descriptions, for the app's own menu."""
         known = {**self._for_all, **self._for_operators} if is_operator else self._for_all
         offered = {name: command for name, command in known.items() if not (is_group and command.is_private)}
         return [(name, offered[name].description) for name in _ORDER if name in offered]
 
-    def run(self, message: IncomingMessage, user: User) -> list[Message]:
+    def run_command(self, message: IncomingMessage, user: User) -> list[Message]:
         """Do what the message commands; the answer, to be posted in this order. Every command has one."""
-        bodies = self._answered(CommandCall(self._desk, message, user))
+        bodies = self._answer_call(CommandCall(self._desk, message, user))
         has_keyboard = message.command in _WITH_KEYBOARD and message.place.is_private
         first = [replace(bodies[0], keyboard=KEYBOARD)] if has_keyboard else bodies[:1]
         return replies(message, [*first, *bodies[1:]])
 
-    def _answered(self, call: CommandCall) -> list[MessageBody]:
+    def _answer_call(self, call: CommandCall) -> list[MessageBody]:
         name = call.message.command
         command = self._for_all.get(name)
         if command is None and call.user.role is Role.OPERATOR:
@@ -73,7 +73,7 @@ class Commands:
         except OrchestratorError as error:
             return says("That didn't work", error.message)
 
-    def _help(self, call: CommandCall) -> list[MessageBody]:
+    def _show_help(self, call: CommandCall) -> list[MessageBody]:
         return says(
             f"What you can do with {call.agent}",
             "Just write what you want done. You can attach files, or reply to a message to refer to it.",
@@ -83,4 +83,4 @@ class Commands:
         )
 
     def _menu_here(self, call: CommandCall) -> list[tuple[str, str]]:
-        return self.menu(is_operator=call.is_operator, is_group=not call.message.place.is_private)
+        return self.menu_entries(is_operator=call.is_operator, is_group=not call.message.place.is_private)

@@ -41,7 +41,7 @@ def calendar(call: CommandCall) -> list[MessageBody]:
 
 def _calendar(desk: CommandContext, key: CubicleKey, user: User, *, ref: str, person: int) -> MessageBody:
     agenda = desk.services.agenda
-    entries = [e for e in agenda.every(key.agent, key.user) if e.status is not EntryStatus.ENDED]
+    entries = [e for e in agenda.list_entries(key.agent, key.user) if e.status is not EntryStatus.ENDED]
     if not entries:
         return MessageBody(
             note(
@@ -59,7 +59,8 @@ def _calendar(desk: CommandContext, key: CubicleKey, user: User, *, ref: str, pe
         buttons.append(
             tuple(
                 MessageButton(
-                    f"{label} {entry.id}", desk.buttons.make(key.agent, ref, person, kind, _subject(key, entry.id))
+                    f"{label} {entry.id}",
+                    desk.buttons.make_button(key.agent, ref, person, kind, _subject(key, entry.id)),
                 )
                 for label, kind in (again, ("✕ Delete", DELETE))
             )
@@ -76,7 +77,7 @@ def _entry_lines(desk: CommandContext, entry: CalendarEntry, user: User) -> list
     when = "paused" if entry.next_at is None else clock(entry.next_at, user.time_zone, now)
     return [
         (f"{entry.id}  ", QuotedText(entry.title, _TITLE_CHARS), f" – {when}"),
-        (f"     {desk.services.agenda.words(entry)}, by ", *_author(entry.by)),
+        (f"     {desk.services.agenda.describe_entry(entry)}, by ", *_author(entry.by)),
     ]
 
 
@@ -87,10 +88,10 @@ def _on_entry(desk: CommandContext, deed: Callable[[CalendarEntry, User], str]) 
         key, number = _parts(taken.subject)
         own = _owner(desk, key, user)
         try:
-            toast = deed(desk.services.agenda.get(number), user)
+            toast = deed(desk.services.agenda.get_entry(number), user)
         except NotFound as error:  # it was deleted elsewhere, and the list shows that
             toast = error.message
-        desk.buttons.retire(taken.ref)
+        desk.buttons.retire_buttons(taken.ref)
         return PressResult(toast, _calendar(desk, key, own, ref=taken.ref, person=press.sender.id))
 
     return press
@@ -110,18 +111,18 @@ def memory(call: CommandCall) -> list[MessageBody]:
     if verb.casefold() == "add":
         if not words:
             return says("What should be remembered?", "Write it after the command: /memory add I am allergic to nuts")
-        fact = memories.add(call.key, words, by=call.user.name)
+        fact = memories.add_fact(call.key, words, by=call.user.name)
         return says("Remembered", (f"{fact.id}  ", QuotedText(fact.text, _FACT_CHARS)))
     if verb.casefold() == "search":
         if not words:
             return says("What should I look for?", "Write it after the command: /memory search allergies")
-        found = memories.search(call.key, words, _MOST_FACTS)
+        found = memories.search_facts(call.key, words, _MOST_FACTS)
         return [_facts(call.desk, call.key, found, "Best matches", ref=call.ref(), person=call.message.sender.id)]
     return [_memory(call.desk, call.key, ref=call.ref(), person=call.message.sender.id)]
 
 
 def _memory(desk: CommandContext, key: CubicleKey, *, ref: str, person: int) -> MessageBody:
-    found = desk.services.memories.every(key, limit=_MOST_FACTS)
+    found = desk.services.memories.list_facts(key, limit=_MOST_FACTS)
     return _facts(desk, key, found, f"What {key.agent} remembers, newest first", ref=ref, person=person)
 
 
@@ -135,7 +136,9 @@ def _facts(
         lines.append((f"{fact.id}  ", QuotedText(fact.text, _FACT_CHARS)))
         lines.append(("     by ", *_author(fact.by), f", {ago(fact.at, desk.now())}"))
     made = [
-        MessageButton(f"✕ Forget {fact.id}", desk.buttons.make(key.agent, ref, person, FORGET, _subject(key, fact.id)))
+        MessageButton(
+            f"✕ Forget {fact.id}", desk.buttons.make_button(key.agent, ref, person, FORGET, _subject(key, fact.id))
+        )
         for fact in facts
     ]
     rows = tuple(tuple(made[n : n + 2]) for n in range(0, len(made), 2))
@@ -147,11 +150,11 @@ def _forget(desk: CommandContext) -> ButtonHandler:
         key, number = _parts(taken.subject)
         _owner(desk, key, user)
         try:
-            desk.services.memories.remove(key, number, by=user.name)
+            desk.services.memories.remove_fact(key, number, by=user.name)
             toast = "Forgotten."
         except NotFound as error:  # as above
             toast = error.message
-        desk.buttons.retire(taken.ref)
+        desk.buttons.retire_buttons(taken.ref)
         return PressResult(toast, _memory(desk, key, ref=taken.ref, person=press.sender.id))
 
     return press
@@ -164,8 +167,8 @@ def timezone(call: CommandCall) -> list[MessageBody]:
     """The person's time zone, with others to choose from; with a name: that one from now on."""
     zones, wanted = call.desk.zones, call.message.argument.strip()
     if wanted:
-        return [zones.set(call.user, wanted)]
-    return [zones.shown(call.agent, call.ref(), call.user, call.message.sender.language)]
+        return [zones.set_zone(call.user, wanted)]
+    return [zones.zone_message(call.agent, call.ref(), call.user, call.message.sender.language)]
 
 
 COMMANDS = (
@@ -180,15 +183,15 @@ def handlers(desk: CommandContext) -> dict[str, ButtonHandler]:
     agenda = desk.services.agenda
 
     def pause(entry: CalendarEntry, user: User) -> str:
-        agenda.change(entry.id, {"status": "paused"}, by=user)
+        agenda.change_entry(entry.id, {"status": "paused"}, by=user)
         return "Paused."
 
     def resume(entry: CalendarEntry, user: User) -> str:
-        agenda.change(entry.id, {"status": "active"}, by=user)
+        agenda.change_entry(entry.id, {"status": "active"}, by=user)
         return "Resumed."
 
     def delete(entry: CalendarEntry, user: User) -> str:
-        agenda.remove(entry.id, by=user)
+        agenda.remove_entry(entry.id, by=user)
         return "Deleted."
 
     return {

@@ -50,7 +50,11 @@ def files(call: CommandCall) -> list[MessageBody]:
         lines.append(f"… and {len(found) - _MOST_LISTED:,} older ones. The dashboard has them all.")
     plain = [one for one in found[:_MOST_LISTED] if one.entry.kind == "file"][:_MOST_BUTTONS]
     buttons = tuple(
-        (MessageButton(f"⬇ {shown(QuotedText(one.entry.name, 40))}", call.button(FILE, _subject(call.key, one.path))),)
+        (
+            MessageButton(
+                f"⬇ {shown(QuotedText(one.entry.name, 40))}", call.make_button(FILE, _subject(call.key, one.path))
+            ),
+        )
         for one in plain
     )
     hint = "Tap one to get it, or send /files NAME." if plain else "Send /files NAME to get one."
@@ -136,7 +140,9 @@ def _copy(desk: CommandContext, key: CubicleKey, path: FilePath) -> MessageBody:
     """A private copy of a file, under its name."""
     app = desk.store.traits.label
     try:
-        with desk.services.workspaces.copy_out(key, path, max_bytes=MOST_BYTES, keep_in=desk.papers.home()) as copy:
+        with desk.services.workspaces.copy_out(
+            key, path, max_bytes=MOST_BYTES, keep_in=desk.papers.ensure_folder()
+        ) as copy:
             kept, name, size_bytes = copy.path, copy.name, copy.size_bytes
     except TooLarge as error:
         raise TooLarge(

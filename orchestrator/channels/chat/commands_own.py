@@ -120,7 +120,7 @@ def find(call: CommandCall) -> list[MessageBody]:
         said, replied = (
             " ".join("".join(text for text, _ in part).split()) for part in (passages.prompt, passages.reply)
         )
-        lines += ["", call.clock(passages.turn.created_at), ("– You: ", QuotedText(said, 200))]
+        lines += ["", call.format_time(passages.turn.created_at), ("– You: ", QuotedText(said, 200))]
         lines += [(f"– {call.agent}: ", QuotedText(replied, 250))] if replied else []
     if len(found) > _MOST_FOUND:
         lines += ["", "These are the newest. Use more words to narrow it down; the dashboard shows all of them."]
@@ -151,7 +151,7 @@ def budget(call: CommandCall) -> list[MessageBody]:
         lines.append(f"Models with an unknown price: {used}.")
     if day.is_stopped:
         lines.append(f"{call.agent} has stopped for today. Commands still work.")
-    begins = f"It resets at {call.clock(day.resets_at)} (midnight UTC)."
+    begins = f"It resets at {call.format_time(day.resets_at)} (midnight UTC)."
     return says(f"{call.agent}'s budget", *lines, begins)
 
 
@@ -170,13 +170,13 @@ def approvals(call: CommandCall) -> list[MessageBody]:
     bodies = says(f"{many(len(questions) + len(asked), 'question')} for you", *asked, *more)
     for n, approval in enumerate(shown, 1):
         person = call.message.sender.id
-        bodies.append(call.desk.asking.body(approval, call.agent, call.ref(n), person, call.user))
+        bodies.append(call.desk.asking.prompt_body(approval, call.agent, call.ref(n), person, call.user))
     return bodies
 
 
 def _asked(call: CommandCall) -> list[NoteLine]:
     """What agents want to know of this person; it is answered where it was asked."""
-    pending = call.desk.services.questions.every(status=PENDING, user=call.user.id)
+    pending = call.desk.services.questions.list_questions(status=PENDING, user=call.user.id)
     own = [question for question in reversed(pending) if question.cubicle == call.key]
     return [
         (f"{call.agent} asks: ", QuotedText(question.text, 120), " Answer it above, where it asked.")

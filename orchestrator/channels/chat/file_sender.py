@@ -72,7 +72,7 @@ class FileSender:
         self._gather_s = gather_s
         self._lock = threading.Lock()  # protects _albums
         self._albums: dict[_Spot, _Album] = {}
-        mail.listen(self._ended)
+        mail.subscribe(self._on_outcome)
 
     def close(self) -> None:
         """What still gathers goes out as it is."""
@@ -81,7 +81,7 @@ class FileSender:
 
     # --- what deliveries ask ---------------------------------------------------------------------------------------
 
-    def reaches(self, key: CubicleKey, turn: Turn | None) -> str | None:
+    def find_destination(self, key: CubicleKey, turn: Turn | None) -> str | None:
         """The chat that a turn from this channel came from. Without a turn, and for what the calendar began, the
         private chat of the cubicle's person, where it is open. What was asked for elsewhere stays elsewhere."""
         if turn is not None and turn.source not in (self.name, "calendar"):
@@ -94,22 +94,22 @@ class FileSender:
             is_open = chat is not None and chats.is_open(db, key.agent, chat)
         return f"{self.name}:{chat}" if is_open and self._is_linked(key.agent) else None
 
-    def send(self, delivery: Delivery, copy: Path) -> None:
+    def send_file(self, delivery: Delivery, copy: Path) -> None:
         """The file goes out, alone or with others of its turn; what was taken over before is only reported on."""
         if self._was_taken(delivery.id):
             return
         if delivery.kind not in _PICTURES:
-            self._post([(delivery, copy)])
+            self._post_files([(delivery, copy)])
             return
         spot = (f"{delivery.cubicle.agent} {delivery.to}", delivery.turn)
         if self._no_room(spot, delivery):
             self._close_album(spot)
-        self._gather(spot, delivery, copy)
+        self._add_to_album(spot, delivery, copy)
 
-    def tell(self, delivery: Delivery, text: str) -> None:
+    def send_text(self, delivery: Delivery, text: str) -> None:
         """Words instead of the file."""
         if not self._was_taken(delivery.id):
-            self._hand(f"{_NOTICE}{delivery.id}", [delivery], MessageBody(RichText(f"{MARK} {text}")))
+            self._post_body(f"{_NOTICE}{delivery.id}", [delivery], MessageBody(RichText(f"{MARK} {text}")))
 
     # --- albums ----------------------------------------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ class FileSender:
                 return False
             return len(album.files) == self._album_most or album.size_bytes + delivery.size_bytes > self.largest_bytes
 
-    def _gather(self, spot: _Spot, delivery: Delivery, copy: Path) -> None:
+    def _add_to_album(self, spot: _Spot, delivery: Delivery, copy: Path) -> None:
         """The picture joins the album that gathers there, which waits anew."""
         timer = threading.Timer(self._gather_s, self._close_album, (spot,))
         timer.name, timer.daemon = f"{self.name}-album", True
@@ -137,7 +137,7 @@ class FileSender:
             album = self._albums.pop(spot, None)
         if album is not None:
             album.timer.cancel()
-            self._post(list(album.files.values()))
+            self._post_files(list(album.files.values()))
 
     # --- letters ---------------------------------------------------------------------------------------------------
 
@@ -147,20 +147,20 @@ class FileSender:
             ref = rows.ref_of(db, delivery)
         if ref is None:
             return False
-        outcome = self._mail.outcome(ref)
+        outcome = self._mail.status_of(ref)
         if outcome is not None and outcome.state in ("sent", "failed"):
-            self._ended(ref, outcome.why if outcome.state == "failed" else None)
+            self._on_outcome(ref, outcome.why if outcome.state == "failed" else None)
         return outcome is not None
 
-    def _post(self, files: Sequence[tuple[Delivery, Path]]) -> None:
+    def _post_files(self, files: Sequence[tuple[Delivery, Path]]) -> None:
         taken = [delivery for delivery, _ in files]
         warnings = dict.fromkeys(delivery.caption for delivery in taken if delivery.caption)
         body = MessageBody(
             RichText("\n".join(warnings)), files=tuple(AttachedFile(copy, one.name, one.kind) for one, copy in files)
         )
-        self._hand(_FILE + "+".join(str(delivery.id) for delivery in taken), taken, body)
+        self._post_body(_FILE + "+".join(str(delivery.id) for delivery in taken), taken, body)
 
-    def _hand(self, ref: str, carried: Sequence[Delivery], body: MessageBody) -> None:
+    def _post_body(self, ref: str, carried: Sequence[Delivery], body: MessageBody) -> None:
         first = carried[0]
         chat = int(first.to.partition(":")[2])
         with self._store.writing() as db:
@@ -169,9 +169,9 @@ class FileSender:
                 body = _at(place, body)
             for delivery in carried:
                 rows.put(db, delivery.id, ref)
-            self._mail.post(Message(first.cubicle.agent, chat, ref, body))
+            self._mail.post_message(Message(first.cubicle.agent, chat, ref, body))
 
-    def _ended(self, ref: str, why: str | None) -> None:
+    def _on_outcome(self, ref: str, why: str | None) -> None:
         """A letter was sent or failed. Of an album that is not taken, each file is tried by itself."""
         if not ref.startswith((_FILE, _NOTICE)):
             return
@@ -182,17 +182,17 @@ class FileSender:
             return
         for delivery in carried:
             if why is None:
-                self._deliveries.sent(delivery)
+                self._deliveries.mark_sent(delivery)
             else:
-                self._deliveries.failed(delivery, why)
+                self._deliveries.mark_failed(delivery, why)
 
     def _one_by_one(self, carried: Sequence[int]) -> None:
         for number in carried:
             try:
-                delivery = self._deliveries.get(number)
-                self._post([(delivery, self._deliveries.copy_of(delivery))])
+                delivery = self._deliveries.get_delivery(number)
+                self._post_files([(delivery, self._deliveries.copy_of(delivery))])
             except NotFound as error:
-                self._deliveries.failed(number, error.message)
+                self._deliveries.mark_failed(number, error.message)
 
     def _private_chat(self, key: CubicleKey) -> int | None:
         try:

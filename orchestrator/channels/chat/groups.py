@@ -58,7 +58,7 @@ class Groups:
         with self._store.reading() as db:
             return rows.is_enabled(db, agent, chat)
 
-    def membership(self, membership: MembershipChange) -> None:
+    def on_membership(self, membership: MembershipChange) -> None:
         """The bot came into a chat or left it. A group is listened to when the operator says so, and not before."""
         agent, place = membership.agent, membership.place
         with self._store.writing() as db:
@@ -84,7 +84,7 @@ class Groups:
         if operator is None or cards >= MOST_CARDS:
             return  # /groups shows it all the same
         body = self.group_body(chat, ref, operator, by=membership.sender)
-        self._mail.post(Message(chat.agent, operator, ref, body))
+        self._mail.post_message(Message(chat.agent, operator, ref, body))
 
     def group_body(self, chat: KnownChat, ref: str, reader: int, *, by: Sender | None = None) -> MessageBody:
         """A group, how it stands, and the button to change that."""
@@ -96,7 +96,7 @@ class Groups:
             else (("Added by ", QuotedText(by.name), f" ({self._reception.store.traits.label} id {by.id})."),)
         )
         made = tuple(
-            MessageButton(label, self._buttons.make(agent, ref, reader, kind, subject))
+            MessageButton(label, self._buttons.make_button(agent, ref, reader, kind, subject))
             for label, kind in _CHOICES[chat.state]
         )
         return MessageBody(
@@ -110,12 +110,12 @@ class Groups:
         with self._store.writing() as db:
             if rows.set_chat_state(db, agent, number, state, now):
                 text = f"Group {number} was {state} by {user.name}."
-                self._reception.audit("group", text, agent=agent, user=user.id)
+                self._reception.write_audit("group", text, agent=agent, user=user.id)
         with self._store.reading() as db:
             chat = rows.chat(db, agent, number)
         if chat is None or chat.state != state:
             raise Conflict("The bot is no longer in this group.")
-        self._buttons.retire(taken.ref)
+        self._buttons.retire_buttons(taken.ref)
         return PressResult(_TOASTS[state], self.group_body(chat, taken.ref, press.sender.id))
 
 

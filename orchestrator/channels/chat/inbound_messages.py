@@ -43,10 +43,10 @@ class InboundMessages:
         self._answers = answers
         self._met = met
 
-    async def hear(self, message: IncomingMessage, user: User) -> list[Message]:
+    async def on_message(self, message: IncomingMessage, user: User) -> list[Message]:
         """Do what it says, or have the agent do it; what there is to reply at once. Again does nothing again."""
         if message.is_edit:
-            await asyncio.to_thread(self._corrected, message)
+            await asyncio.to_thread(self._correct_message, message)
             return []
         if message.command:
             return await asyncio.to_thread(self._commands, message, user)
@@ -58,13 +58,13 @@ class InboundMessages:
         taken = await asyncio.to_thread(self._answers, message, user)
         if taken is not None:
             return taken
-        return await self._asked(message, user)
+        return await self._submit_turn(message, user)
 
-    async def _asked(self, message: IncomingMessage, user: User) -> list[Message]:
+    async def _submit_turn(self, message: IncomingMessage, user: User) -> list[Message]:
         key, origin = CubicleKey(message.agent, user.id), turn_origin(self._channel, message)
         if await asyncio.to_thread(self._turns.of_origin, origin) is not None:
             return []  # it was asked before this program was killed
-        arrived = await self._arrivals.take(key, message.files)
+        arrived = await self._arrivals.fetch_files(key, message.files)
         if asked(message) or arrived.attachments:
             text = told(
                 "\n\n".join([*filter(None, [asked(message)]), *map(_missing, arrived.trouble)]), arrived.attachments
@@ -73,7 +73,7 @@ class InboundMessages:
             await asyncio.to_thread(self._met, message, user)
         return replies(message, [MessageBody(RichText(sentence)) for sentence in arrived.trouble])
 
-    def _corrected(self, edit: IncomingMessage) -> None:
+    def _correct_message(self, edit: IncomingMessage) -> None:
         """What the agent has not begun to read, it reads as it is now."""
         origin = self._inbox.origin_of(edit)
         turn = None if origin is None else self._turns.of_origin(origin)

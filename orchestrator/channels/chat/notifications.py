@@ -69,16 +69,16 @@ class ChatNotifications:
     @property
     def handlers(self) -> dict[str, ButtonHandler]:
         """What its buttons do."""
-        return {DEED: self._press}
+        return {DEED: self._on_press}
 
-    def heard(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """News of the house; those of notices are acted upon."""
         if event.kind == "notice":
-            self.sweep()
+            self.post_due()
             if event.body.get("outcome"):
-                self._show(int(event.body["id"]))
+                self._show_outcome(int(event.body["id"]))
 
-    def sweep(self) -> None:
+    def post_due(self) -> None:
         """Whatever was not told yet is told, in order."""
         while self._tell_some():
             pass
@@ -86,14 +86,14 @@ class ChatNotifications:
     def reconcile(self) -> None:
         """After a start, and now and then: what was dealt with in the meantime is shown so, and a button that was used
         up to no effect is made anew."""
-        self.sweep()
+        self.post_due()
         with self._store.reading() as db:
             subjects = rows.subjects(db, (DEED,))
             standing = notice_rows.list_open_since(db.sql, self._now() - _MENDED_S)
         for number in sorted({_parts(subject)[0] for subject in subjects}):
-            self._show(number)
+            self._show_outcome(number)
         for notice in standing:
-            self._mend(notice)
+            self._refresh_message(notice)
 
     # --- telling -----------------------------------------------------------------------------------------------
 
@@ -101,65 +101,65 @@ class ChatNotifications:
         with self._store.writing() as db:
             found = notice_rows.list_after(db.sql, marks.mark(db, _MARK), limit=_BATCH)
             for notice in found:
-                self._tell(notice)
+                self._post_notification(notice)
             if found:
                 marks.set_mark(db, _MARK, found[-1].id)
         return len(found) == _BATCH
 
-    def _tell(self, notice: Notice) -> None:
+    def _post_notification(self, notice: Notice) -> None:
         """Where there is no chat, the other surfaces have to do."""
-        spot = self._whereabouts.spot(notice.cubicle, notice.turn)
+        spot = self._whereabouts.place_of(notice.cubicle, notice.turn)
         if spot is None or not notice.text.strip():
             return
-        body = replace(self._body(notice), thread=spot.thread, reply_to=spot.reply_to)
-        self._mail.post(Message(notice.cubicle.agent, spot.chat, _ref(notice), body))
+        body = replace(self._message_body(notice), thread=spot.thread, reply_to=spot.reply_to)
+        self._mail.post_message(Message(notice.cubicle.agent, spot.chat, _ref(notice), body))
         if notice.kind == _OF_TIMES:
             self._ask_zone(notice.cubicle)
 
-    def _body(self, notice: Notice) -> MessageBody:
+    def _message_body(self, notice: Notice) -> MessageBody:
         title = _TITLES.get(notice.kind, "About {agent}").format(agent=notice.cubicle.agent)
         ending = [notice.outcome] if notice.outcome else []
-        return MessageBody(quoting(title, notice.text, *ending), buttons=self._made(notice))
+        return MessageBody(quoting(title, notice.text, *ending), buttons=self._build_message(notice))
 
-    def _made(self, notice: Notice) -> tuple[tuple[MessageButton, ...], ...]:
-        owner = self._whereabouts.owner(notice.cubicle)
+    def _build_message(self, notice: Notice) -> tuple[tuple[MessageButton, ...], ...]:
+        owner = self._whereabouts.owner_of(notice.cubicle)
         if notice.settled_at is not None or owner is None:
             return ()
         agent, ref, person = notice.cubicle.agent, _ref(notice), owner.id_in(self._store.channel) or 0
         made = [
-            MessageButton(offer.label, self._buttons.make(agent, ref, person, DEED, f"{notice.id}:{offer.do}"))
+            MessageButton(offer.label, self._buttons.make_button(agent, ref, person, DEED, f"{notice.id}:{offer.do}"))
             for offer in notice.offers
         ]
         return tuple(tuple(made[n : n + 2]) for n in range(0, len(made), 2))
 
-    def _show(self, number: int) -> None:
+    def _show_outcome(self, number: int) -> None:
         """A letter whose notice was dealt with says so."""
         try:
             notice = self._notices.get(number)
         except NotFound:
             return
         if notice.settled_at is not None:
-            self._buttons.retire(_ref(notice))
-            self._mail.amend(_ref(notice), self._body(notice))
+            self._buttons.retire_buttons(_ref(notice))
+            self._mail.amend_message(_ref(notice), self._message_body(notice))
 
-    def _mend(self, notice: Notice) -> None:
+    def _refresh_message(self, notice: Notice) -> None:
         with self._store.writing() as db:
             if rows.is_posted(db, _ref(notice)) and rows.live_count(db, _ref(notice), self._now()) < len(notice.offers):
-                self._buttons.retire(_ref(notice))
-                self._mail.amend(_ref(notice), self._body(notice))
+                self._buttons.retire_buttons(_ref(notice))
+                self._mail.amend_message(_ref(notice), self._message_body(notice))
 
     # --- pressing ----------------------------------------------------------------------------------------------
 
-    def _press(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
+    def _on_press(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
         number, do = _parts(taken.subject)
         try:
             settled = self._notices.press(number, do, by=user, surface=self._store.channel)
         except NotFound as error:
             raise NotFound(NO_LONGER) from error
         except Conflict:
-            self._show(number)
+            self._show_outcome(number)
             raise
-        self._show(number)
+        self._show_outcome(number)
         return PressResult(settled.outcome)
 
 

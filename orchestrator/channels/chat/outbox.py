@@ -45,29 +45,29 @@ class Outbox:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._rung = asyncio.Event()
 
-    def listen(self, told: Callable[[str, str | None], None]) -> None:
+    def subscribe(self, told: Callable[[str, str | None], None]) -> None:
         """From now on ``told`` hears of every letter that was sent (its ref, None) or failed (its ref, a sentence for
-        a person), in some thread. A death in between can swallow that: :meth:`outcome` knows."""
+        a person), in some thread. A death in between can swallow that: :meth:`status_of` knows."""
         self._told.append(told)
 
     # --- from any thread -------------------------------------------------------------------------------------------
 
-    def post(self, letter: Message) -> bool:
+    def post_message(self, letter: Message) -> bool:
         """The letter will be sent; False when one of this ref was posted before, or there is no such agent."""
         with self._store.writing() as db:
             is_new = rows.add(db, letter.agent, letter.chat, letter.ref, packed(letter.body), now=self._now())
-        self._ring()
+        self._wake_senders()
         return is_new
 
-    def amend(self, ref: str, body: MessageBody) -> bool:
+    def amend_message(self, ref: str, body: MessageBody) -> bool:
         """The letter says this from now on, whether it is sent already or not; the latest call wins. False when there
         is no such letter, or it failed. A message with a file keeps it: its caption changes."""
         with self._store.writing() as db:
             is_known = rows.amend(db, ref, packed(body))
-        self._ring()
+        self._wake_senders()
         return is_known
 
-    def withdraw(self, ref: str) -> bool:
+    def withdraw_message(self, ref: str) -> bool:
         """The letter will not be sent; False when it may be under way, or is there already."""
         with self._store.writing() as db:
             return rows.withdraw(db, ref)
@@ -77,7 +77,7 @@ class Outbox:
         with self._store.reading() as db:
             return rows.ref_of(db, agent, chat, message)
 
-    def outcome(self, ref: str) -> SendOutcome | None:
+    def status_of(self, ref: str) -> SendOutcome | None:
         """How the letter stands: ``waiting``, ``sending``, ``sent`` or ``failed``, and why."""
         with self._store.reading() as db:
             return rows.outcome(db, ref)
@@ -96,12 +96,12 @@ class Outbox:
         """Send what is posted until cancelled. A bot without a line keeps its letters. ``trouble`` is told, in the
         loop, when a bot can't be reached or is revoked, each time that this shows."""
         self._loop = asyncio.get_running_loop()
-        means = SenderParts(self._store, line_of, trouble, self._tell, self._now, self._first_pause_s)
+        means = SenderParts(self._store, line_of, trouble, self._notify_listeners, self._now, self._first_pause_s)
         rounds: dict[_Key, asyncio.Task[None]] = {}
         try:
             while True:
                 self._rung.clear()
-                for key in await self._waiting():
+                for key in await self._list_waiting():
                     if key not in rounds:
                         rounds[key] = asyncio.create_task(_walk(ChatSender(means, *key)))
                         rounds[key].add_done_callback(partial(self._is_over, rounds, key))
@@ -116,15 +116,15 @@ class Outbox:
                 task.cancel()
             await asyncio.gather(*under_way, return_exceptions=True)
 
-    async def _waiting(self) -> list[_Key]:
+    async def _list_waiting(self) -> list[_Key]:
         try:
-            return await asyncio.to_thread(self._look)
+            return await asyncio.to_thread(self._read_due)
         except OrchestratorError as error:
             logger.warning("waiting messages can't be read: %s", error)
             await asyncio.sleep(_AFTER_FAILURE_S)
             return []
 
-    def _look(self) -> list[_Key]:
+    def _read_due(self) -> list[_Key]:
         # Whoever rang may still be within a transaction; the writers' lock is free when that is over.
         with self._store.writing() as db:
             return rows.chats_with_mail(db)
@@ -134,13 +134,13 @@ class Outbox:
         del rounds[key]
         self._rung.set()
 
-    def _ring(self) -> None:
+    def _wake_senders(self) -> None:
         loop = self._loop
         if loop is not None:
             with suppress(RuntimeError):  # the loop is closed already; the next one finds the letter
                 loop.call_soon_threadsafe(self._rung.set)
 
-    def _tell(self, ref: str, why: str | None) -> None:
+    def _notify_listeners(self, ref: str, why: str | None) -> None:
         for told in self._told:
             try:
                 told(ref, why)
@@ -150,7 +150,7 @@ class Outbox:
 
 async def _walk(sending: ChatSender) -> None:
     try:
-        await sending.walk()
+        await sending.send_waiting()
     except Exception:  # the top of a task: the database fails, or we do; the letters are tried again
         logger.exception("messages to %s are held up", sending)
         await asyncio.sleep(_AFTER_FAILURE_S)

@@ -47,12 +47,12 @@ class ProgressRowsView:
         self._turns = turns
         self._wall = wall
 
-    def place(self, turn: int) -> TurnPlace | None:
+    def place_of(self, turn: int) -> TurnPlace | None:
         """Where the turn was asked for."""
         with self._store.reading() as db:
             return rows.place_of(db, turn)
 
-    def turn(self, turn: int) -> Turn | None:
+    def get_turn(self, turn: int) -> Turn | None:
         """The turn as it stands; None when there is none any more."""
         try:
             return self._turns.get(turn)
@@ -64,7 +64,7 @@ class ProgressRowsView:
         with self._store.reading() as db:
             return rows.under_way(db)
 
-    def shown(self) -> list[ShownStatus]:
+    def list_shown(self) -> list[ShownStatus]:
         """Every status message that may be in a chat."""
         with self._store.reading() as db:
             return rows.shown(db)
@@ -74,10 +74,10 @@ class ProgressRowsView:
         with self._store.writing() as db:
             if not rows.show(db, turn, place.agent, place.chat):
                 return False
-            self._mail.post(Message(place.agent, place.chat, ref_of(turn), body))
+            self._mail.post_message(Message(place.agent, place.chat, ref_of(turn), body))
         return True
 
-    def message(self, turn: int) -> int | None:
+    def message_of(self, turn: int) -> int | None:
         """The number of the turn's status message; None while it has none."""
         with self._store.reading() as db:
             known = rows.status_of(db, turn)
@@ -92,21 +92,21 @@ class ProgressRowsView:
 
     def take_down(self, turn: int) -> StatusRemoval:
         """A status message that was not sent yet is withdrawn; else this says what is left to do."""
-        message = self.message(turn)
+        message = self.message_of(turn)
         if message is not None:
             return StatusRemoval(message, is_old=self._is_old(turn))
-        self._mail.withdraw(ref_of(turn))
+        self._mail.withdraw_message(ref_of(turn))
         with self._store.reading() as db:
             letter = rows.letter(db, ref_of(turn))
         if letter is None or letter[0] == "failed":
             return StatusRemoval(None)
-        return StatusRemoval(self.message(turn), is_under_way=letter[0] != "sent")
+        return StatusRemoval(self.message_of(turn), is_under_way=letter[0] != "sent")
 
     def _is_old(self, turn: int) -> bool:
-        found = self.turn(turn)
+        found = self.get_turn(turn)
         return found is not None and self._wall() - found.created_at > self._store.traits.deletable_s
 
-    def forget(self, turn: int) -> None:
+    def forget_message(self, turn: int) -> None:
         """The status message is gone, or nothing can be done about it."""
         with self._store.writing() as db:
             rows.forget(db, turn)

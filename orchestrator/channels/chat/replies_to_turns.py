@@ -67,43 +67,43 @@ class TurnReplies:
         self._now = now
         self._sweeping = asyncio.Lock()  # one sweep at a time, so that the answers of a chat keep their order
 
-    async def sweep(self) -> int:
+    async def post_due(self) -> int:
         """Post what is owed; returns for how many turns. Never raises for a full disk or a closing house: the next
         sweep tries again."""
         async with self._sweeping:
-            return await asyncio.to_thread(self._sweep)
+            return await asyncio.to_thread(self._post_all)
 
-    def _sweep(self) -> int:
+    def _post_all(self) -> int:
         """In a thread that may wait."""
         done = 0
         try:
-            while turns := self._untold():
+            while turns := self._list_unposted():
                 for turn in turns:
-                    self._tell(turn)
+                    self._post_reply(turn)
                     done += 1
             if done:
-                self._tidy()
+                self._remove_old_files()
         except (OSError, OrchestratorError) as error:
             logger.warning("answers to %s wait: %s", self._store.traits.label, error)
         return done
 
-    def _untold(self) -> list[int]:
+    def _list_unposted(self) -> list[int]:
         with self._store.reading() as db:
             return rows.untold(db, _BATCH)
 
-    def _tell(self, number: int) -> None:
+    def _post_reply(self, number: int) -> None:
         """The turn's letters and the note that they are posted, or neither."""
         turn = self._turns.get(number)
-        place = self.place(turn)
+        place = self.place_of(turn)
         with self._store.reading() as db:
             is_reply = place is not None and _shows_what_it_answers(db, place)
-        letters = [] if place is None else self._letters(turn, place, is_reply=is_reply)
+        letters = [] if place is None else self._build_messages(turn, place, is_reply=is_reply)
         with self._store.writing() as db:
             if rows.set_told(db, number, self._now()):
                 for letter in letters:
-                    self._mail.post(letter)
+                    self._mail.post_message(letter)
 
-    def place(self, turn: Turn) -> TurnPlace | None:
+    def place_of(self, turn: Turn) -> TurnPlace | None:
         """Where the answer belongs; None where nobody is to be told."""
         if turn.source == CALENDAR:
             spot = self._spot_of(turn.cubicle) if is_told(turn) else None
@@ -114,24 +114,24 @@ class TurnReplies:
             logger.warning("turn %s came from a chat that is no longer known, so its answer stays here", turn.id)
         return place
 
-    def _letters(self, turn: Turn, place: TurnPlace, *, is_reply: bool) -> list[Message]:
+    def _build_messages(self, turn: Turn, place: TurnPlace, *, is_reply: bool) -> list[Message]:
         is_silent = turn.status is TurnStatus.STOPPED
-        bodies = [replace(body, thread=place.thread, is_silent=is_silent) for body in self._bodies(turn)]
+        bodies = [replace(body, thread=place.thread, is_silent=is_silent) for body in self._build_bodies(turn)]
         if is_reply:
             bodies[0] = replace(bodies[0], reply_to=place.message)
         return [Message(place.agent, place.chat, f"turn:{turn.id}:{n}", body) for n, body in enumerate(bodies, 1)]
 
-    def _bodies(self, turn: Turn) -> list[MessageBody]:
+    def _build_bodies(self, turn: Turn) -> list[MessageBody]:
         """At least one, whatever the agent wrote."""
         try:
-            return self._answer(turn)
+            return self._answer_text(turn)
         except Exception:  # one text that nobody has thought of must not hold up the answers of all others
             logger.exception("the answer of turn %s can't be laid out", turn.id)
             return [MessageBody(RichText(_NOT_LAID_OUT.format(app=self._store.traits.label)))]
 
-    def _answer(self, turn: Turn) -> list[MessageBody]:
+    def _answer_text(self, turn: Turn) -> list[MessageBody]:
         agent, reply = turn.cubicle.agent, turn.reply or ""
-        about = self._about(turn)
+        about = self._origin_line(turn)
         said = self._render(reply)
         said = _under(about, said) if said.text.strip() else said
         bodies = (
@@ -146,7 +146,7 @@ class TurnReplies:
             bodies.append(MessageBody(header(agent, _under(rest, RichText(_CUT_SHORT if bodies else "Stopped.")))))
         return bodies or [MessageBody(header(agent, _under(rest, RichText("Done."))))]
 
-    def _about(self, turn: Turn) -> RichText:
+    def _origin_line(self, turn: Turn) -> RichText:
         """What the calendar began says so in its first line, with the title that the agent or a person gave it."""
         if turn.source != CALENDAR:
             return RichText("")
@@ -161,7 +161,7 @@ class TurnReplies:
         shown = _under(title, RichText(f"{beginning.text}\n…", beginning.entities))
         first = MessageBody(header(agent, shown, "beginning"))
         try:
-            path = self._kept(turn.id, as_file(plain(reply)))
+            path = self._write_file(turn.id, as_file(plain(reply)))
         except OSError as error:
             logger.warning("the file of turn %s can't be written: %s", turn.id, error)
             return [
@@ -171,7 +171,7 @@ class TurnReplies:
         about = f"{MARK} The whole answer of {one_line(agent, 40)}: {len(reply):,} characters."
         return [first, MessageBody(RichText(about), files=(AttachedFile(path, path.name, "document"),))]
 
-    def _kept(self, turn: int, content: bytes) -> Path:
+    def _write_file(self, turn: int, content: bytes) -> Path:
         """Where the file lies until it is sent; the same for the same turn, so a second try writes it anew."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._folder / f"answer-{turn}.md"
@@ -179,7 +179,7 @@ class TurnReplies:
         path.write_bytes(content)
         return path
 
-    def _tidy(self) -> None:
+    def _remove_old_files(self) -> None:
         """Files whose letters are done with are no longer needed."""
         for path in self._folder.glob("answer-*.md"):
             turn = path.stem.removeprefix("answer-")

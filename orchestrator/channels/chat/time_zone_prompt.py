@@ -85,24 +85,26 @@ class TimeZonePrompt:
     @property
     def handlers(self) -> dict[str, ButtonHandler]:
         """What its buttons do."""
-        return {ZONE: self._press}
+        return {ZONE: self._on_press}
 
-    def met(self, message: IncomingMessage, user: User) -> None:
+    def on_message(self, message: IncomingMessage, user: User) -> None:
         """Somebody wrote; in private they are asked, when they never were."""
         if message.place.is_private:
-            self.ask(CubicleKey(message.agent, user.id), language=message.sender.language)
+            self.ask_zone(CubicleKey(message.agent, user.id), language=message.sender.language)
 
-    def ask(self, key: CubicleKey, *, language: str = "") -> None:
+    def ask_zone(self, key: CubicleKey, *, language: str = "") -> None:
         """The person is asked where they are, if they never were and there is a chat; joins the open transaction."""
-        user, spot = self._whereabouts.owner(key), self._whereabouts.private(key)
+        user, spot = self._whereabouts.owner_of(key), self._whereabouts.private_place(key)
         if user is None or user.time_zone_known or spot is None or self._is_asked(user):
             return
         with self._store.writing():
             if self._people.ask_zone(user.id):
                 ref = _ref(user)
-                self._mail.post(Message(key.agent, spot.chat, ref, self._body(key.agent, ref, user, language)))
+                self._mail.post_message(
+                    Message(key.agent, spot.chat, ref, self._message_body(key.agent, ref, user, language))
+                )
 
-    def shown(self, agent: str, ref: str, user: User, language: str) -> MessageBody:
+    def zone_message(self, agent: str, ref: str, user: User, language: str) -> MessageBody:
         """The person's zone for a letter of this ref, with others to choose from."""
         lines: list[NoteLine] = [
             f"{user.time_zone}: it is {_clock(user.time_zone, self._now())} there."
@@ -110,28 +112,33 @@ class TimeZonePrompt:
             "To change it, choose one, or send for example: /timezone Europe/Vienna",
         ]
         choices = [zone for zone in offered(language) if zone != user.time_zone]
-        return MessageBody(note("Your time zone", *lines), buttons=self._made(agent, ref, user, choices))
+        return MessageBody(note("Your time zone", *lines), buttons=self._build_message(agent, ref, user, choices))
 
-    def set(self, user: User, wanted: str) -> MessageBody:
+    def set_zone(self, user: User, wanted: str) -> MessageBody:
         """The person's zone is this one from now on. Raises BadInput with what comes near."""
         zone = named(wanted)
         self._people.change(user.id, {"time_zone": zone})
-        return self._changed(zone)
+        return self._on_changed(zone)
 
-    def _body(self, agent: str, ref: str, user: User, language: str) -> MessageBody:
+    def _message_body(self, agent: str, ref: str, user: User, language: str) -> MessageBody:
         rich = note(
             "Where are you?",
             f"I use UTC for now, where it is {_clock(_FINE, self._now())}. If your clock shows something "
             "else, choose a place with your time, or send for example: /timezone Europe/Vienna",
         )
-        return MessageBody(rich, buttons=self._made(agent, ref, user, [*offered(language), _FINE]))
+        return MessageBody(rich, buttons=self._build_message(agent, ref, user, [*offered(language), _FINE]))
 
-    def _made(self, agent: str, ref: str, user: User, zones: Sequence[str]) -> tuple[tuple[MessageButton, ...], ...]:
+    def _build_message(
+        self, agent: str, ref: str, user: User, zones: Sequence[str]
+    ) -> tuple[tuple[MessageButton, ...], ...]:
         now, person = self._now(), user.id_in(self._store.channel) or 0
-        made = [MessageButton(_label(zone, now), self._buttons.make(agent, ref, person, ZONE, zone)) for zone in zones]
+        made = [
+            MessageButton(_label(zone, now), self._buttons.make_button(agent, ref, person, ZONE, zone))
+            for zone in zones
+        ]
         return tuple(tuple(made[n : n + 2]) for n in range(0, len(made), 2))
 
-    def _changed(self, zone: str) -> MessageBody:
+    def _on_changed(self, zone: str) -> MessageBody:
         return MessageBody(
             note(
                 "Your time zone",
@@ -140,12 +147,12 @@ class TimeZonePrompt:
             )
         )
 
-    def _press(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
+    def _on_press(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
         if user.id_in(self._store.channel) != taken.person:
             raise Forbidden("Only the person who was asked can answer this.")
         self._people.change(user.id, {"time_zone": taken.subject})
-        self._buttons.retire(taken.ref)
-        return PressResult(f"Your time zone is {taken.subject}.", self._changed(taken.subject))
+        self._buttons.retire_buttons(taken.ref)
+        return PressResult(f"Your time zone is {taken.subject}.", self._on_changed(taken.subject))
 
     def _is_asked(self, user: User) -> bool:
         """A look before the writers' lock is taken for every message."""

@@ -76,26 +76,26 @@ class Bot:
         finally:
             await self.line.close()
 
-    def met(self, agent: str, username: str) -> None:
+    def on_contact(self, agent: str, username: str) -> None:
         """Telegram knows the token."""
-        self._bots.met(agent, username)
+        self._bots.on_contact(agent, username)
 
-    def problem(self, agent: str, text: str | None) -> None:
+    def on_problem(self, agent: str, text: str | None) -> None:
         """Something is wrong with the bot; with None, no longer."""
-        self._bots.problem(agent, text)
+        self._bots.on_problem(agent, text)
 
     def mark_revoked(self, agent: str) -> None:
         """Telegram refuses this token; another one that the agent got meanwhile is not meant."""
         self._bots.mark_revoked(agent, token=self.token)
 
-    async def receive(self, update: object) -> None:
+    async def receive_update(self, update: object) -> None:
         """Keep an update that was posted. Raises Unavailable when Telegram must post it again."""
         try:
-            await self._poller.receive(update)
+            await self._poller.receive_update(update)
         except SendError as error:
             raise Unavailable("The bot can't say who it is now. Post the update again.") from error
 
-    async def follow(self, state: BotState, menus: Menus) -> None:
+    async def update_bot(self, state: BotState, menus: Menus) -> None:
         """Do what the bot's row asks for: send a code that was not sent, show the commands. Never raises: what didn't
         work is done when this is called again."""
         try:
@@ -116,7 +116,7 @@ class Bot:
         )
         way = CodeWay.SENT
         try:
-            await self.line.send(person or 0, MessageBody(text))
+            await self.line.send_message(person or 0, MessageBody(text))
         except (ChatForbidden, NoSuchChat):
             way = CodeWay.SHOWN
         self._code = code
@@ -136,16 +136,16 @@ class Bot:
         """Have Telegram post what comes in, for as long as we are here."""
         while True:
             try:
-                me = await self.line.me()
+                me = await self.line.get_me()
                 await self.line.set_webhook(hook.url, hook.secret)
             except TokenRevoked:
                 await asyncio.to_thread(self.mark_revoked, self.agent)
                 return
             except SendError as error:
                 problem = f"Telegram did not take the webhook: {error}."
-                await asyncio.to_thread(self.problem, self.agent, problem)
+                await asyncio.to_thread(self.on_problem, self.agent, problem)
                 await asyncio.sleep(_PAUSE_S)
             else:
-                await asyncio.to_thread(self.met, self.agent, me.username)
-                await asyncio.to_thread(self.problem, self.agent, None)
+                await asyncio.to_thread(self.on_contact, self.agent, me.username)
+                await asyncio.to_thread(self.on_problem, self.agent, None)
                 await asyncio.Event().wait()  # until cancelled

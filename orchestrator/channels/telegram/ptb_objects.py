@@ -44,7 +44,7 @@ class Parcel:
     handles: tuple[IO[bytes], ...]
 
     @classmethod
-    def packed(cls, files: tuple[AttachedFile, ...], opened: ExitStack) -> Parcel:
+    def open_files(cls, files: tuple[AttachedFile, ...], opened: ExitStack) -> Parcel:
         """The files, opened as long as ``opened`` is. Raises TooBig, and Refused when one can't be read."""
         try:
             handles = tuple(opened.enter_context(file.path.open("rb")) for file in files)
@@ -63,19 +63,19 @@ class Parcel:
         """All go as documents, which Telegram doesn't look into."""
         return all(file.kind == "document" for file in self.files)
 
-    def plain(self) -> Parcel:
+    def as_documents(self) -> Parcel:
         """The same as documents, from their beginnings."""
         for handle in self.handles:
             handle.seek(0)
         return replace(self, files=tuple(replace(file, kind="document") for file in self.files))
 
-    def single(self) -> dict[str, Any]:
+    def single_input(self) -> dict[str, Any]:
         """The one file, as its method takes it."""
         kind = self.files[0].kind
         more = {"document": {"disable_content_type_detection": True}, "video": {"supports_streaming": True}}
         return {kind: self._inputs(attach=False)[0], **more.get(kind, {})}
 
-    def album(self) -> list[InputMediaAudio | InputMediaDocument | InputMediaPhoto | InputMediaVideo]:
+    def album_inputs(self) -> list[InputMediaAudio | InputMediaDocument | InputMediaPhoto | InputMediaVideo]:
         """All of them, as an album takes them."""
         return [
             _MEDIA[file.kind](one)

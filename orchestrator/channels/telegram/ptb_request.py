@@ -89,7 +89,7 @@ class BotRequest(HTTPXRequest):
         _judge(status, content, url.rpartition("/")[2])
         return status, content
 
-    async def fetch(self, url: str, sink: Sink, max_bytes: int) -> int:
+    async def download_to(self, url: str, sink: Sink, max_bytes: int) -> int:
         """Streams a file into ``sink``; its size. Raises :class:`RequestError`, with a part in the sink perhaps."""
         size = 0
         try:

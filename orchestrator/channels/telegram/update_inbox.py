@@ -43,7 +43,7 @@ class UpdateInbox:
         self._groups_enabled = groups_enabled
         self._count = count
 
-    def keep(self, agent: str, me: BotAccount, updates: Sequence[object]) -> KeptUpdates:
+    def save_updates(self, agent: str, me: BotAccount, updates: Sequence[object]) -> KeptUpdates:
         """Of a batch what counts is on disk when this returns, and so is where to go on; again changes nothing.
 
         Raises Unavailable when the disk refuses; then nothing is kept and Telegram must not be told otherwise.
@@ -64,7 +64,7 @@ class UpdateInbox:
         ]
         numbers = [number for update in updates if (number := update_number(update)) is not None]
         with self._store.writing() as db:
-            chats = self._inbox.keep(found)
+            chats = self._inbox.save_events(found)
             if numbers:
                 rows.set_next_update(db.sql, agent, me.bot, numbers[-1] + 1)
             next_update = numbers[-1] + 1 if numbers else rows.next_update(db.sql, agent, me.bot)

@@ -107,7 +107,7 @@ class Order:
         self._last: Parts = ()
         self._open: list[bytes] = []
 
-    def follow(self, member: Member) -> None:
+    def check_member(self, member: Member) -> None:
         """Raises UnsafePath for a member that may not stand here, or not at all."""
         parts = parts_of(tuple(member.parts))
         if not parts or parts <= self._last or len(b"/".join(parts)) > LONGEST:

@@ -36,7 +36,7 @@ class Checked:
 def check(file: BinaryIO, meter: Callable[[int], None] = lambda _: None) -> Checked:
     """Read all of a backup. Raises BadInput or UnsafePath for one that is cut, changed or none; Unavailable."""
     with opened(file) as reading:
-        for _, chunks in reading.members():
+        for _, chunks in reading.read_members():
             for _piece in chunks:
                 meter(file.tell())
         return reading.checked
@@ -78,7 +78,7 @@ class BackupCheck:
     """One passage through a backup."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        self._members = tape.TarReader(stream).members()
+        self._members = tape.TarReader(stream).read_members()
         self._sums = hashlib.sha256()
         self._files = self._bytes = 0
         self.manifest = self._first()
@@ -91,14 +91,14 @@ class BackupCheck:
             raise tape.cut()
         return self._checked
 
-    def members(self) -> Iterator[tuple[Member, Iterator[bytes]]]:
+    def read_members(self) -> Iterator[tuple[Member, Iterator[bytes]]]:
         """Each folder and file with its bytes, which are to be read before the next one is asked for."""
         order = layout.Order()
         for count, (member, chunks) in enumerate(self._members, start=1):
             if member.parts == layout.SUMS:
-                self._end(chunks)
+                self._check_hashes(chunks)
                 return
-            order.follow(member)
+            order.check_member(member)
             self._bytes += member.size
             if count > self.manifest.most_members or self._bytes > self.manifest.most_bytes:
                 raise BadInput("This backup contains more than it lists. Don't use it.")
@@ -117,7 +117,7 @@ class BackupCheck:
         self._sums.update(layout.sum_line(found[0], hashlib.sha256(text).hexdigest()))
         return manifest
 
-    def _end(self, chunks: Iterator[bytes]) -> None:
+    def _check_hashes(self, chunks: Iterator[bytes]) -> None:
         """The list of hashes is exactly the one that this passage comes to, and nothing stands behind it."""
         listed = hashlib.sha256()
         for piece in chunks:

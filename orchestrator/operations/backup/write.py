@@ -68,7 +68,7 @@ def write(
     home.backups.mkdir(mode=0o700, exist_ok=True)
     with copies.nameless(home.database, home.backups) as (database, inside):
         gathering = Gathering(home.path, workspaces, inside, database, notes)
-        measured = gathering.measured()
+        measured = gathering.measure_bytes()
         fits(measured)
         manifest = Manifest(
             install=home.install,
@@ -82,7 +82,7 @@ def write(
         )
         stream = gzip.GzipFile(fileobj=target, mode="wb", compresslevel=1, mtime=0) if packed else target
         writing = _Writing(cast("BinaryIO", stream), manifest, notes, lambda done: meter(done, measured), check)
-        digest = writing.run(gathering.items())
+        digest = writing.run(gathering.walk_items())
         if packed:
             stream.close()
     return Written(manifest, writing.files, writing.bytes, digest, notes)
@@ -205,7 +205,7 @@ class _Writing:
         self._check()
         with tempfile.TemporaryFile() as lines:  # as long as there are names, so it is kept out of memory
             text = self._manifest.encoded()
-            lines.write(self._add(Member(layout.MANIFEST, False, len(text)), text))
+            lines.write(self._add_member(Member(layout.MANIFEST, False, len(text)), text))
             for item in items:
                 member, content = Member(item.parts, True, 0, item.mode, item.modified), None
                 if item.open is not None:
@@ -214,24 +214,24 @@ class _Writing:
                         continue
                     member, content = found
                     self.files += 1
-                order.follow(member)
-                lines.write(self._add(member, content))
+                order.check_member(member)
+                lines.write(self._add_member(member, content))
             size = lines.tell()
             lines.seek(0)
-            self._add(Member(layout.SUMS, False, size), cast("BinaryIO", lines))
+            self._add_member(Member(layout.SUMS, False, size), cast("BinaryIO", lines))
         self._out.write(tape.END)
         return self._sums.hexdigest()
 
-    def _add(self, member: Member, content: bytes | BinaryIO | None) -> bytes:
+    def _add_member(self, member: Member, content: bytes | BinaryIO | None) -> bytes:
         """A member is in the archive; its line for the list of hashes."""
         self._out.write(tape.header(member))
         digest = hashlib.sha256()
         if isinstance(content, bytes):
-            self._put(content, digest)
+            self._put_piece(content, digest)
         elif content is not None:
             with content:
                 before = os.fstat(content.fileno())
-                self._copy(content, member, digest)
+                self._copy_content(content, member, digest)
                 if member.parts != layout.SUMS and has_changed(content, before):
                     self._notes.changing.append(shown(*member.parts))
         self._out.write(tape.padding(member.size))
@@ -241,15 +241,15 @@ class _Writing:
         self._sums.update(line)
         return line
 
-    def _copy(self, content: BinaryIO, member: Member, digest: hashlib._Hash) -> None:
+    def _copy_content(self, content: BinaryIO, member: Member, digest: hashlib._Hash) -> None:
         """Exactly as many bytes as were announced, whatever becomes of the file."""
         left = member.size
         while left:
             piece = content.read(min(tape.CHUNK, left)) or b"\0" * min(tape.CHUNK, left)
-            self._put(piece, digest)
+            self._put_piece(piece, digest)
             left -= len(piece)
 
-    def _put(self, piece: bytes, digest: hashlib._Hash) -> None:
+    def _put_piece(self, piece: bytes, digest: hashlib._Hash) -> None:
         digest.update(piece)
         self._out.write(piece)
         self.bytes += len(piece)

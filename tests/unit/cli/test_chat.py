@@ -172,7 +172,7 @@ def test_a_pipe_gets_what_was_written_before_the_turn_was_stopped(terminal: Term
 def test_news_of_nobody_end_at_once() -> None:
     """Nobody answers there, or somebody who doesn't know us: one looks by oneself."""
     with News(f"http://127.0.0.1:{free_port()}", API_TOKEN) as news:
-        assert news.next(PATIENCE_S) is None
+        assert news.next_event(PATIENCE_S) is None
         assert not news.is_live
 
 
@@ -195,8 +195,8 @@ def test_words_grow(drafts: list[str], reply: str, shown: str) -> None:
     out = io.StringIO()
     growing = Growing(out, io.StringIO())
     for draft in drafts:
-        growing.write(draft)
-    growing.finish(reply)
+        growing.write_text(draft)
+    growing.finish_reply(reply)
     assert out.getvalue() == shown
 
 
@@ -205,10 +205,10 @@ def test_output_grows_by_whole_lines_and_not_for_ever() -> None:
     aside = io.StringIO()
     growing = Growing(io.StringIO(), aside)
     for so_far in ("a", "a\nb", "a\nb\n", "a\nb\nc\n"):
-        growing.print(1, so_far)
+        growing.print_output(1, so_far)
     assert aside.getvalue() == "    a\n    b\n    c\n"
-    growing.print(2, "x\n" * 500)
-    growing.print(2, "x\n" * 600)
+    growing.print_output(2, "x\n" * 500)
+    growing.print_output(2, "x\n" * 600)
     assert aside.getvalue().count("x") == 12
     assert aside.getvalue().count("…") == 1
 

@@ -176,7 +176,7 @@ def test_a_bot_from_nothing_to_gone(browser: Browser, operator: Api, paper: AppF
     code = operator.post("/agents/crab/telegram", {"token": token})["code"]
     assert "send this code to @crab_bot in Telegram. It is valid until" in text(browser, part)
     assert code in text(browser, part)
-    assert paper.services.bots.heard("crab", ADA, code)
+    assert paper.services.bots.on_code("crab", ADA, code)
     assert "crab answers as @crab_bot, linked to you just now." in text(browser, part)
     assert code not in text(browser, SETTINGS)
     for path in (part, SETTINGS):
@@ -196,7 +196,7 @@ def test_a_code_that_the_bot_sent_is_shown_nowhere(
     token = telegram.bot("Crab", username="crab_bot")
     telegram.person(ADA).opens(token)
     operator.post("/agents/crab/telegram", {"token": token})
-    bot = paper.services.bots.get("crab")
+    bot = paper.services.bots.get_bot("crab")
     assert bot.code
     html = page(browser, "/parts/bot/crab")
     assert bot.code not in html

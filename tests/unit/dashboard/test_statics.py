@@ -98,7 +98,7 @@ def test_what_changed_has_another_url_and_nothing_else(tmp_path: Path, changed: 
         file.write("/* */" if changed.endswith("css") else "\n// \n")
     after = Statics(copy)
     names = "logo.svg main.css main.js terminal.css terminal.js vendor/xterm/xterm.mjs vendor/xterm/addon-fit.mjs"
-    assert {name for name in names.split() if before.url(name) != after.url(name)} == has_another_url
+    assert {name for name in names.split() if before.url_of(name) != after.url_of(name)} == has_another_url
 
 
 def test_every_style_of_ours_is_in_one_of_the_two() -> None:

@@ -313,7 +313,7 @@ def test_no_name_leads_out(members: list[tuple[list[bytes], bool, bytes]]) -> No
     folders: set[tuple[bytes, ...]] = {()}
     try:
         with reading.opened(io.BytesIO(_archive(made))) as found:
-            for member, chunks in found.members():
+            for member, chunks in found.read_members():
                 assert b"".join(chunks) is not None
                 assert member.parts not in seen
                 assert member.parts[:-1] in folders

@@ -49,7 +49,7 @@ class Dormitory:
     def look(self, later_s: float) -> bool:
         """A look some time later; whether it still runs then."""
         self.now += later_s
-        self.hibernation.look()
+        self.hibernation.run_once()
         return self.is_up
 
 

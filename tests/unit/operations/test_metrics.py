@@ -75,7 +75,7 @@ def test_what_parts_tell_is_there(paper: AppFixture, operator: Api) -> None:
     metrics.channel_call("telegram", "flood")
     metrics.channel_updates("telegram", 3)
     paper.services.cubicles.start(KEY)
-    paper.services.samples.look()
+    paper.services.samples.run_once()
     subscription = paper.services.broker.subscribe()
     found = scraped(operator)
     paper.services.broker.unsubscribe(subscription)
@@ -116,15 +116,15 @@ def test_approvals_that_come_late_are_counted_too(paper: AppFixture) -> None:
         look = Look(db, tallies.APPROVALS)
     ask("later", now + 1, "approved")
     with store.reading() as db:
-        assert [row["id"] for row in look.ended(db)] == ["later"]
+        assert [row["id"] for row in look.count_ended(db)] == ["later"]
     ask("earlier", now + 0.5, "pending")
     with store.reading() as db:
-        assert look.ended(db) == []
+        assert look.count_ended(db) == []
     with store.writing() as db:
         db.execute("UPDATE approvals SET status = 'denied' WHERE id = 'earlier'")
     with store.reading() as db:
-        assert [row["id"] for row in look.ended(db)] == ["earlier"]
-        assert look.ended(db) == []
+        assert [row["id"] for row in look.count_ended(db)] == ["earlier"]
+        assert look.count_ended(db) == []
 
 
 def test_a_look_reads_no_history(paper: AppFixture) -> None:

@@ -38,7 +38,7 @@ def gauge(at: float = 1000.0, *, used_mb: int = 10, fallen: Allowance = NOTHING)
 def calm(clock: Hand) -> Rota:
     """A rota that has found nobody to look at."""
     rota = Rota(clock)
-    assert rota.next({KEY: gauge(), OTHER: gauge()}, NOW) is None
+    assert rota.next_due({KEY: gauge(), OTHER: gauge()}, NOW) is None
     assert rota.is_calm(NOW)
     return rota
 
@@ -71,9 +71,9 @@ def test_whoever_was_never_seen_is_looked_at_first() -> None:
     """And until the ration allows it, there is no calm."""
     clock = Hand()
     rota = Rota(clock)
-    assert rota.next({KEY: gauge(), OTHER: None}, NOW) == OTHER
-    rota.spent(clock.now, 100.0)
-    assert rota.next({KEY: gauge(), OTHER: None}, NOW) is None
+    assert rota.next_due({KEY: gauge(), OTHER: None}, NOW) == OTHER
+    rota.note_cost(clock.now, 100.0)
+    assert rota.next_due({KEY: gauge(), OTHER: None}, NOW) is None
     assert not rota.is_calm(NOW)
 
 
@@ -94,12 +94,12 @@ def test_while_it_is_calm_nobody_would_be_looked_at() -> None:
             for n in range(dice.randrange(6))
         }
         is_short = dice.random() < 0.3
-        if rota.next(running, Moment(start, is_short, 1)) is not None:
+        if rota.next_due(running, Moment(start, is_short, 1)) is not None:
             continue
         clock.now += dice.uniform(0, 70)
         fallen = Allowance(start.bytes + dice.randrange(20 * MB), start.inodes + dice.randrange(100))
         moment = Moment(fallen, is_short, 1)
         if rota.is_calm(moment):
             seen += 1
-            assert rota.next(running, moment) is None
+            assert rota.next_due(running, moment) is None
     assert seen > 50

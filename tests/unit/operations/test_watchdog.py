@@ -73,7 +73,7 @@ class Post:
     def look(self, later_s: float = 0.0) -> None:
         """A pass, some time after the last."""
         self.now += later_s
-        self.watch.look(self.now)
+        self.watch.run_once(self.now)
 
     def status(self, turn: Turn) -> TurnStatus:
         """How a turn stands."""

@@ -22,10 +22,10 @@ BASE = "http://localhost:3001/a/T/"
 
 def test_a_ticket_says_what_it_was_written_for() -> None:
     """Until its time is up, and no longer."""
-    text = TICKETS.write(TICKET)
-    assert TICKETS.read(text, now=2_000) == TICKET
+    text = TICKETS.encode_ticket(TICKET)
+    assert TICKETS.decode_ticket(text, now=2_000) == TICKET
     with pytest.raises(NotFound, match="expired"):
-        TICKETS.read(text, now=2_001)
+        TICKETS.decode_ticket(text, now=2_001)
 
 
 @given(st.text(max_size=60), st.integers(1, 2**40))
@@ -33,42 +33,42 @@ def test_any_app_name_comes_back(app: str, expires_at: int) -> None:
     """Names are data: whatever is in one, the text is made of what a URL takes as it is."""
     ticket = Ticket(CubicleKey("crab", 7), app, "https://hermit.example", expires_at)
     try:
-        text = TICKETS.write(ticket)
+        text = TICKETS.encode_ticket(ticket)
     except UnicodeEncodeError:
         return  # a lone surrogate: no folder is called so in a URL
     assert text.isascii()
     assert set(text) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
-    assert TICKETS.read(text, now=0) == ticket
+    assert TICKETS.decode_ticket(text, now=0) == ticket
 
 
 @given(st.data())
 def test_a_changed_ticket_is_none(data: st.DataObject) -> None:
     """Wherever one character is another."""
-    text = TICKETS.write(TICKET)
+    text = TICKETS.encode_ticket(TICKET)
     at = data.draw(st.integers(0, len(text) - 1))
     other = data.draw(st.sampled_from("abcXYZ019-_.").filter(lambda char: char != text[at]))
     with pytest.raises(NotFound):
-        TICKETS.read(text[:at] + other + text[at + 1 :], now=0)
+        TICKETS.decode_ticket(text[:at] + other + text[at + 1 :], now=0)
 
 
 @given(st.text(max_size=200))
 def test_nonsense_is_no_ticket(text: str) -> None:
     """And nothing else is raised."""
     with pytest.raises(NotFound):
-        TICKETS.read(text, now=0)
+        TICKETS.decode_ticket(text, now=0)
 
 
 def test_another_house_writes_other_tickets() -> None:
     """Each install has a key of its own."""
     with pytest.raises(NotFound):
-        TICKETS.read(Tickets("another key").write(TICKET), now=0)
+        TICKETS.decode_ticket(Tickets("another key").encode_ticket(TICKET), now=0)
 
 
 def test_a_ticket_of_another_version_is_refused_kindly() -> None:
     """Signed by us, but of another form."""
     body = _packed(json.dumps({"agent": "crab"}).encode())
     with pytest.raises(NotFound, match="another version"):
-        TICKETS.read(f"{body}.{TICKETS._signature(body)}", now=0)
+        TICKETS.decode_ticket(f"{body}.{TICKETS._sign_body(body)}", now=0)
 
 
 @pytest.mark.parametrize(

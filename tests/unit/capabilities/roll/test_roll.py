@@ -60,8 +60,8 @@ def test_what_fell_is_in_the_audit_log(tmp_path: Path) -> None:
     """Asked again under its id, the dice have fallen already."""
     with core_fixture(tmp_path / "home") as house:
         calls = Calls(store=house.store, agents=house.agents)
-        calls.offer(REGISTRY, {"ROLL": roll})
-        first = calls.command(ME, "c1", "ROLL", {"dice": "9d1000"})
-        assert calls.command(ME, "c1", "ROLL", {"dice": "9d1000"}).text == first.text
+        calls.set_registry(REGISTRY, {"ROLL": roll})
+        first = calls.run_command(ME, "c1", "ROLL", {"dice": "9d1000"})
+        assert calls.run_command(ME, "c1", "ROLL", {"dice": "9d1000"}).text == first.text
         (row,) = house.audited("capability")
         assert row.text == f"ROLL: {first.text}"

@@ -217,10 +217,10 @@ def test_an_operator_no_more_decides_nothing(pair: tuple[ChatFixture, CoreFixtur
     desk, house = pair
     second = house.people.add({"name": "cleo", "role": Role.OPERATOR, "telegram_id": 2002})
     desk.stranger()
-    data = desk.buttons.make("crab", card(desk), 2002, "allow", f"crab:{EVE}")
+    data = desk.buttons.make_button("crab", card(desk), 2002, "allow", f"crab:{EVE}")
     house.people.change(second.id, {"role": Role.MEMBER})
     press = desk.a_press(data, by=2002, chat=ADA, message=desk.arrives(card(desk)))
-    assert desk.presses.press(press) == "Only the operator may decide this."
+    assert desk.presses.on_press(press) == "Only the operator may decide this."
     assert member(desk) is None
 
 
@@ -230,9 +230,9 @@ def test_cards_work_once_and_after_a_restart(desk: ChatFixture) -> None:
     ref = card(desk)
     allow = desk.a_press(desk.data(ref, "Allow"), by=ADA, chat=ADA, message=desk.arrives(ref))
     block = replace(allow, data=desk.data(ref, "Block"))
-    assert desk.fresh_presses().press(allow) == "Eve is a member now."
-    assert desk.fresh_presses().press(block) == NO_LONGER
-    assert desk.fresh_presses().press(allow) == NO_LONGER
+    assert desk.fresh_presses().on_press(allow) == "Eve is a member now."
+    assert desk.fresh_presses().on_press(block) == NO_LONGER
+    assert desk.fresh_presses().on_press(allow) == NO_LONGER
     assert len([user for user in desk.people.every() if user.id_in("telegram") == EVE]) == 1
 
 

@@ -36,7 +36,7 @@ def shop(tmp_path: Path) -> Iterator[CommandsFixture]:
 
 def test_the_menu_has_what_each_may(shop: CommandsFixture) -> None:
     """Names that Telegram takes, with descriptions; what concerns the whole house for operators alone."""
-    member, operator = shop.commands.menu(is_operator=False), shop.commands.menu(is_operator=True)
+    member, operator = shop.commands.menu_entries(is_operator=False), shop.commands.menu_entries(is_operator=True)
     assert [name for name, _ in member] == BOTH
     assert [name for name, _ in operator] == [*BOTH, *ALONE]
     assert all(re.fullmatch("[a-z0-9_]{1,32}", name) and 3 <= len(text) <= 256 for name, text in operator)
@@ -113,14 +113,16 @@ def test_a_stop_button_ends_one_turn(shop: CommandsFixture) -> None:
     shop.waits("long work", user=shop.bob)
     shop.works(shop.bob)
     turn = shop.house.services.turns.history(CubicleKey("crab", shop.bob.id))[0]
-    data = shop.counter.buttons.make("crab", "update:1:1", BOB, "stop", str(turn.id))
-    other = shop.counter.buttons.make("crab", "update:1:1", ADA, "stop", str(turn.id))
-    shop.counter.mail.post(Message("crab", GROUP, "update:1:1", shop.letters("/help")[0].body))
+    data = shop.counter.buttons.make_button("crab", "update:1:1", BOB, "stop", str(turn.id))
+    other = shop.counter.buttons.make_button("crab", "update:1:1", ADA, "stop", str(turn.id))
+    shop.counter.mail.post_message(Message("crab", GROUP, "update:1:1", shop.letters("/help")[0].body))
     message = shop.counter.arrives("update:1:1")
     stranger = shop.counter.a_press(data, by=EVE, chat=GROUP, message=message)
-    assert shop.counter.presses.press(stranger) == "This button no longer works."
-    assert shop.counter.presses.press(shop.counter.a_press(data, by=BOB, chat=GROUP, message=message)) == "Stopping."
-    assert shop.counter.presses.press(shop.counter.a_press(other, by=ADA, chat=GROUP, message=message)) == "Stopping."
+    assert shop.counter.presses.on_press(stranger) == "This button no longer works."
+    assert shop.counter.presses.on_press(shop.counter.a_press(data, by=BOB, chat=GROUP, message=message)) == "Stopping."
+    assert (
+        shop.counter.presses.on_press(shop.counter.a_press(other, by=ADA, chat=GROUP, message=message)) == "Stopping."
+    )
 
 
 def test_clear_forgets_the_conversation(shop: CommandsFixture) -> None:
@@ -266,7 +268,7 @@ def test_apps_are_folders_with_a_page(shop: CommandsFixture) -> None:
 def test_approvals_can_be_decided_in_the_list(shop: CommandsFixture) -> None:
     """And where the same was asked before, it shows."""
     approval = shop.wants()
-    shop.counter.asking.tell(approval.id)
+    shop.counter.asking.show_approval(approval.id)
     letters = shop.letters("/approvals")
     assert [len(letter.body.buttons) for letter in letters] == [0, 2]
     assert shop.counter.press(letters[1].ref, "Approve") == "Approved. It runs now."
@@ -379,7 +381,7 @@ def test_every_text_in_one_table(shop: CommandsFixture, tmp_path: Path) -> None:
     approval = shop.wants()
     shop.waits("and then make a summary of it", "and mail it")
     shop.house.services.cubicles.start(shop.key)
-    desk.asking.tell(approval.id)
+    desk.asking.show_approval(approval.id)
     told["question"] = desk.text(f"approval:{approval.id}")
     desk.stranger(username="eve99")
     desk.joins()
@@ -416,7 +418,7 @@ def test_every_text_in_one_table(shop: CommandsFixture, tmp_path: Path) -> None:
     with desk.store.writing() as db:
         db.execute("UPDATE approvals SET expires_at = 1 WHERE id = ?", (long.id,))
     desk.approvals.expire_due()
-    desk.asking.tell(long.id)
+    desk.asking.show_approval(long.id)
     told["expired"] = shop.counter.text(next(ref for ref in reversed(desk.refs) if ref.startswith("update:")))
     for name, text in told.items():
         print(f"--- {name}\n{text}\n")  # noqa: T201 - the table, for whoever reads it

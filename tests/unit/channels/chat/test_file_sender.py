@@ -38,7 +38,7 @@ class House:
     def take(self, name: str, content: bytes = b"content") -> None:
         """A file appears in ``out/`` and is found."""
         self.out.put(name, content)
-        self.out.taking.take(KEY, name.encode(), found_at=time.time())
+        self.out.taking.take_file(KEY, name.encode(), found_at=time.time())
 
     def wait(self, count: int, status: DeliveryStatus = DeliveryStatus.SENT) -> list[Delivery]:
         """So many deliveries stand like that."""
@@ -87,7 +87,7 @@ def furnished(out: DeliveryFixture, office: OutboxFixture) -> House:
         is_linked=lambda agent: _is_linked(out.store, agent),
         gather_s=GATHER_S,
     )
-    out.deliveries.serve(carrier)
+    out.deliveries.add_carrier(carrier)
     return House(out, office, carrier)
 
 
@@ -175,15 +175,15 @@ def test_what_was_asked_for_elsewhere_stays_there(house: House, source: str) -> 
 def test_without_a_turn_only_an_open_chat_is_reached(house: House) -> None:
     """Of a paired bot, with the cubicle's own person."""
     carrier = house.carrier
-    assert carrier.reaches(KEY, None) == "telegram:42"
-    assert carrier.reaches(CubicleKey("crab", 99), None) is None
+    assert carrier.find_destination(KEY, None) == "telegram:42"
+    assert carrier.find_destination(CubicleKey("crab", 99), None) is None
     with house.out.store.writing() as db:
         bots.put(db, BotState("crab", 7, "crab_bot", BotStatus.PAIRING))
-    assert carrier.reaches(KEY, None) is None
+    assert carrier.find_destination(KEY, None) is None
     with house.out.store.writing() as db:
         bots.put(db, BotState("crab", 7, "crab_bot", BotStatus.PAIRED))
         db.execute("UPDATE chat_rooms SET state = 'closed'")
-    assert carrier.reaches(KEY, None) is None
+    assert carrier.find_destination(KEY, None) is None
 
 
 def test_too_large_a_file_goes_as_a_link(api: BotApi, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,6 +252,6 @@ def test_giving_it_twice_changes_nothing(api: BotApi, house: House) -> None:
         house.take(name, content)
     for _ in range(2):
         for one in house.out.rows():
-            house.carrier.send(one, house.out.deliveries.copy_of(one))
+            house.carrier.send_file(one, house.out.deliveries.copy_of(one))
         house.wait(2)
     assert len(api.messages(42)) == 2

@@ -49,10 +49,10 @@ Json = dict[str, Any]
 class _Reports:
     """Nobody listens."""
 
-    def met(self, *_: object) -> None:
+    def on_contact(self, *_: object) -> None:
         """Fine."""
 
-    problem = mark_revoked = met
+    on_problem = mark_revoked = on_contact
 
 
 @dataclass
@@ -143,8 +143,8 @@ class Scene:
         await line.open()
         inbox = self.inbox()
         hearing = self.hearing(inbox, line, mail)
-        poller = UpdatePoller("crab", line, self.updates(inbox), on_kept=hearing.hear, reports=_Reports(), pace=_FAST)
-        await hearing.resume("crab")
+        poller = UpdatePoller("crab", line, self.updates(inbox), on_kept=hearing.notify, reports=_Reports(), pace=_FAST)
+        await hearing.resume_waiting("crab")
         task = asyncio.ensure_future(poller.run())
         try:
             yield
@@ -161,7 +161,7 @@ class Scene:
     def keep(self, *updates: Json) -> None:
         """What an earlier life kept and did not get to."""
         me = type("Me", (), {"bot": self.api.bot_user(self.token)["id"], "username": "crab_bot"})()
-        self.updates(self.inbox()).keep("crab", me, updates)
+        self.updates(self.inbox()).save_updates("crab", me, updates)
 
     def prompts(self, user: int = 1) -> list[str]:
         """What the agent was asked, in order."""
@@ -495,7 +495,7 @@ async def test_a_death_between_the_turn_and_its_note(scene: Scene) -> None:
     """The turn is there, the update still waits: it is not asked, and its file not fetched, again."""
     scene.ada.sends_document(scene.token, "a.txt", b"x", caption="once")
     scene.keep(*scene.api.pending(scene.token))
-    waiting = scene.inbox().first("crab", ADA, "talk")
+    waiting = scene.inbox().first_waiting("crab", ADA, "talk")
     assert waiting is not None
     assert isinstance(waiting.item, IncomingMessage)
     scene.house.turns.submit(
@@ -528,11 +528,11 @@ class _Refusing(Outbox):
         super().__init__(telegram_store(scene.house.store))
         self.errors = list(errors)
 
-    def post(self, letter: Message) -> bool:
+    def post_message(self, letter: Message) -> bool:
         """One of the errors, while there are some."""
         if self.errors:
             raise self.errors.pop(0)
-        return super().post(letter)
+        return super().post_message(letter)
 
 
 async def test_what_the_disk_refuses_is_tried_again(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:

@@ -40,7 +40,7 @@ class Scene:
         """What becomes of these files."""
 
         async def run(fetching: Any) -> ReceivedFiles:
-            return await self.arrivals(fetching).take(KEY, files)
+            return await self.arrivals(fetching).fetch_files(KEY, files)
 
         return asyncio.run(run(line)) if line is not None else asyncio.run(self.with_line(run))
 

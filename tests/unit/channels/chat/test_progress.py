@@ -363,7 +363,7 @@ def test_a_line_that_hangs_holds_no_answer(desk: TurnsFixture) -> None:
         answers = TurnReplies(
             render=render, store=telegram_store(house.store), mail=desk.mail, turns=house.turns, folder=house.home / "a"
         )
-        assert await answers.sweep() == 1
+        assert await answers.post_due() == 1
         assert desk.mail.texts() == [f"{MARK} crab:\nthe answer"]
         stage.paper.gate.set()
         await stage.passes(30)
@@ -404,7 +404,7 @@ def test_no_trouble_with_progress_reaches_the_answer(desk: TurnsFixture, method:
         answers = TurnReplies(
             render=render, store=telegram_store(house.store), mail=desk.mail, turns=house.turns, folder=house.home / "a"
         )
-        assert await answers.sweep() == 1
+        assert await answers.post_due() == 1
 
     stage = play(desk, scene)
     assert len(stage.paper.times(method)) <= 7

@@ -46,7 +46,7 @@ def sweep(desk: TurnsFixture, turns: Any = None) -> int:
     """One sweep of a process that has just begun."""
 
     async def run() -> int:
-        return await answers(desk, turns).sweep()
+        return await answers(desk, turns).post_due()
 
     return asyncio.run(run())
 
@@ -154,7 +154,7 @@ def test_sweeps_at_once_post_once(desk: TurnsFixture) -> None:
 
     async def run() -> list[int]:
         one = answers(desk)
-        return await asyncio.gather(*(one.sweep() for _ in range(5)))
+        return await asyncio.gather(*(one.post_due() for _ in range(5)))
 
     assert sum(asyncio.run(run())) == 30
     assert [text.split()[-1] for text in desk.mail.texts()] == [str(n) for n in range(30)]

@@ -45,8 +45,8 @@ def zone(desk: ChatFixture) -> tuple[str, bool]:
 def test_somebody_new_is_asked_once_ever(desk: ChatFixture, zones: TimeZonePrompt) -> None:
     """With places by the language of their app; not again after any answer, nor without one."""
     bob = desk.people.get(OTHER.user)
-    at_once(*[lambda: zones.met(words(desk, language="de"), bob)] * 4)
-    zones.ask(OTHER)
+    at_once(*[lambda: zones.on_message(words(desk, language="de"), bob)] * 4)
+    zones.ask_zone(OTHER)
     ref = f"zone:{bob.id}"
     assert desk.refs == [ref]
     assert "I use UTC for now" in desk.text(ref)
@@ -54,21 +54,21 @@ def test_somebody_new_is_asked_once_ever(desk: ChatFixture, zones: TimeZonePromp
     assert [label.split(" ")[0] for label in labels] == ["Berlin", "Vienna", "Zurich", "UTC"]
     with desk.store.writing() as db:
         db.execute("DELETE FROM chat_outbox")
-    zones.met(words(desk), bob)
+    zones.on_message(words(desk), bob)
     assert desk.refs == []
 
 
 def test_who_said_it_is_not_asked(desk: ChatFixture, zones: TimeZonePrompt) -> None:
     """In whatever way; and nobody is asked in a group, or without a chat."""
-    zones.met(words(desk, by=ADA), desk.people.operator())
+    zones.on_message(words(desk, by=ADA), desk.people.operator())
     bob = desk.people.get(OTHER.user)
-    zones.met(words(desk, chat=GROUP), bob)
+    zones.on_message(words(desk, chat=GROUP), bob)
     desk.opens(BOB, state="closed")
-    zones.met(words(desk), bob)
+    zones.on_message(words(desk), bob)
     assert desk.refs == []
     desk.opens(BOB)
     desk.people.change(bob.id, {"name": "robert"})
-    zones.met(words(desk), desk.people.get(bob.id))
+    zones.on_message(words(desk), desk.people.get(bob.id))
     assert desk.refs == [f"zone:{bob.id}"]
 
 
@@ -76,7 +76,7 @@ def test_who_said_it_is_not_asked(desk: ChatFixture, zones: TimeZonePrompt) -> N
 def test_a_press_says_it(desk: ChatFixture, zones: TimeZonePrompt, label: str, expected: str) -> None:
     """Also that UTC is right; the letter says so and has no buttons any more."""
     bob = desk.people.get(OTHER.user)
-    zones.met(words(desk, language="de"), bob)
+    zones.on_message(words(desk, language="de"), bob)
     ref = f"zone:{bob.id}"
     assert zone(desk) == ("UTC", False)
     assert desk.press(ref, label) == f"Your time zone is {expected}."
@@ -88,10 +88,10 @@ def test_a_press_says_it(desk: ChatFixture, zones: TimeZonePrompt, label: str, e
 def test_nobody_says_it_for_another(desk: ChatFixture, zones: TimeZonePrompt) -> None:
     """Not even an operator, who may press other buttons of others."""
     bob = desk.people.get(OTHER.user)
-    zones.met(words(desk), bob)
+    zones.on_message(words(desk), bob)
     ref = f"zone:{bob.id}"
     data = desk.data(ref, "Berlin")
-    answer = desk.presses.press(desk.a_press(data, by=ADA, chat=BOB, message=desk.arrives(ref)))
+    answer = desk.presses.on_press(desk.a_press(data, by=ADA, chat=BOB, message=desk.arrives(ref)))
     assert answer == "Only the person who was asked can answer this."
     assert zone(desk) == ("UTC", False)
     assert desk.people.operator().time_zone == "Europe/Vienna"

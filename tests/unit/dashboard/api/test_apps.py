@@ -243,7 +243,7 @@ def test_an_address_ends_with_what_it_was_given_for(
     operator.post(f"{PATH}/to-do/share", {"user": "ben"})
     people = paper.services.people
     session = people.use_link(people.make_link(member.user.id))
-    seen = paper.services.previews.app(CubicleKey("crab", operator.user.id), "to-do")
+    seen = paper.services.previews.get_app(CubicleKey("crab", operator.user.id), "to-do")
     url = paper.services.previews.frame_url(seen, dashboard=paper.url, login=people.login_of(session))
     assert "milk" in requests.get(url, headers=FRAME, timeout=10).text
     if end == "logout":
