@@ -140,7 +140,7 @@ def times_among_many(size: int | None, count: int = 200, *, many: int = MANY) ->
     with memory(None) as made:
         with made.store.writing() as db:
             for n in range(many):
-                fact = rows.add(db, KEY, f"{text(10)} {n}", by="ada", turn=None, now=float(n))
+                fact = rows.insert_fact(db, KEY, f"{text(10)} {n}", by="ada", turn=None, now=float(n))
                 if size is not None and embedder is not None:
                     vector = memoryview(dice.randbytes(size)).cast("b")
                     rows.keep_vectors(db, embedder.model, [(fact, array("f", vector).tobytes())])

@@ -11,7 +11,7 @@ from orchestrator.channels.services import DashboardServices
 _KEY = "hermitshell"
 
 
-def attach(app: Flask, house: DashboardServices) -> None:
+def attach_services(app: Flask, house: DashboardServices) -> None:
     """Requests to ``app`` are about this house."""
     app.extensions[_KEY] = house
     app.before_request(_mark_news)
@@ -23,11 +23,11 @@ def news_mark() -> str:
 
 
 def _mark_news() -> None:
-    g.news_mark = services().broker.mark
+    g.news_mark = get_services().broker.mark
 
 
-def services() -> DashboardServices:
+def get_services() -> DashboardServices:
     """The house of the current request."""
     found = current_app.extensions[_KEY]
-    assert isinstance(found, DashboardServices)  # noqa: S101 - ``attach`` put it there
+    assert isinstance(found, DashboardServices)  # noqa: S101 - ``attach_services`` put it there
     return found

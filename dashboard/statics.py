@@ -15,7 +15,7 @@ from pathlib import Path
 from flask import Flask, Response, abort, request
 
 from dashboard import bundles
-from dashboard.auth import public
+from dashboard.auth import mark_public
 from dashboard.headers import FOR_GOOD
 
 ROUTE = "/static/<string(length=16):digest>/<path:name>"
@@ -47,10 +47,10 @@ class Statics:
         self._by_name: dict[str, _Static] = {}
         self._add_file("logo.svg")
         for name in ("main.css", "terminal.css"):
-            self._add_body(name, bundles.stylesheet(folder, name).encode())
-        main = bundles.script(folder, "main.js", url=self._add_file)
+            self._add_body(name, bundles.bundle_stylesheet(folder, name).encode())
+        main = bundles.bundle_script(folder, "main.js", url=self._add_file)
         shared = dict.fromkeys(main.modules, self._add_body("main.js", main.text.encode()))
-        terminal = bundles.script(folder, "terminal.js", url=self._add_file, beside=shared)
+        terminal = bundles.bundle_script(folder, "terminal.js", url=self._add_file, beside=shared)
         self._add_body("terminal.js", terminal.text.encode())
         self._by_url = {static.url: static for static in self._by_name.values()}
 
@@ -78,13 +78,13 @@ class Statics:
         return self._add_body(name, (self._folder / name).read_bytes())
 
 
-def register(app: Flask) -> None:
+def register_statics(app: Flask) -> None:
     """Templates may say ``asset("main.css")``, and what they say is there."""
     statics = Statics(Path(app.root_path) / "static")
     app.jinja_env.globals["asset"] = statics.url_of
 
     @app.get(ROUTE, endpoint="kept")
-    @public
+    @mark_public
     def kept(digest: str, name: str) -> Response:
         """A file, or nothing under a digest that is not its own."""
         takes_gzip = request.accept_encodings.quality("gzip") > 0

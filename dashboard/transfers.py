@@ -40,13 +40,13 @@ class Transfers:
         return end
 
 
-def attach(app: Flask) -> None:
+def attach_transfers(app: Flask) -> None:
     """Requests to ``app`` are counted together."""
     app.extensions[_KEY] = Transfers()
 
 
-def transfers() -> Transfers:
+def get_transfers() -> Transfers:
     """Those of the current request's application."""
     found = current_app.extensions[_KEY]
-    assert isinstance(found, Transfers)  # noqa: S101 - ``attach`` put it there
+    assert isinstance(found, Transfers)  # noqa: S101 - ``attach_transfers`` put it there
     return found

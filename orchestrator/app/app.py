@@ -61,11 +61,11 @@ from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import Trials
 from orchestrator.operations.backup.backups import Backups
 from orchestrator.operations.deletion import Deletion
-from orchestrator.operations.doctor.runner import Checkups
-from orchestrator.operations.idle_stop import Hibernation
+from orchestrator.operations.doctor.runner import DoctorRunner
+from orchestrator.operations.idle_stop import IdleStop
 from orchestrator.operations.retention import Retention
 from orchestrator.operations.usage_samples import UsageSamples
-from orchestrator.operations.watchdog import Watch
+from orchestrator.operations.watchdog import Watchdog
 from orchestrator.services import Health
 from orchestrator.turns.history import History
 from orchestrator.turns.queue import Turns
@@ -137,7 +137,7 @@ class App:
         self._metrics = build_metrics(ground, self._cubicles, self._disk, self._samples)
         self._leaving = self._made_leaving(agents, people)
         self._watch = self._made_watch(ground)
-        self._hibernation = Hibernation(
+        self._hibernation = IdleStop(
             self._cubicles, self._store, after_s=settings.sleep_after_s, is_waking=self._waker.is_waking
         )
         self._previews = build_previews(ground, self._harbour)
@@ -184,7 +184,7 @@ class App:
             is_settling=self._out_watch.is_settling,
             strangers=self._list_strangers,
             decide_stranger=self._decide_stranger,
-            checkups=Checkups(self._parts.examine, self._broker),
+            checkups=DoctorRunner(self._parts.examine, self._broker),
             backups=Backups(ground.home, self._audit, self._broker),
             webhooks={"telegram": self._take_update},
             health=self._health_report,
@@ -229,7 +229,7 @@ class App:
             check_room=ground.reserve.check,
         )
 
-    def _made_watch(self, ground: AppContext) -> Watch:
+    def _made_watch(self, ground: AppContext) -> Watchdog:
         questions, calls = self._capabilities.questions, self._capabilities.calls
         tidy = (
             self._step_approvals.tell_again,

@@ -19,7 +19,7 @@ from orchestrator.apps.pdf_pages import PdfPages
 from orchestrator.apps.previews.changed_apps import AppChanges
 from orchestrator.apps.previews.previews import Previews
 from orchestrator.apps.terminals.terminals import Terminals
-from orchestrator.apps.thumbnails.renderer import Photographer
+from orchestrator.apps.thumbnails.renderer import ThumbnailRenderer
 from orchestrator.apps.thumbnails.thumbnails import Thumbnails
 from orchestrator.capabilities.delivery.deliveries import Deliveries
 from orchestrator.capabilities.delivery.download_links import DownloadLinks
@@ -27,7 +27,7 @@ from orchestrator.capabilities.delivery.intake import Intake
 from orchestrator.capabilities.delivery.outbox_folder import OutboxFolders
 from orchestrator.capabilities.delivery.watcher import OutboxWatcher, WatchedDoors
 from orchestrator.capabilities.memory.embedder import Embedder
-from orchestrator.capabilities.packages.indexes import Outside
+from orchestrator.capabilities.packages.indexes import PackageIndexes
 from orchestrator.channels.telegram import lazy_import
 from orchestrator.channels.telegram.accounts.bots import Bots
 from orchestrator.core.audit import Audit
@@ -51,9 +51,9 @@ from orchestrator.llm.providers import Build, Providers
 from orchestrator.llm.proxy import Proxy, Remember
 from orchestrator.llm.upstreams.catalog import build_own
 from orchestrator.operations.metrics import Gauges, Metrics
-from orchestrator.operations.quota.monitor import Disk
+from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.operations.usage_samples import UsageSamples
-from orchestrator.operations.watchdog import Watch
+from orchestrator.operations.watchdog import Watchdog
 from orchestrator.turns.partial_replies import PartialReplies
 from orchestrator.turns.queue import Turns
 from orchestrator.turns.step_approvals import StepApprovals
@@ -82,7 +82,7 @@ class Edges:
     """What approved downloads come through."""
     blot: Callable[[str], None] = lambda _: None
     """Keeps a text out of the log from now on."""
-    outside: Outside = field(default_factory=Outside)
+    outside: PackageIndexes = field(default_factory=PackageIndexes)
     """How couriers get to the indexes of packages."""
     examine: Callable[[], list[Finding]] = no_doctor
     """The doctor's look at every part."""
@@ -162,9 +162,9 @@ def build_watch(
     *,
     proxy: Proxy,
     tidy: Sequence[Callable[[], None]],
-) -> Watch:
+) -> Watchdog:
     """Who looks after turns, questions and cubicles."""
-    return Watch(
+    return Watchdog(
         turns=turns,
         cubicles=cubicles,
         approvals=approvals,
@@ -177,9 +177,9 @@ def build_watch(
     )
 
 
-def build_disk(ground: AppContext, cubicles: Cubicles, turns: Turns) -> Disk:
+def build_disk(ground: AppContext, cubicles: Cubicles, turns: Turns) -> QuotaMonitor:
     """Who looks after the room on the disk."""
-    return Disk(
+    return QuotaMonitor(
         workspaces=ground.workspaces,
         reserve=ground.reserve,
         agents=ground.agents,
@@ -253,7 +253,7 @@ def build_thumbnails(ground: AppContext, previews: Previews, jobs: Jobs) -> Thum
     home, engine = ground.home, ground.parts.engine
     photographer = None
     if ground.settings.app_pictures:
-        photographer = Photographer(
+        photographer = ThumbnailRenderer(
             engine.helpers, ground.workspaces, folder=home.browser, image=lambda: engine.images.ensure_image("browser")
         )
     thumbnails = Thumbnails(
@@ -297,7 +297,7 @@ def build_bots(ground: AppContext) -> Bots:
         ground.agents,
         ground.people,
         ground.broker,
-        prove=lambda token: lazy_import.prove(token, settings.telegram_api_url),
+        prove=lambda token: lazy_import.check_token(token, settings.telegram_api_url),
         blot=ground.parts.blot,
         trusted_operator=settings.telegram_operator_id,
         has_own_server=settings.has_own_bot_server,
@@ -306,7 +306,7 @@ def build_bots(ground: AppContext) -> Bots:
     return bots
 
 
-def build_metrics(ground: AppContext, cubicles: Cubicles, disk: Disk, samples: UsageSamples) -> Metrics:
+def build_metrics(ground: AppContext, cubicles: Cubicles, disk: QuotaMonitor, samples: UsageSamples) -> Metrics:
     """The house in numbers."""
     gauges = Gauges(
         running=lambda: samples.running,

@@ -10,7 +10,7 @@ from orchestrator.app.wiring import AppContext
 from orchestrator.capabilities.calendar.deeds import CalendarDeeds
 from orchestrator.capabilities.calendar.entries import CalendarEntries
 from orchestrator.capabilities.calendar.feeds import Feeds
-from orchestrator.capabilities.calendar.notifications import Announcer
+from orchestrator.capabilities.calendar.notifications import CalendarNotifications
 from orchestrator.capabilities.calendar.published import NAME, PublishedCalendar
 from orchestrator.capabilities.calendar.runs import CalendarRuns
 from orchestrator.capabilities.calendar.scheduler import CalendarScheduler
@@ -25,7 +25,7 @@ class Calendar:
     def __init__(self, ground: AppContext, turns: Turns, *, now: Callable[[], float] = time.time) -> None:
         store, broker, home, hooks = ground.store, ground.broker, ground.home, ground.hooks
         self._turns = turns
-        announcer = Announcer(ground.notices, ground.people)
+        announcer = CalendarNotifications(ground.notices, ground.people)
         self._runs = CalendarRuns(
             store=store, broker=broker, announcer=announcer, submit=self._submit_turn, hooks=hooks, now=now
         )
@@ -34,7 +34,7 @@ class Calendar:
             store=store,
             broker=broker,
             announcer=announcer,
-            list_runs=self._runs,
+            runs=self._runs,
             feeds=feeds,
             hooks=hooks,
             now=now,

@@ -17,20 +17,20 @@ from orchestrator.capabilities.ask import rows as question_rows
 from orchestrator.capabilities.ask.questions import Questions
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.delivery.intake import Intake
-from orchestrator.capabilities.delivery.send_file import Sending
+from orchestrator.capabilities.delivery.send_file import SendFile
 from orchestrator.capabilities.memory.memory import Memories
 from orchestrator.capabilities.memory.vector_search import VectorSearch
 from orchestrator.capabilities.packages.installs import Packages
 from orchestrator.capabilities.packages.resolver import PackageResolver
 from orchestrator.capabilities.status.report import Space, StatusReport
 from orchestrator.capabilities.table import REGISTRY
-from orchestrator.capabilities.video.renderer import Studio
+from orchestrator.capabilities.video.renderer import VideoRenderer
 from orchestrator.capabilities.video.videos import Videos
 from orchestrator.core.models import CubicleKey, Turn
 from orchestrator.jobs.pool import Jobs
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.pricing import price_of
-from orchestrator.operations.quota.monitor import Disk
+from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.turns.queue import Turns
 
 
@@ -43,7 +43,7 @@ class Capabilities:
         approvals: Approvals,
         turns: Turns,
         taking: Intake,
-        disk: Disk,
+        disk: QuotaMonitor,
     ) -> None:
         store = ground.store
         self._store, self._approvals, self._disk = store, approvals, disk
@@ -57,7 +57,7 @@ class Capabilities:
         self._calendar = Calendar(ground, turns)
         self.agenda = self._calendar.agenda
         status = self._made_status(ground)
-        sending = Sending(store=store, taking=taking, jobs=self.jobs)
+        sending = SendFile(store=store, taking=taking, jobs=self.jobs)
         offering = (status, sending, self.questions, self.memories, self.packages, self.assets, motions)
         deeds = REGISTRY.collect_deeds(*(noun.deeds for noun in offering), self._calendar.handlers.deeds)
         self.calls.set_registry(REGISTRY, deeds)
@@ -155,7 +155,7 @@ class Capabilities:
             agents=ground.agents,
             jobs=self.jobs,
             workspaces=ground.workspaces,
-            studio=Studio(
+            studio=VideoRenderer(
                 parts.engine.helpers,
                 folder=ground.home.studio,
                 image=lambda: parts.engine.images.ensure_image("studio"),

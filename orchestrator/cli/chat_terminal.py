@@ -28,12 +28,12 @@ from rich.live import Live
 from rich.markdown import Markdown
 from rich.text import Text
 
-from orchestrator.capabilities.delivery.messages import size
-from orchestrator.cli.approvals import exact_lines, wish
+from orchestrator.capabilities.delivery.messages import format_size
+from orchestrator.cli.approvals import describe_wish, exact_lines
 from orchestrator.cli.client import ApiClient, agent_path
 from orchestrator.cli.context import Context
 from orchestrator.cli.deliveries import show_delivered
-from orchestrator.cli.event_stream import News
+from orchestrator.cli.event_stream import EventStream
 from orchestrator.cli.follow import ENDED, Follower
 from orchestrator.cli.questions import question_lines
 from orchestrator.core.errors import OrchestratorError
@@ -57,7 +57,7 @@ _COMMANDS = {
 _COMMAND = re.compile(r"/[a-z]+\s*")
 
 
-def converse(context: Context, client: ApiClient, news: News, agent: str) -> int:
+def run_conversation(context: Context, client: ApiClient, news: EventStream, agent: str) -> int:
     """A conversation until the person leaves; the exit code is 0 when its last turn was done."""
     return _Conversation(context, client, news, agent).run()
 
@@ -65,7 +65,7 @@ def converse(context: Context, client: ApiClient, news: News, agent: str) -> int
 class _Conversation:
     """One person, one agent, one terminal."""
 
-    def __init__(self, context: Context, client: ApiClient, news: News, agent: str) -> None:
+    def __init__(self, context: Context, client: ApiClient, news: EventStream, agent: str) -> None:
         self._client = client
         self._news = news
         self._agent = agent
@@ -145,7 +145,7 @@ class _Conversation:
     def _list_files(self) -> bool:
         entries = self._client.get(agent_path(self._agent, "/files/out"), limit=200)["entries"]
         for entry in entries:
-            measure = size(entry["size"]) if entry["kind"] == "file" else "folder"
+            measure = format_size(entry["size"]) if entry["kind"] == "file" else "folder"
             self._console.print(Text.assemble(f"  {one_line(entry['name'], 100)}  ", (measure, "dim")))
         if not entries:
             self._console.print(Text("  Nothing is in out/ yet.", style="dim"))
@@ -216,7 +216,9 @@ class _Screen:
         self._end_block()
         lines = exact_lines(approval)
         rest = lines[_MOST_LINES:]
-        self._console.print(Text(f"\n{terminal_safe(approval['reason'])} {wish(approval)}:\n", style="bold yellow"))
+        self._console.print(
+            Text(f"\n{terminal_safe(approval['reason'])} {describe_wish(approval)}:\n", style="bold yellow")
+        )
         self._console.print(Text("\n".join(lines[:_MOST_LINES])))
         ask = "Run it?" if approval["step"] is not None else "Agree to it?"
         while True:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import requests
 
-from orchestrator.cli.event_stream import News
+from orchestrator.cli.event_stream import EventStream
 from orchestrator.core.errors import OrchestratorError, Unavailable
 
 NOT_RUNNING = "HermitShell is not running. Start it with './hermit up -d'."
@@ -74,9 +74,9 @@ class ApiClient:
         except requests.RequestException as error:
             raise Unavailable("The download broke off, and nothing was kept. Try again.") from error
 
-    def open_events(self) -> News:
+    def open_events(self) -> EventStream:
         """What goes on in the house, as it happens, for as long as it is held open."""
-        return News(self._url, self._token)
+        return EventStream(self._url, self._token)
 
     def is_healthy(self) -> bool:
         """It answers, and its parts work."""

@@ -24,7 +24,7 @@ _MOST_LINES = 12
 _MOST_WAITING = 1_000
 
 
-class News:
+class EventStream:
     """The events of one house as they come, until the line breaks."""
 
     def __init__(self, url: str, token: str) -> None:
@@ -108,7 +108,7 @@ class News:
             return
 
 
-class Growing:
+class LivePrinter:
     """What an agent writes and its commands print, shown as it grows: words on ``out``, the rest on ``aside``."""
 
     def __init__(self, out: IO[str], aside: IO[str]) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
 from orchestrator.cli.client import ApiClient
-from orchestrator.cli.event_stream import News, is_of
-from orchestrator.cli.questions import chosen
+from orchestrator.cli.event_stream import EventStream, is_of
+from orchestrator.cli.questions import pick_choice
 from orchestrator.core.errors import OrchestratorError, Unavailable
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.3
@@ -51,7 +51,7 @@ class Follower:
     """Watches a turn: shows its commands as they run, and asks about those that wait. With news it looks when there
     are some, and shows the words as they are written; without, it looks again and again."""
 
-    def __init__(self, client: ApiClient, turn: int, news: News | None, display: Display) -> None:
+    def __init__(self, client: ApiClient, turn: int, news: EventStream | None, display: Display) -> None:
         self._client = client
         self._turn = turn
         self._news = news
@@ -169,7 +169,7 @@ class Follower:
     def _ask_question(self, question: dict[str, Any]) -> None:
         while (said := self._display.ask_question(question)) is not None:
             try:
-                self._client.post(f"/questions/{question['id']}", {"answer": chosen(question, said.strip())})
+                self._client.post(f"/questions/{question['id']}", {"answer": pick_choice(question, said.strip())})
             except OrchestratorError as error:
                 self._display.show_note(error.message)
                 if self._is_open(question):

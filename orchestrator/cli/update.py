@@ -11,9 +11,9 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from orchestrator.cli.confirm import add_yes, confirm
-from orchestrator.cli.context import Context, show
-from orchestrator.cli.help import explain
+from orchestrator.cli.confirm import add_yes, confirm_deed
+from orchestrator.cli.context import Context, print_body
+from orchestrator.cli.help import add_help
 from orchestrator.core.errors import BadInput, Conflict, OrchestratorError, Unavailable
 from orchestrator.core.home import running_pid
 from orchestrator.core.text import one_line
@@ -29,7 +29,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     update.add_argument("--check", action="store_true", help="only say what is new")
     update.add_argument("--restart", action="store_true", help="then restart, if it is running")
     add_yes(update)
-    explain(
+    add_help(
         update,
         "Say what is new, ask, and update this copy of the program. Your data stays where it is; 'backup' first if\n"
         "you may want to go back. Needs a copy that was made with git and wasn't changed.",
@@ -40,12 +40,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     update.set_defaults(run=_update)
     version = commands.add_parser("version", help="which HermitShell this is")
     version.add_argument("--json", action="store_true", help="print JSON")
-    explain(version, "Print the version of HermitShell.", "version")
+    add_help(version, "Print the version of HermitShell.", "version")
     version.set_defaults(run=_version)
 
 
 def _version(_context: Context, options: argparse.Namespace) -> int:
-    show({"version": VERSION}, as_json=options.json, lines=[f"HermitShell {VERSION}"])
+    print_body({"version": VERSION}, as_json=options.json, lines=[f"HermitShell {VERSION}"])
     return 0
 
 
@@ -64,7 +64,7 @@ def _update(context: Context, options: argparse.Namespace) -> int:
     if options.check:
         print("'./hermit update' updates to it.")
         return 0
-    confirm(f"This updates the program in {context.root}", yes=options.yes, undone="updated")
+    confirm_deed(f"This updates the program in {context.root}", yes=options.yes, undone="updated")
     copy.move_forward()
     print("The program is updated.", flush=True)
     if running_pid(context.settings.home) is None:

@@ -20,7 +20,7 @@ _SILENT_S = 1.0
 _EVERY_S = 0.2
 
 
-def send(client: ApiClient, agent: str, file: Path, *, user: int | None = None) -> dict[str, Any]:
+def upload_file(client: ApiClient, agent: str, file: Path, *, user: int | None = None) -> dict[str, Any]:
     """A file is in the agent's ``in/``: its path there, size, hash and type. Raises BadInput for what is no file."""
     shown = one_line(str(file))
     try:

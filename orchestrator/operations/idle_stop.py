@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 PERIOD_S = 60.0
 
 
-class Hibernation:
+class IdleStop:
     """A thread that looks for cubicles to be put to sleep."""
 
     def __init__(

@@ -31,7 +31,7 @@ from orchestrator.core.db.database import Store
 from orchestrator.core.models import MICRO, CubicleKey
 from orchestrator.core.version import VERSION
 from orchestrator.operations import metrics_rows as tallies
-from orchestrator.operations.metrics_rows import Look
+from orchestrator.operations.metrics_rows import EndedCounts
 
 _SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 _LATE = (0.5, 1, 2, 5, 15, 60, 300, 3600)
@@ -68,12 +68,12 @@ class Metrics:
         self._seen = _Seen(registry)
         with store.reading() as db:
             self._looks = {
-                Look(db, tallies.TURNS): self._turns.count,
-                Look(db, tallies.CALLS): self._calls.count,
-                Look(db, tallies.DELIVERIES): self._ends.delivery,
-                Look(db, tallies.LETTERS): self._ends.letter,
-                Look(db, tallies.RUNS): self._ends.run,
-                Look(db, tallies.APPROVALS): self._ends.approval,
+                EndedCounts(db, tallies.TURNS): self._turns.count,
+                EndedCounts(db, tallies.CALLS): self._calls.count,
+                EndedCounts(db, tallies.DELIVERIES): self._ends.delivery,
+                EndedCounts(db, tallies.LETTERS): self._ends.letter,
+                EndedCounts(db, tallies.RUNS): self._ends.run,
+                EndedCounts(db, tallies.APPROVALS): self._ends.approval,
             }
 
     def door_request(self, agent: str) -> None:

@@ -54,7 +54,7 @@ class Counts:
     letters: int
 
 
-class Look:
+class EndedCounts:
     """Goes through one table from where it began, a look at a time."""
 
     def __init__(self, db: sqlite3.Connection, ledger: Ledger) -> None:

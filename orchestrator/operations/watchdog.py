@@ -21,7 +21,7 @@ SILENCE_S = 90.0
 """How long beyond its longest command a crab may say nothing."""
 
 
-class Watch:
+class Watchdog:
     """A thread that does one pass after the other."""
 
     def __init__(

@@ -17,10 +17,10 @@ import pytest
 
 from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.message import Message, MessageBody
-from orchestrator.channels.chat.progress_text import TurnPhase, TurnProgress, line, so_far, unlinked
+from orchestrator.channels.chat.progress_text import TurnPhase, TurnProgress, so_far, status_line, unlink_text
 from orchestrator.channels.chat.replies_to_turns import TurnReplies
 from orchestrator.channels.telegram.client import TelegramClient
-from orchestrator.channels.telegram.format.markdown import render
+from orchestrator.channels.telegram.format.markdown import render_markdown
 from orchestrator.core.models import TurnStatus
 from orchestrator.core.text import chat_safe
 from tests.support.bot_api import BotApi, Call
@@ -59,7 +59,7 @@ class Bench:
     async def _answered(self) -> None:
         house = self.desk.house
         answers = TurnReplies(
-            render=render,
+            render=render_markdown,
             store=telegram_store(house.store),
             mail=self.desk.mail,
             turns=house.turns,
@@ -94,10 +94,10 @@ class Bench:
         wire = TelegramClient(self.bot, api_url=self.api.url)
         await wire.open()
         try:
-            command = line(TurnProgress(1, "crab", TurnPhase.RUNNING, 1, text), 0)
+            command = status_line(TurnProgress(1, "crab", TurnPhase.RUNNING, 1, text), 0)
             (message,) = await wire.send_message(chat, MessageBody(command, is_silent=True))
-            await wire.edit_message(chat, message, MessageBody(so_far("crab", render, text + "\nmore")))
-            await wire.send_draft(chat, 1, unlinked(so_far("crab", render, text)))
+            await wire.edit_message(chat, message, MessageBody(so_far("crab", render_markdown, text + "\nmore")))
+            await wire.send_draft(chat, 1, unlink_text(so_far("crab", render_markdown, text)))
         finally:
             await wire.close()
 

@@ -246,7 +246,7 @@ def telegram(folder: Path) -> Iterator[Phone]:
             services.people.change(services.people.operator().id, {"telegram_id": ADA, "time_zone": "Europe/Vienna"})
             state = services.bots.set_up("crab", token)
             with house.app._store.writing() as db:
-                accounts.put(db, replace(state, state=BotStatus.PAIRED, paired_at=1.0, paired_person=ADA))
+                accounts.put_bot(db, replace(state, state=BotStatus.PAIRED, paired_at=1.0, paired_person=ADA))
             services.broker.publish(Event("bot", None, {"agent": "crab"}))
             phone = TelegramPhone(house, api, token, folder / "home" / "telegram")
             phone.says("/start")

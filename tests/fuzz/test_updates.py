@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from orchestrator.channels.chat.events import MembershipChange, StrangerMessage
 from orchestrator.channels.chat.inbox import LANES, Inbox, Lane, WaitingEvent, chat_of
-from orchestrator.channels.telegram.update_filter import sort
+from orchestrator.channels.telegram.update_filter import sort_update
 from orchestrator.channels.telegram.update_inbox import UpdateInbox
 from orchestrator.core.models import Role, User
 from tests.fuzzing import bounded
@@ -150,7 +150,9 @@ def test_no_update_breaks_the_inbox_and_strangers_get_nothing(post: Post, data: 
     """Whatever stands in an update's fields, it is kept or let go without an error, comes back as it was kept, and does
     something only when it says that an allowed person did it; of anybody else there is at most that they were there."""
     update = _changed(data.draw(st.sampled_from(post.updates)), data)
-    found = sort(update, agent="crab", me=post.me, people=_people, groups_enabled=lambda chat: chat == post.group)
+    found = sort_update(
+        update, agent="crab", me=post.me, people=_people, groups_enabled=lambda chat: chat == post.group
+    )
     kept = post.updates_in.save_updates("crab", post.me, [update])
     if found is None:
         assert kept.chats == ()

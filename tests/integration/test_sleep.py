@@ -7,7 +7,7 @@ import time
 import pytest
 
 from orchestrator.core.models import CubicleKey
-from orchestrator.operations.idle_stop import Hibernation
+from orchestrator.operations.idle_stop import IdleStop
 from tests.support.real_app import RealApp, Talker, eventually
 
 pytestmark = pytest.mark.docker
@@ -22,7 +22,7 @@ def is_up_an_hour_later(house: RealApp, agent: Talker) -> bool:
     """As if nobody had done anything meanwhile."""
     app = house.app
     later = time.time() + 3700
-    Hibernation(app._cubicles, app._store, after_s=3600, is_waking=lambda _: False, now=lambda: later).run_once()
+    IdleStop(app._cubicles, app._store, after_s=3600, is_waking=lambda _: False, now=lambda: later).run_once()
     return state(agent) == "running"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from crab.hermit_commands import FILE, read_commands
 from crab.hermit_words import read
 from crab.prompt import build_system_prompt
-from dashboard.api.openapi import document
+from dashboard.api.openapi import build_document
 from dashboard.app import create_app
 from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.table import REGISTRY
@@ -37,7 +37,7 @@ def main(home: Path) -> None:
         asked = read(command, ["7"])
         operator = house.services.people.operator()
         browser = logged_in(house, create_app(house.services), operator).client
-        schemas = json.dumps(document()["components"]["schemas"])
+        schemas = json.dumps(build_document()["components"]["schemas"])
         told: dict[str, object] = {
             "help": commands.overview(frozenset(calls.offered_names(KEY))),
             "page": command.page(),

@@ -18,11 +18,11 @@ from orchestrator.approvals.notifications import Notifications
 from orchestrator.capabilities.call_rows import CapabilityCall
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.capability import Caller
-from orchestrator.capabilities.downloads.downloads import Assets
-from orchestrator.capabilities.downloads.outcome import Endings
+from orchestrator.capabilities.downloads.downloads import DownloadRequests
+from orchestrator.capabilities.downloads.outcome import DownloadOutcomes
 from orchestrator.capabilities.downloads.records import Asset, AssetStatus
-from orchestrator.capabilities.downloads.store_file import Landing
-from orchestrator.capabilities.downloads.worker import Downloads
+from orchestrator.capabilities.downloads.store_file import WorkspaceStore
+from orchestrator.capabilities.downloads.worker import DownloadWorker
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.models import Approval, CubicleKey, User
 from orchestrator.files.free_space import Reserve
@@ -60,8 +60,8 @@ class DownloadsFixture:
     calls: Calls
     notices: Notifications
     jobs: Jobs
-    assets: Assets
-    downloads: Downloads
+    assets: DownloadRequests
+    downloads: DownloadWorker
     stack: ExitStack
     workspaces: Workspaces
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -153,8 +153,8 @@ def desk(
         notices = Notifications(house.store, house.broker)
         calls = Calls(store=house.store, agents=house.agents)
         jobs = Jobs(house.store, notices, finish=calls.finish_calls)
-        endings = Endings(house.store, house.broker, jobs)
-        assets = Assets(
+        endings = DownloadOutcomes(house.store, house.broker, jobs)
+        assets = DownloadRequests(
             store=house.store,
             agents=house.agents,
             approvals=house.approvals,
@@ -166,10 +166,10 @@ def desk(
         calls.set_registry(REGISTRY, assets.deeds)
         place = workspaces(home)
         town = town or FakeInternet({"files.example": [[PUBLIC]]})
-        downloads = Downloads(
+        downloads = DownloadWorker(
             assets=assets,
             endings=endings,
-            landing=Landing(place, house.agents, Reserve(home, ballast=home / "ballast"), home),
+            landing=WorkspaceStore(place, house.agents, Reserve(home, ballast=home / "ballast"), home),
             internet=Internet(town, certificates.client, limits),
             rules=rules,
             folder=home / "scratch",

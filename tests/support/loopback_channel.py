@@ -24,7 +24,7 @@ from orchestrator.channels.chat.events import (
     StrangerMessage,
 )
 from orchestrator.channels.chat.message import MessageBody
-from orchestrator.channels.chat.rich_text import RichText, plain
+from orchestrator.channels.chat.rich_text import RichText, plain_text
 from orchestrator.channels.chat.runner import ChatRunner
 from orchestrator.channels.chat.send_errors import FloodWait, NoSuchMessage, Unreachable
 from orchestrator.core.db.database import Store
@@ -179,7 +179,7 @@ class LoopbackChannel:
 
     def render_markdown(self, markdown: str) -> RichText:
         """As it is written."""
-        return plain(markdown)
+        return plain_text(markdown)
 
     def is_linked(self, agent: str) -> bool:
         """Always."""

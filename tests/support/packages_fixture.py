@@ -16,7 +16,7 @@ from orchestrator.approvals.notifications import Notifications
 from orchestrator.capabilities.call_rows import CapabilityCall
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.capability import Caller
-from orchestrator.capabilities.packages.indexes import Outside
+from orchestrator.capabilities.packages.indexes import PackageIndexes
 from orchestrator.capabilities.packages.installs import Packages
 from orchestrator.capabilities.packages.resolver import PackageResolver
 from orchestrator.capabilities.table import REGISTRY
@@ -144,7 +144,9 @@ def desk(home: Path, errands: FakeHelpers | None = None, **agent: Any) -> Iterat
             approvals=house.approvals,
             jobs=jobs,
             workspaces=house.workspaces,
-            courier=PackageResolver(errands, folder=home / "errands", image=lambda: "courier", outside=Outside()),
+            courier=PackageResolver(
+                errands, folder=home / "errands", image=lambda: "courier", outside=PackageIndexes()
+            ),
             most_an_hour=MOST_AN_HOUR,
             now=lambda: clock[0],
         )

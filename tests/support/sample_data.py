@@ -81,7 +81,7 @@ def _grant(house: AppFixture) -> str:
 def give_thumbnail(house: AppFixture, key: CubicleKey, app: str, content: bytes) -> None:
     """The app has this picture."""
     with house.app._store.writing() as db:
-        thumbnail_rows.put(db, key, app, house.services.thumbnails._write_file("1", content))
+        thumbnail_rows.put_thumbnail(db, key, app, house.services.thumbnails._write_file("1", content))
 
 
 # --- what there is ---------------------------------------------------------------------------------------------------

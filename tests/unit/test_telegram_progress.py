@@ -15,12 +15,12 @@ import pytest
 from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.progress import ProgressDisplay
-from orchestrator.channels.chat.progress_text import finished
+from orchestrator.channels.chat.progress_text import finished_text
 from orchestrator.channels.chat.replies_to_turns import TurnReplies
 from orchestrator.channels.chat.throttle import LoopClock
 from orchestrator.channels.telegram.client import TelegramClient
 from orchestrator.channels.telegram.client_types import ClientTimeouts
-from orchestrator.channels.telegram.format.markdown import render
+from orchestrator.channels.telegram.format.markdown import render_markdown
 from orchestrator.core.models import Event, Turn
 from tests.support.bot_api import BotApi
 from tests.support.bot_api_people import Person
@@ -51,14 +51,14 @@ class Channel:
         self.line = TelegramClient(token, api_url=api.url, patience=ClientTimeouts(connect_s=2, read_s=5))
         self.mail = Outbox(telegram_store(house.store))
         self.answers = TurnReplies(
-            render=render,
+            render=render_markdown,
             store=telegram_store(house.store),
             mail=self.mail,
             turns=house.turns,
             folder=house.home / "answers",
         )
         self.progress = ProgressDisplay(
-            render=render,
+            render=render_markdown,
             store=telegram_store(house.store),
             mail=self.mail,
             turns=house.turns,
@@ -204,7 +204,7 @@ def test_whatever_fails_of_the_progress_the_answer_comes(
     desk: TurnsFixture, api: BotApi, method: str, how: dict[str, Any]
 ) -> None:
     """Silent, broken, unknown or reset: once, and nothing stays beside it but what can't be deleted, which says so."""
-    stays = [finished("crab").text] if (method, how) == ("deleteMessage", {"status": 404}) else []
+    stays = [finished_text("crab").text] if (method, how) == ("deleteMessage", {"status": 404}) else []
     fault = api.fail_next(method, **how)
 
     async def scene(channel: Channel) -> None:

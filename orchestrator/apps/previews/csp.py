@@ -70,7 +70,7 @@ def for_kind(found: Mapping[str, str], kind: str) -> Mapping[str, str]:
     return {**found, "Content-Security-Policy": f"{found['Content-Security-Policy']}, sandbox; script-src 'none'"}
 
 
-def headers(policy: str, *, reach: str = "") -> Mapping[str, str]:
+def policy_headers(policy: str, *, reach: str = "") -> Mapping[str, str]:
     """All that goes with every answer; ``reach`` is the one address below which it may connect to anything."""
     return {
         "Content-Security-Policy": policy,

@@ -15,7 +15,7 @@ import h11
 from orchestrator.apps.previews.apps import WebApp
 from orchestrator.apps.previews.connection import PreviewConnection, PreviewRequest
 from orchestrator.apps.previews.csp import for_kind
-from orchestrator.apps.previews.proxy_headers import Jars, switched, to_the_app, to_the_browser, with_prefix
+from orchestrator.apps.previews.proxy_headers import Jars, switch_headers, to_the_app, to_the_browser, with_prefix
 from orchestrator.apps.previews.shim_loader import with_shim
 from orchestrator.core.errors import NotFound, Unavailable
 from orchestrator.core.models import CubicleKey
@@ -63,7 +63,7 @@ class LiveApps:
                 raise Unavailable(f"The server of {app.title} gave no answer that could be read. Try again.") from error
             self._jars.store_cookies(base, head.headers)
             if isinstance(head, h11.InformationalResponse):
-                await _join(wire, inside, head)
+                await _join_streams(wire, inside, head)
             else:
                 await _pass_on(wire, request, inside, head, base=base, policy=policy)
 
@@ -102,7 +102,7 @@ class _Inside:
             while True:
                 event = self._http.next_event()
                 if event is h11.NEED_DATA:
-                    self._http.receive_data(await _patiently(wire, self.reader.read(_PIECE)))
+                    self._http.receive_data(await _read_with_timeout(wire, self.reader.read(_PIECE)))
                     continue
                 if isinstance(event, h11.Response):
                     return event
@@ -121,7 +121,7 @@ class _Inside:
             if piece:
                 yield bytes(piece)
             if event is h11.NEED_DATA:
-                self._http.receive_data(await _patiently(wire, self.reader.read(_PIECE)))
+                self._http.receive_data(await _read_with_timeout(wire, self.reader.read(_PIECE)))
             elif isinstance(event, h11.EndOfMessage):
                 return
             else:
@@ -153,7 +153,7 @@ async def _pass_on(
     policy = for_kind(policy, dict(told).get("content-type", ""))
     has_body = request.method != "HEAD" and head.status_code not in _BODILESS
     if has_body and _is_page(told):
-        page = await _whole(wire, inside)
+        page = await _read_whole(wire, inside)
         told = [(name, value) for name, value in told if name not in ("content-length", "etag", "accept-ranges")]
         await wire.send_answer(head.status_code, [*told, *policy.items()], with_shim(with_prefix(page, base), base))
         return
@@ -164,7 +164,7 @@ async def _pass_on(
     await wire.end_answer()
 
 
-async def _whole(wire: PreviewConnection, inside: _Inside) -> bytes:
+async def _read_whole(wire: PreviewConnection, inside: _Inside) -> bytes:
     page = bytearray()
     async for piece in inside.read_body(wire):
         page += piece
@@ -178,14 +178,14 @@ def _is_page(told: list[tuple[str, str]]) -> bool:
     return found.get("content-type", "").startswith("text/html") and "content-encoding" not in found
 
 
-async def _join(wire: PreviewConnection, inside: _Inside, head: h11.InformationalResponse) -> None:
+async def _join_streams(wire: PreviewConnection, inside: _Inside, head: h11.InformationalResponse) -> None:
     """Both sides have agreed to a WebSocket: its bytes pass until one of them ends it."""
-    from_browser = await wire.switch_protocol(switched(head.headers))
+    from_browser = await wire.switch_protocol(switch_headers(head.headers))
     inside.writer.write(from_browser)
     wire.writer.write(inside.left_over)
     ways = (
-        asyncio.create_task(_carry(wire.reader, inside.writer)),
-        asyncio.create_task(_carry(inside.reader, wire.writer)),
+        asyncio.create_task(_copy_stream(wire.reader, inside.writer)),
+        asyncio.create_task(_copy_stream(inside.reader, wire.writer)),
     )
     try:
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -196,7 +196,7 @@ async def _join(wire: PreviewConnection, inside: _Inside, head: h11.Informationa
         wire.writer.close()
 
 
-async def _carry(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+async def _copy_stream(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
     while True:
         async with asyncio.timeout(SILENCE_S):
             piece = await source.read(_PIECE)
@@ -207,7 +207,7 @@ async def _carry(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> 
             await target.drain()
 
 
-async def _patiently(wire: PreviewConnection, coming: Coroutine[None, None, bytes]) -> bytes:
+async def _read_with_timeout(wire: PreviewConnection, coming: Coroutine[None, None, bytes]) -> bytes:
     """What comes, as long as the browser is there and it is not silent for too long."""
     task = asyncio.create_task(coming)
     try:

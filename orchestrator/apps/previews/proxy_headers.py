@@ -119,17 +119,17 @@ def to_the_browser(headers: Iterable[tuple[bytes, bytes]], *, base: str) -> list
         plain = name.decode("ascii", "replace").lower()
         if plain in _ANSWERED:
             made.append((plain, value.decode("latin-1")))
-        elif plain == "location" and (place := relocated(value.decode("latin-1"), base=base)):
+        elif plain == "location" and (place := rewrite_location(value.decode("latin-1"), base=base)):
             made.append((plain, place))
     return made
 
 
-def switched(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
+def switch_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
     """What the browser is told when the app agrees to a WebSocket."""
     return [(n.decode("ascii"), v.decode("latin-1")) for n, v in headers if n.decode("ascii").lower() in _SWITCHED]
 
 
-def relocated(place: str, *, base: str) -> str | None:
+def rewrite_location(place: str, *, base: str) -> str | None:
     """Where a redirect leads, seen from the browser; None for one that leads elsewhere."""
     prefix = urlsplit(base).path
     if _MISREAD.search(place):

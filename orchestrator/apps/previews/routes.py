@@ -14,7 +14,7 @@ from typing import Protocol
 from orchestrator.apps.previews import shim_loader as shim
 from orchestrator.apps.previews.apps import INDEX, AppKind, Apps, WebApp
 from orchestrator.apps.previews.connection import PreviewConnection, PreviewRequest
-from orchestrator.apps.previews.csp import headers, held_policy, security_policy
+from orchestrator.apps.previews.csp import held_policy, policy_headers, security_policy
 from orchestrator.apps.previews.signed_urls import Ticket, Tickets
 from orchestrator.apps.previews.static_files import StaticFiles, parts_below
 from orchestrator.apps.previews.storage import AppStorage
@@ -82,15 +82,15 @@ class Routes:
             await self._answer_route(wire, request)
         except OrchestratorError as error:
             status = status_of(error)
-            await _say(wire, request, status, "Not here" if status == 404 else "Not now", error.message)
+            await _send_page(wire, request, status, "Not here" if status == 404 else "Not now", error.message)
 
     async def _answer_route(self, wire: PreviewConnection, request: PreviewRequest) -> None:
         host = request.header("host")
         if not self._is_own_host(host):
-            await _say(wire, request, 421, "Wrong address", "This install does not answer to that host name.")
+            await _send_page(wire, request, 421, "Wrong address", "This install does not answer to that host name.")
             return
         if not request.path.startswith(b"/a/"):
-            await _say(wire, request, 404, "Apps of your agents", "Open them from the dashboard, under Apps.")
+            await _send_page(wire, request, 404, "Apps of your agents", "Open them from the dashboard, under Apps.")
             return
         text, slash, path = request.path[3:].partition(b"/")
         ticket = self._tickets.decode_ticket(text.decode("latin-1"), now=self._now())
@@ -99,35 +99,35 @@ class Routes:
         base = f"{self._origin_of(host)}/a/{text.decode('ascii')}/"
         if request.header("sec-fetch-dest") in _OUTSIDE:
             told = f"{ticket.app} is an app of {ticket.cubicle.agent}. It runs inside the dashboard: open it there."
-            await _say(wire, request, 403, "Open this in the dashboard", told)
+            await _send_page(wire, request, 403, "Open this in the dashboard", told)
             return
         if request.header("service-worker"):  # one would outlive the page, and the app
-            await _say(wire, request, 403, "Not possible", "Apps run without service workers.")
+            await _send_page(wire, request, 403, "Not possible", "Apps run without service workers.")
             return
         if not slash:
-            await wire.send_answer(308, [("Location", base), *headers(held_policy()).items()])
+            await wire.send_answer(308, [("Location", base), *policy_headers(held_policy()).items()])
             return
         await self._serve_app(wire, request, ticket, path, base)
 
     async def _serve_app(
         self, wire: PreviewConnection, request: PreviewRequest, ticket: Ticket, path: bytes, base: str
     ) -> None:
-        policy = headers(security_policy(base, ticket.dashboard), reach=base)
+        policy = policy_headers(security_policy(base, ticket.dashboard), reach=base)
         place, _, rest = path.partition(b"/")
         if place == shim.PLACE:
             await self._serve_own(wire, request, ticket, rest, base=base, policy=policy)
             return
         app = await self._find_app(ticket)
         if app.kind is AppKind.LIVE:
-            policy = headers(security_policy(base, ticket.dashboard, has_server=True), reach=base)
+            policy = policy_headers(security_policy(base, ticket.dashboard, has_server=True), reach=base)
             async with self._until_shut(ticket):
                 await self._live.answer_request(wire, request, app, path, base=base, policy=policy)
         elif request.method == "OPTIONS":
-            await wire.send_answer(204, _preflight(policy))
+            await wire.send_answer(204, _preflight_headers(policy))
         elif request.method not in ("GET", "HEAD"):
-            await _say(wire, request, 405, "Not possible", "This app is made of files: they can only be read.")
+            await _send_page(wire, request, 405, "Not possible", "This app is made of files: they can only be read.")
         elif app.kind is AppKind.INCOMPLETE:
-            await _say(wire, request, 404, "Not finished", app.missing)
+            await _send_page(wire, request, 404, "Not finished", app.missing)
         else:
             await self._serve_file(wire, request, ticket, path, base=base, policy=policy)
 
@@ -191,20 +191,20 @@ class Routes:
         """What the house itself has within an app: its script, and what the app remembers."""
         key, app = ticket.cubicle, ticket.app
         if name == shim.SCRIPT and request.method in ("GET", "HEAD"):
-            body = shim.script(base, await asyncio.to_thread(self._storage.get_values, key, app))
+            body = shim.shim_script(base, await asyncio.to_thread(self._storage.get_values, key, app))
             found = {**policy, "Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "no-store"}
             await wire.send_answer(200, found.items(), body, is_head=request.method == "HEAD")
         elif name == shim.STORAGE and request.method == "OPTIONS":
-            await wire.send_answer(204, _preflight(policy))
+            await wire.send_answer(204, _preflight_headers(policy))
         elif name == shim.STORAGE and request.method == "PUT":
-            body = await _whole(wire, shim.MAX_STORED_BYTES * 2)
+            body = await _read_body(wire, shim.MAX_STORED_BYTES * 2)
             await asyncio.to_thread(self._storage.put_values, key, app, body)
             await wire.send_answer(204, policy.items())
         else:
             raise NotFound("There is no such file in this app.")
 
 
-async def _whole(wire: PreviewConnection, most: int) -> bytes:
+async def _read_body(wire: PreviewConnection, most: int) -> bytes:
     """The request's body; raises TooLarge."""
     body = b""
     async for piece in wire.read_body():
@@ -214,7 +214,7 @@ async def _whole(wire: PreviewConnection, most: int) -> bytes:
     return body
 
 
-def _preflight(policy: Mapping[str, str]) -> list[tuple[str, str]]:
+def _preflight_headers(policy: Mapping[str, str]) -> list[tuple[str, str]]:
     return [
         *policy.items(),
         ("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE"),
@@ -223,7 +223,11 @@ def _preflight(policy: Mapping[str, str]) -> list[tuple[str, str]]:
     ]
 
 
-async def _say(wire: PreviewConnection, request: PreviewRequest, status: int, title: str, text: str) -> None:
+async def _send_page(wire: PreviewConnection, request: PreviewRequest, status: int, title: str, text: str) -> None:
     page = _PAGE.format(title=html.escape(title), text=html.escape(text)).encode()
-    found = {**headers(held_policy("*")), "Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store"}
+    found = {
+        **policy_headers(held_policy("*")),
+        "Content-Type": "text/html; charset=utf-8",
+        "Cache-Control": "no-store",
+    }
     await wire.send_answer(status, found.items(), page, is_head=request.method == "HEAD")

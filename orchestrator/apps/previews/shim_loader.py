@@ -25,7 +25,7 @@ def with_shim(page: bytes, base: str) -> bytes:
     return page[:at] + f'<script src="{base}.hermit/shim.js"></script>'.encode() + page[at:]
 
 
-def script(base: str, stored: Mapping[str, str]) -> bytes:
+def shim_script(base: str, stored: Mapping[str, str]) -> bytes:
     """The script of an app at ``base`` that has stored this before."""
     values = json.dumps(dict(stored), ensure_ascii=True).replace("<", "\\u003c")
     return _SOURCE.replace('"__BASE__"', json.dumps(base)).replace('"__STORED__"', values).encode()

@@ -137,7 +137,7 @@ class Terminal:
         self._when_silent(self)
 
 
-def still(opener: Opener) -> bool:
+def is_login_valid(opener: Opener) -> bool:
     """The login holds, as far as that can be told."""
     try:
         return opener.is_welcome()

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from orchestrator.agents.cubicles import Cubicles
-from orchestrator.apps.terminals.terminal import Opener, Terminal, still
+from orchestrator.apps.terminals.terminal import Opener, Terminal, is_login_valid
 from orchestrator.core.audit import Audit
 from orchestrator.core.errors import NotFound, OrchestratorError, TooMany, Unavailable
 from orchestrator.core.models import CubicleKey
@@ -110,7 +110,7 @@ class Terminals:
     def end_expired(self) -> None:
         """End the terminals whose time has come."""
         for terminal in self._list_all():
-            if why := _reason(terminal):
+            if why := _reason_to_end(terminal):
                 self._end_safely(terminal, why)
 
     def _take_place(self) -> None:
@@ -186,9 +186,9 @@ class Terminals:
             logger.exception("a terminal did not end well")
 
 
-def _reason(terminal: Terminal) -> str:
+def _reason_to_end(terminal: Terminal) -> str:
     """Why a terminal is to be ended now; empty for a good one."""
-    if not still(terminal.opener):
+    if not is_login_valid(terminal.opener):
         return "The login that opened it has ended."
     if terminal.silent_s() > IDLE_S:
         return f"Nobody typed for {IDLE_S / 60:.0f} minutes."

@@ -24,7 +24,7 @@ _SIZES = frozenset({(parcel.WIDTH, parcel.HEIGHT), (parcel.WIDTH // 2, parcel.HE
 """Half the size is for what would be too many bytes else."""
 
 
-class Photographer:
+class ThumbnailRenderer:
     """Takes pictures, one at a time."""
 
     def __init__(
@@ -46,7 +46,7 @@ class Photographer:
         """A PNG of what the app shows when it is opened. Raises Failed, Stopped, Unavailable."""
         image = self._image()
         try:
-            files = parcel.packed(self._workspaces, app)
+            files = parcel.pack_app(self._workspaces, app)
             errand = helper_folder.packed(
                 self._folder, name, BROWSER, image, files, time_s=_TIME_S, max_bytes=2 * MOST_BYTES
             )

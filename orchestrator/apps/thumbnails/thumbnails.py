@@ -15,7 +15,7 @@ from pathlib import Path
 
 from orchestrator.apps.previews.apps import AppKind, Apps
 from orchestrator.apps.thumbnails import rows
-from orchestrator.apps.thumbnails.renderer import Photographer
+from orchestrator.apps.thumbnails.renderer import ThumbnailRenderer
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import NotFound, OrchestratorError, Unavailable
 from orchestrator.core.events import Broker
@@ -51,7 +51,7 @@ class Thumbnails:
         jobs: Jobs,
         *,
         folder: Path,
-        photographer: Photographer | None,
+        photographer: ThumbnailRenderer | None,
         now: Callable[[], float] = time.time,
     ) -> None:
         """``folder`` is for the pictures alone. Without a ``photographer`` none is taken."""
@@ -79,7 +79,7 @@ class Thumbnails:
     def picture_of(self, key: CubicleKey, app: str) -> Path | None:
         """The app's picture, a PNG that nobody has decoded; None while there is none."""
         with self._store.reading() as db:
-            found = rows.of(db, key, app)
+            found = rows.get_thumbnail(db, key, app)
         if found is None or not found.file:
             return None
         path = self._folder / found.file
@@ -104,7 +104,7 @@ class Thumbnails:
         kinds = {name: self._kind(found.cubicle, name) for name in {*known, *found.apps}}
         gone = [name for name, kind in kinds.items() if kind is not AppKind.STATIC]
         with self._store.writing() as db:
-            rows.forget(db, found.cubicle, gone)
+            rows.delete_thumbnails(db, found.cubicle, gone)
             for job in job_rows.open_of(db, KIND, found.cubicle):
                 if job.payload["app"] in gone:
                     self._jobs.cancel(db, job)
@@ -131,9 +131,9 @@ class Thumbnails:
             return
         self._photographer.clear_leftovers()
         with self._store.writing() as db:
-            for one in rows.every(db):
+            for one in rows.list_thumbnails(db):
                 if not (self._folder / one.file).is_file():
-                    rows.put(db, one.cubicle, one.app, "")
+                    rows.put_thumbnail(db, one.cubicle, one.app, "")
                     self._request_pictures(db, one.cubicle, [one.app])
 
     def _run_job(self, running: Running) -> dict[str, str] | None:
@@ -163,7 +163,7 @@ class Thumbnails:
         job = running.job
         with self._store.writing() as db:
             file, is_wanted = self._write_file(job.name, content), job_rows.is_wanted(db, job.id)
-            gone = rows.put(db, job.cubicle, job.payload["app"], file) if is_wanted else file
+            gone = rows.put_thumbnail(db, job.cubicle, job.payload["app"], file) if is_wanted else file
             self._jobs.end(db, job, JobState.DONE)
         self._let_go(job, gone)
 
@@ -171,7 +171,7 @@ class Thumbnails:
         """One that could not be taken leaves its app without a picture."""
         if job.state is JobState.FAILED:
             logger.info("no picture of %s of %s: %s", job.payload["app"], job.cubicle, job.error)
-            gone = rows.put(db, job.cubicle, job.payload["app"], "")
+            gone = rows.put_thumbnail(db, job.cubicle, job.payload["app"], "")
             self._store.after_commit(lambda: self._let_go(job, gone))
 
     def _let_go(self, job: Job, gone: str) -> None:
@@ -201,4 +201,4 @@ class Thumbnails:
 
     def _known_files(self) -> set[Path]:
         with self._store.reading() as db:
-            return {self._folder / one.file for one in rows.every(db)}
+            return {self._folder / one.file for one in rows.list_thumbnails(db)}

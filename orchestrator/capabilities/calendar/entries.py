@@ -18,11 +18,19 @@ from typing import Any
 from orchestrator.approvals.notification_rows import Notice
 from orchestrator.capabilities.calendar import describe as saying
 from orchestrator.capabilities.calendar import rows, run_rows
-from orchestrator.capabilities.calendar.day_view import CalendarScope, Outlook, look, paused
+from orchestrator.capabilities.calendar.day_view import CalendarScope, Outlook, list_paused, view_days
 from orchestrator.capabilities.calendar.feeds import Feeds
-from orchestrator.capabilities.calendar.input import EntryInput, at, bound, plan_of, read_change, read_new, read_when
-from orchestrator.capabilities.calendar.notifications import Announcer
-from orchestrator.capabilities.calendar.recurrence.occurrences import between, check
+from orchestrator.capabilities.calendar.input import (
+    EntryInput,
+    parse_bound,
+    plan_of,
+    read_change,
+    read_new,
+    read_when,
+    time_of,
+)
+from orchestrator.capabilities.calendar.notifications import CalendarNotifications
+from orchestrator.capabilities.calendar.recurrence.occurrences import check_plan, list_between
 from orchestrator.capabilities.calendar.rows import BY_AGENT, CalendarEntry, EntryStatus, Run, RunResult
 from orchestrator.capabilities.calendar.runs import CalendarRuns
 from orchestrator.core.db import audit_rows
@@ -50,7 +58,7 @@ class CalendarEntries:
         *,
         store: Store,
         broker: Broker,
-        announcer: Announcer,
+        announcer: CalendarNotifications,
         runs: CalendarRuns,
         feeds: Feeds,
         hooks: Hooks,
@@ -86,7 +94,7 @@ class CalendarEntries:
         limit: int = 50,
     ) -> list[tuple[CalendarEntry, datetime]]:
         """What comes due, in order: in the next 60 days, or in the time that is given; never what has passed."""
-        now = at(self._now())
+        now = time_of(self._now())
         begin = max(begin or now, now)
         end = end or begin + HORIZON
         limit = min(limit, MOST_AHEAD)
@@ -98,17 +106,17 @@ class CalendarEntries:
         """What comes due in one cubicle between two dates or times as somebody wrote them (empty: open); by the
         person's clock. Raises BadInput."""
         zone = self._announcer.zone_of(key)
-        first = bound("from", read_when("from", begin), zone) if begin else None
-        last = bound("to", read_when("to", end), zone, is_last=True) if end else None
+        first = parse_bound("from", read_when("from", begin), zone) if begin else None
+        last = parse_bound("to", read_when("to", end), zone, is_last=True) if end else None
         return self.list_upcoming(agent=key.agent, user=key.user, begin=first, end=last, limit=MOST_AHEAD)
 
     def view_days(self, scope: CalendarScope, zone: str, first: date, count: int, *, most_a_day: int) -> Outlook:
         """Some days of many calendars by the clock of ``zone``; past runs among them."""
-        return look(self._store, scope, zone, first, count, most_a_day=most_a_day)
+        return view_days(self._store, scope, zone, first, count, most_a_day=most_a_day)
 
     def list_paused(self, scope: CalendarScope) -> list[CalendarEntry]:
         """What comes due only when somebody resumes it."""
-        return paused(self._store, scope)
+        return list_paused(self._store, scope)
 
     def list_runs(self, entry: int, limit: int = 50) -> list[Run]:
         """What came of an entry, the newest first."""
@@ -125,7 +133,7 @@ class CalendarEntries:
 
     def describe_entry(self, entry: CalendarEntry) -> str:
         """``every weekday at 09:00``."""
-        return saying.rhythm(EntryInput.from_entry(entry), self._announcer.zone_of(entry.cubicle))
+        return saying.describe_rhythm(EntryInput.from_entry(entry), self._announcer.zone_of(entry.cubicle))
 
     def length_of(self, entry: CalendarEntry) -> timedelta | None:
         """How long each of its times takes; None when nobody said."""
@@ -201,7 +209,7 @@ class CalendarEntries:
     ) -> CalendarEntry:
         """As ``create_entry``. With a ``number``, a deleted entry comes back."""
         now = self._now()
-        first = check(plan_of(*wish.when), now=at(now))
+        first = check_plan(plan_of(*wish.when), now=time_of(now))
         self._check_room(db, key)
         blank = CalendarEntry(
             id=number,
@@ -283,7 +291,7 @@ class CalendarEntries:
         now = self._now()
         if becomes is EntryStatus.PAUSED and not is_moved:
             return replace(wanted, status=becomes, next_at=None)
-        first = check(plan_of(*wish.when), now=at(now))
+        first = check_plan(plan_of(*wish.when), now=time_of(now))
         if before.status is EntryStatus.ENDED:
             self._check_room(db, before.cubicle)
         is_due = becomes is EntryStatus.ACTIVE
@@ -298,7 +306,7 @@ class CalendarEntries:
     def _list_times(
         self, entry: CalendarEntry, begin: datetime, end: datetime, limit: int
     ) -> Iterator[tuple[CalendarEntry, datetime]]:
-        for moment in between(plan_of(*EntryInput.from_entry(entry).when), begin, end, limit=limit):
+        for moment in list_between(plan_of(*EntryInput.from_entry(entry).when), begin, end, limit=limit):
             if moment.timestamp() > entry.settled_at:
                 yield entry, moment
 
@@ -316,7 +324,7 @@ class CalendarEntries:
         self, db: sqlite3.Connection, entry: CalendarEntry, what: str, by: User | None, turn: int | None
     ) -> None:
         key, who = entry.cubicle, "the agent" if by is None else by.name
-        text = f"{saying.quoted(entry)} was {what} by {who}: {self.describe_entry(entry)}."
+        text = f"{saying.quote_title(entry)} was {what} by {who}: {self.describe_entry(entry)}."
         detail = {"entry": entry.id}
         audit_rows.insert_record(
             db, f"calendar.{what}", text, now=self._now(), agent=key.agent, user=key.user, turn=turn, detail=detail

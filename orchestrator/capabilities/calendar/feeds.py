@@ -15,7 +15,7 @@ from datetime import timedelta
 
 from orchestrator.agents import deletion_rows as leaving_rows
 from orchestrator.capabilities.calendar import rows
-from orchestrator.capabilities.calendar.input import EntryInput, at, plan_of
+from orchestrator.capabilities.calendar.input import EntryInput, plan_of, time_of
 from orchestrator.capabilities.calendar.recurrence import ics
 from orchestrator.capabilities.calendar.rows import CalendarEntry, EntryStatus
 from orchestrator.core.db.database import Store
@@ -68,9 +68,9 @@ class Feeds:
             raise NotFound("There is no such calendar.")
         with self._store.reading() as db:
             entries = rows.list_entries(db, key.agent, key.user)
-        now = at(self._now())
+        now = time_of(self._now())
         shown = [self._ics_event(entry) for entry in entries if self._is_shown(entry)]
-        return ics.feed(f"{key.agent} (HermitShell)", shown, now=now)
+        return ics.write_feed(f"{key.agent} (HermitShell)", shown, now=now)
 
     def _is_shown(self, entry: CalendarEntry) -> bool:
         if entry.status is EntryStatus.ENDED:
@@ -84,7 +84,7 @@ class Feeds:
             title=entry.title,
             text=entry.prompt,
             plan=plan_of(*wish.when),
-            changed_at=at(entry.changed_at),
+            changed_at=time_of(entry.changed_at),
             length=wish.length or ics.SHOWN_LENGTH,
             color=entry.color,
         )

@@ -19,10 +19,10 @@ from functools import partial
 from orchestrator.agents import deletion_rows as leaving_rows
 from orchestrator.capabilities.calendar import describe as saying
 from orchestrator.capabilities.calendar import rows, run_rows
-from orchestrator.capabilities.calendar.input import EntryInput, at, plan_of
-from orchestrator.capabilities.calendar.notifications import Announcer
-from orchestrator.capabilities.calendar.recurrence.missed import GRACE, PUNCTUAL, Due, Missed, due
-from orchestrator.capabilities.calendar.recurrence.occurrences import Plan, next_after, occurrences
+from orchestrator.capabilities.calendar.input import EntryInput, plan_of, time_of
+from orchestrator.capabilities.calendar.notifications import CalendarNotifications
+from orchestrator.capabilities.calendar.recurrence.missed import GRACE, PUNCTUAL, Due, Missed, find_due
+from orchestrator.capabilities.calendar.recurrence.occurrences import Plan, iter_occurrences, next_after
 from orchestrator.capabilities.calendar.rows import CalendarEntry, EntryStatus, Run, RunResult
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import Conflict, OrchestratorError
@@ -62,7 +62,7 @@ class CalendarRuns:
         *,
         store: Store,
         broker: Broker,
-        announcer: Announcer,
+        announcer: CalendarNotifications,
         submit: Submit,
         hooks: Hooks,
         now: Callable[[], float],
@@ -105,12 +105,14 @@ class CalendarRuns:
     def claim_by_hand(self, db: sqlite3.Connection, entry: CalendarEntry) -> Run:
         """A person wants the entry to run now; raises Conflict while a run is under way."""
         if run_rows.is_running(db, entry.id):
-            raise Conflict(f"{saying.quoted(entry)} is running already. Wait until it has ended, or stop it.")
+            raise Conflict(f"{saying.quote_title(entry)} is running already. Wait until it has ended, or stop it.")
         now = self._now()
-        run = replace(_run_of(entry, at(now), now), by_hand=True, origin=f"entry:{entry.id}:{secrets.token_hex(8)}")
+        run = replace(
+            _run_of(entry, time_of(now), now), by_hand=True, origin=f"entry:{entry.id}:{secrets.token_hex(8)}"
+        )
         number = run_rows.insert_run(db, run)
         if number is None:
-            raise Conflict(f"{saying.quoted(entry)} runs at this very moment.")
+            raise Conflict(f"{saying.quote_title(entry)} runs at this very moment.")
         return replace(run, id=number)
 
     def send_run(self, run: Run, entry: CalendarEntry) -> int:
@@ -127,7 +129,7 @@ class CalendarRuns:
         spans = rows.list_covered_spans(db, entry.id, after.timestamp())
         if not spans:
             return next_after(plan, after)
-        return next((moment for moment in occurrences(plan, after) if not _is_in(spans, moment)), None)
+        return next((moment for moment in iter_occurrences(plan, after) if not _is_in(spans, moment)), None)
 
     # --- passes ------------------------------------------------------------------------------------------------------
 
@@ -140,7 +142,7 @@ class CalendarRuns:
         with self._store.writing() as db:
             found = rows.list_settled_ahead(db, now)
             for entry in found:
-                rows.settle_entry(db, entry, settled_at=now, next_at=_seconds(self.next_time(db, entry, at(now))))
+                rows.settle_entry(db, entry, settled_at=now, next_at=_seconds(self.next_time(db, entry, time_of(now))))
         logger.warning("the clock was put back: %d entries of the calendar are looked at again", len(found))
         for key in {entry.cubicle for entry in found}:
             self._hooks.calendar_changed.fire(key)
@@ -154,7 +156,7 @@ class CalendarRuns:
                 return False
         with self._store.writing() as db:
             found = rows.list_due_just_now(db, now, PUNCTUAL.total_seconds(), _BATCH)
-            run_rows.insert_runs(db, [_run_of(entry, at(when), now) for entry, when in found])
+            run_rows.insert_runs(db, [_run_of(entry, time_of(when), now) for entry, when in found])
             for entry, when in found:
                 rows.insert_covered_span(db, entry.id, when, when, after=entry.settled_at)
         return bool(found)
@@ -177,9 +179,9 @@ class CalendarRuns:
 
     def _claim_one(self, db: sqlite3.Connection, entry: CalendarEntry, now: float) -> None:
         plan = plan_of(*EntryInput.from_entry(entry).when)
-        found = due(plan, settled=at(entry.settled_at), now=at(now), missed=Missed(entry.missed))
+        found = find_due(plan, settled=time_of(entry.settled_at), now=time_of(now), missed=Missed(entry.missed))
         if found is None or leaving_rows.is_being_deleted(db, entry.cubicle):
-            upcoming = self.next_time(db, entry, at(now))
+            upcoming = self.next_time(db, entry, time_of(now))
             rows.settle_entry(db, entry, settled_at=entry.settled_at, next_at=_seconds(upcoming))
             if upcoming is None:
                 self._store.after_commit(partial(self._announcer.on_finished, entry, has_run=True, but=None))
@@ -196,7 +198,7 @@ class CalendarRuns:
     def _judge_run(self, db: sqlite3.Connection, entry: CalendarEntry, plan: Plan, found: Due) -> _Time:
         first = found.at
         if found.collapsed:
-            since = max(at(entry.settled_at), at(self._now()) - GRACE - _TICK)
+            since = max(time_of(entry.settled_at), time_of(self._now()) - GRACE - _TICK)
             first = next_after(plan, since) or found.at
         outcome = (
             RunResult.MISSED
@@ -219,7 +221,7 @@ class CalendarRuns:
         run_rows.insert_run(db, run)
         run_rows.delete_runs(db, entry.id, KEPT_RUNS)
         if time.outcome is not RunResult.MISSED:
-            is_next = next_after(plan_of(*EntryInput.from_entry(entry).when), at(entry.settled_at)) == time.first
+            is_next = next_after(plan_of(*EntryInput.from_entry(entry).when), time_of(entry.settled_at)) == time.first
             after = entry.settled_at if is_next else None
             rows.insert_covered_span(db, entry.id, time.first.timestamp(), run.due_at, after=after)
         if time.outcome is not RunResult.CLAIMED:

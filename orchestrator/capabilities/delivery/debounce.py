@@ -41,7 +41,7 @@ class _Waiting:
     tries: int = 0
 
 
-class Settling:
+class Debouncer:
     """What one tray waits for."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 
-from orchestrator.capabilities.delivery.debounce import QUIET_S, Ready, Settling
+from orchestrator.capabilities.delivery.debounce import QUIET_S, Debouncer, Ready
 from orchestrator.capabilities.delivery.intake import Intake, IntakeOutcome
 from orchestrator.capabilities.delivery.messages import is_ignored
 from orchestrator.capabilities.delivery.outbox_folder import OutboxFolders
@@ -52,7 +52,7 @@ class FolderState:
         self.next_look = 0.0
         self.look_took_s = 0.0
         self.ended_turns: list[int] = []
-        self._settling = Settling()
+        self._settling = Debouncer()
         self._wants_look = self._is_thorough = self._is_closed = False
         self._rest_until = self._look_from = self._late_until = 0.0
         self._flood_began = self._flood_heard = 0.0

@@ -20,7 +20,7 @@ from pathlib import Path
 from orchestrator.capabilities.delivery import messages as words
 from orchestrator.capabilities.delivery import rows
 from orchestrator.capabilities.delivery.deliveries import DASHBOARD, Deliveries
-from orchestrator.capabilities.delivery.media_types import HEAD_BYTES, judge
+from orchestrator.capabilities.delivery.media_types import HEAD_BYTES, judge_file
 from orchestrator.capabilities.delivery.outbox_folder import OutboxFolders
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
@@ -111,7 +111,7 @@ class Intake:
         try:
             self._check_room()
             draft = self._copy_file(key, path, turn)
-            draft = replace(draft, caption=" ".join(filter(None, [words.quoted(caption), draft.caption])))
+            draft = replace(draft, caption=" ".join(filter(None, [words.quote_caption(caption), draft.caption])))
             self._write_down_sent(draft, is_wanted_again=bool(caption), written=written)
         finally:
             self._being_sent.discard((key, path))
@@ -123,7 +123,7 @@ class Intake:
         if seen.kind == "other":
             raise UnsafePath(words.not_plain(path))
         if self._is_full(key, min(seen.size_bytes, MAX_FILE_BYTES), None):
-            raise TooMany(f"{shown(path)} was not sent. {words.rates(self._rates)} Try again later.")
+            raise TooMany(f"{shown(path)} was not sent. {words.describe_rate(self._rates)} Try again later.")
         draft = _draft(key, path, turn)
         return self._copied_zip(draft) if seen.kind == "folder" else self._copied_file(draft)
 
@@ -150,7 +150,7 @@ class Intake:
         draft = replace(
             _draft(key, b"", self._turn_at(key, time.time())),
             name=f"{count:,} files" if count != 1 else "1 file",
-            why=words.withheld(key, count, self._rates),
+            why=words.describe_withheld(key, count, self._rates),
             status=DeliveryStatus.WITHHELD,
             to=self._deliveries.find_destination(key, None)[1],
         )
@@ -195,7 +195,7 @@ class Intake:
     def _copied_file(self, draft: Delivery) -> Delivery:
         raw_name = draft.path.rpartition(b"/")[2]
         with self.trays.copy_file(draft.cubicle, draft.path, max_bytes=MAX_FILE_BYTES) as copy:
-            kind, warning = judge(raw_name, copy.file.read(HEAD_BYTES), copy.size_bytes)
+            kind, warning = judge_file(raw_name, copy.file.read(HEAD_BYTES), copy.size_bytes)
             name = "" if copy.path is None else copy.path.name
             return replace(draft, kind=kind, caption=warning, sha256=copy.sha256, size_bytes=copy.size_bytes, copy=name)
 

@@ -29,7 +29,7 @@ _PATIENCE_S, _PAUSE_S = 30.0, 0.5
 _TIME_S = 3600.0
 
 
-class Sending:
+class SendFile:
     """What programs have asked to be sent."""
 
     def __init__(self, *, store: Store, taking: Intake, jobs: Jobs, now: Callable[[], float] = time.time) -> None:
@@ -83,7 +83,7 @@ class Sending:
     def _written(self, job: Job, delivery: Delivery) -> None:
         """Within the transaction of the delivery's row."""
         result = {"file": delivery.name, "size": delivery.size_bytes, "sha256": delivery.sha256}
-        said = f"{delivery.name} ({words.size(delivery.size_bytes)})"
+        said = f"{delivery.name} ({words.format_size(delivery.size_bytes)})"
         text = f"{said} is on its way to the person." if delivery.id else f"{said} was sent in this turn already."
         with self._store.writing() as db:
             if not self._jobs.end(db, job, JobState.DONE, sent=result, text=text):

@@ -21,7 +21,7 @@ from orchestrator.approvals.grants import Grants
 from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.capabilities.downloads import messages as words
 from orchestrator.capabilities.downloads.capability import REQUEST, AssetRequest
-from orchestrator.capabilities.downloads.outcome import Endings, waiting_for
+from orchestrator.capabilities.downloads.outcome import DownloadOutcomes, waiting_for
 from orchestrator.capabilities.downloads.records import KIND, Asset, AssetStatus, read_asset
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
@@ -40,7 +40,7 @@ MOST_HOPS = 5
 _CHANGED = "The request was changed after a person agreed to it, so nothing was fetched. Ask again."
 
 
-class Assets:
+class DownloadRequests:
     """Everything that agents asked for."""
 
     def __init__(
@@ -51,7 +51,7 @@ class Assets:
         approvals: Approvals,
         grants: Grants,
         jobs: Jobs,
-        endings: Endings,
+        endings: DownloadOutcomes,
         rules: UrlRules,
     ) -> None:
         self._store, self._agents, self._approvals, self._grants = store, agents, approvals, grants
@@ -83,7 +83,7 @@ class Assets:
 
     def turn_note(self, turn: Turn) -> str:
         """What ended since the agent last heard of it; once, at the start of a turn."""
-        return words.notes([read_asset(job) for job in self._jobs.tell(KIND, turn, most=_MOST_TOLD)])
+        return words.agent_notes([read_asset(job) for job in self._jobs.tell(KIND, turn, most=_MOST_TOLD)])
 
     # --- asking ------------------------------------------------------------------------------------------------
 
@@ -96,12 +96,12 @@ class Assets:
             return _waits(found, words.under_way(found))
         if link.host in self._grants.hosts(db, caller.key):
             return self._at_once(db, caller, wish, link)
-        detail = words.detail(link, description=wish.description, file_type=wish.file_type)
+        detail = words.approval_detail(link, description=wish.description, file_type=wish.file_type)
         asset = self._ask_person(db, caller, link, detail, wanted=words.name_of(link, wish.file_type))
-        return _waits(asset, words.asked(asset))
+        return _waits(asset, words.asked_text(asset))
 
     def _at_once(self, db: sqlite3.Connection, caller: Caller, wish: AssetRequest, link: Link) -> Outcome:
-        detail = words.detail(link, description=wish.description, file_type=wish.file_type)
+        detail = words.approval_detail(link, description=wish.description, file_type=wish.file_type)
         asked = _asked_for(link, detail, wanted=words.name_of(link, wish.file_type))
         job = self._jobs.submit(
             db, KIND, caller.key, caller.turn, asked, name=typed_id(), progress=AssetStatus.FETCHING
@@ -123,7 +123,7 @@ class Assets:
             caller.turn,
             kind=KIND,
             text=link.url,
-            reason=words.reason(link),
+            reason=words.approval_reason(link),
             detail=detail,
             timeout_s=self._agents.get(caller.key.agent).approval_timeout_s,
         )
@@ -197,7 +197,7 @@ class Assets:
         onward = _under_way(db, before.cubicle, link.url)
         if onward is None:
             fields = {"description": before.description, "file_type": before.file_type, "led_by": before.url}
-            detail = words.detail(link, **fields)
+            detail = words.approval_detail(link, **fields)
             try:
                 onward = self._ask_person(db, Caller(before.cubicle, before.turn), link, detail, wanted=before.wanted)
             except TooMany as error:

@@ -22,7 +22,7 @@ from orchestrator.jobs.rows import Job, JobState
 from orchestrator.turns import rows as turn_rows
 
 
-class Endings:
+class DownloadOutcomes:
     """Says how assets ended."""
 
     def __init__(self, store: Store, broker: Broker, jobs: Jobs) -> None:
@@ -37,7 +37,7 @@ class Endings:
         ended = read_asset(job)
         self._store.after_commit(partial(self.publish_change, ended))
         if ended.onward:  # people and the agent hear of the other alone
-            return JobReport(words.outcome(ended), words.result(ended))
+            return JobReport(words.outcome_text(ended), words.outcome_result(ended))
         led_here = waiting_for(db, ended)
         is_awaited = any(call_rows.is_awaited(db, reference(KIND, each.id)) for each in (ended, *led_here))
         for each in led_here:
@@ -45,10 +45,10 @@ class Endings:
         is_done = ended.status is AssetStatus.DONE
         found = {"name": ended.name, "size": ended.size_bytes, "sha256": ended.sha256} if is_done else {}
         return JobReport(
-            words.outcome(ended),
-            words.result(ended),
+            words.outcome_text(ended),
+            words.outcome_result(ended),
             audit="asset.arrived" if is_done else f"asset.{ended.status}",
-            said=words.audited(ended),
+            said=words.audit_text(ended),
             detail={"asset": ended.id, "url": ended.url, "content_type": ended.content_type, **found},
             notice="" if is_awaited else _notice(db, ended),
             is_heard=is_awaited or ended.status is AssetStatus.CANCELLED,
@@ -70,4 +70,4 @@ def waiting_for(db: sqlite3.Connection, asset: Asset) -> list[Asset]:
 def _notice(db: sqlite3.Connection, ended: Asset) -> str:
     is_under_way = ended.turn is not None and turn_rows.is_open(db, ended.turn)
     is_told = not is_under_way and ended.status in (AssetStatus.DONE, AssetStatus.FAILED)
-    return words.notice(ended) if is_told else ""
+    return words.person_notice(ended) if is_told else ""

@@ -26,7 +26,7 @@ _MB = 1024**2
 _NUMBERS = 100
 
 
-class Landing:
+class WorkspaceStore:
     """The last step of a download."""
 
     def __init__(self, workspaces: Workspaces, agents: Agents, reserve: Reserve, home: Path) -> None:

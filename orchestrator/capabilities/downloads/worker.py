@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from orchestrator.capabilities.downloads.downloads import Assets
-from orchestrator.capabilities.downloads.outcome import Endings
+from orchestrator.capabilities.downloads.downloads import DownloadRequests
+from orchestrator.capabilities.downloads.outcome import DownloadOutcomes
 from orchestrator.capabilities.downloads.records import KIND, Asset, read_asset
-from orchestrator.capabilities.downloads.store_file import Landing
+from orchestrator.capabilities.downloads.store_file import WorkspaceStore
 from orchestrator.core.errors import TooLarge, Unavailable
 from orchestrator.jobs.kinds import JobKind, Running
 from orchestrator.web.fetcher import Fetched, Fetcher, NewHost
@@ -31,11 +31,18 @@ _CHECKED_BYTES = 4 << 20
 _ODD = "Something went wrong on the host; its log says what. Ask again."
 
 
-class Downloads:
+class DownloadWorker:
     """Fetches assets."""
 
     def __init__(
-        self, *, assets: Assets, endings: Endings, landing: Landing, internet: Internet, rules: UrlRules, folder: Path
+        self,
+        *,
+        assets: DownloadRequests,
+        endings: DownloadOutcomes,
+        landing: WorkspaceStore,
+        internet: Internet,
+        rules: UrlRules,
+        folder: Path,
     ) -> None:
         """``folder`` is where files grow before they are whole; they have no name there."""
         self._assets = assets

@@ -28,7 +28,7 @@ _AGAIN_S = 600.0
 Embed = Callable[[CubicleKey, int | None, Sequence[str]], Sequence[Vector]]
 
 
-class Vectorizing:
+class EmbeddingWorker:
     """One thread for all cubicles."""
 
     def __init__(
@@ -97,7 +97,7 @@ class Vectorizing:
     def _next_batch(self, after: int) -> list[Pending]:
         """The next facts of one cubicle."""
         with self._store.reading() as db:
-            waiting = rows.pending(db, self._model, after=after, limit=MOST_TEXTS)
+            waiting = rows.list_pending(db, self._model, after=after, limit=MOST_TEXTS)
         batch: list[Pending] = []
         for fact in waiting:
             if batch and fact.cubicle != batch[0].cubicle:

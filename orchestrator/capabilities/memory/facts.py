@@ -57,14 +57,14 @@ class Facts:
         self, db: sqlite3.Connection, key: CubicleKey, text: str, *, by: str, turn: int | None
     ) -> tuple[Fact, bool]:
         """The fact, and whether it is new, within a transaction. Raises as ``add``."""
-        text = checked(text)
-        known = rows.same(db, key, text)
+        text = check_text(text)
+        known = rows.find_same(db, key, text)
         if known is not None:
             return known, False
-        if rows.count(db, key) >= self._max_facts:
+        if rows.count_facts(db, key) >= self._max_facts:
             raise TooMany(f"There are {self._max_facts:,} memories already, which is the most. Delete some first.")
         now = self._now()
-        fact = Fact(rows.add(db, key, text, by=by, turn=turn, now=now), key, text, by, turn, now)
+        fact = Fact(rows.insert_fact(db, key, text, by=by, turn=turn, now=now), key, text, by, turn, now)
         self._write_audit(
             db, "memory.add", f"Remembered by {'the agent' if by == AGENT else by}: {one_line(text, 160)}", fact, turn
         )
@@ -78,10 +78,10 @@ class Facts:
 
     def delete_fact(self, db: sqlite3.Connection, key: CubicleKey, fact: int, *, by: str, turn: int | None) -> Fact:
         """The same within a transaction."""
-        gone = rows.one(db, key, fact)
+        gone = rows.get_fact(db, key, fact)
         if gone is None:
             raise NotFound(f"There is no memory {fact}.")
-        rows.remove(db, key, fact)
+        rows.delete_fact(db, key, fact)
         self._write_audit(db, "memory.delete", f"Forgotten by {by}: {one_line(gone.text, 160)}", gone, turn)
         self._store.after_commit(partial(self._publish_change, gone, "deleted"))
         return gone
@@ -93,7 +93,7 @@ class Facts:
     def get_fact(self, key: CubicleKey, fact: int) -> Fact:
         """The fact of this number; raises NotFound when it is none of this cubicle's."""
         with self._store.reading() as db:
-            found = rows.one(db, key, fact)
+            found = rows.get_fact(db, key, fact)
         if found is None:
             raise NotFound(f"There is no memory {fact}.")
         return found
@@ -101,7 +101,7 @@ class Facts:
     def list_facts(self, key: CubicleKey, *, before: int | None = None, limit: int = 50) -> list[Fact]:
         """The newest facts of a cubicle, newest first; ``before`` is an id to page on from."""
         with self._store.reading() as db:
-            return rows.every(db, key, before=before, limit=limit)
+            return rows.list_facts(db, key, before=before, limit=limit)
 
     def _write_audit(self, db: sqlite3.Connection, kind: str, text: str, fact: Fact, turn: int | None) -> None:
         key = fact.cubicle
@@ -110,7 +110,7 @@ class Facts:
         )
 
 
-def checked(text: str) -> str:
+def check_text(text: str) -> str:
     """The text as it is kept; raises BadInput or TooLarge."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
     if not text:

@@ -13,7 +13,7 @@ from orchestrator.capabilities.memory import published_db as published_memories
 from orchestrator.capabilities.memory.deeds import MemoryDeeds
 from orchestrator.capabilities.memory.facts import MAX_FACTS, Facts
 from orchestrator.capabilities.memory.hybrid_search import NoMeaning, Search
-from orchestrator.capabilities.memory.prompt_injection import Messages, Recollection
+from orchestrator.capabilities.memory.prompt_injection import MemoryInjection, Messages
 from orchestrator.capabilities.memory.rows import Fact
 from orchestrator.capabilities.memory.vector_search import VectorSearch
 from orchestrator.core.db.database import Store
@@ -48,7 +48,7 @@ class Memories:
         self._facts = Facts(store, broker, hooks)
         self._meaning = meaning
         self._search = Search(store, meaning or NoMeaning())
-        self._recollection = Recollection(store, agents, self._search)
+        self._recollection = MemoryInjection(store, agents, self._search)
         self._handlers = MemoryDeeds(store, self._facts, self._search, finish)
         self._snapshots = Publishing(SNAPSHOT, self._build, store=store, workspaces=workspaces, scratch=scratch)
         hooks.fact_changed.subscribe(self._snapshots.want)
@@ -113,4 +113,4 @@ class Memories:
         return [{"id": fact.id, "text": fact.text, "by": fact.by, "at": fact.at} for fact in found]
 
     def _build(self, key: CubicleKey, path: Path) -> None:
-        published_memories.write(path, self._facts.list_facts(key, limit=MAX_FACTS))
+        published_memories.write_facts(path, self._facts.list_facts(key, limit=MAX_FACTS))

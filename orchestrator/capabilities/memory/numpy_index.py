@@ -89,7 +89,7 @@ class Nearest:
 
     def _read_vectors(self, key: CubicleKey) -> _Loaded:
         with self._store.reading() as db:
-            vectors = rows.vectors(db, key, self._model)
+            vectors = rows.get_vectors(db, key, self._model)
         size = len(vectors[-1][1]) if vectors else 0
         fitting = [(fact, vector) for fact, vector in vectors if len(vector) == size]
         matrix = np.frombuffer(b"".join(vector for _, vector in fitting), dtype=np.float32)

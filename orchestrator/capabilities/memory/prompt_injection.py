@@ -27,7 +27,7 @@ _NOTHING = ("", "")
 Messages = tuple[dict[str, Any], ...]
 
 
-class Recollection:
+class MemoryInjection:
     """Remembers for prompts."""
 
     def __init__(self, store: Store, agents: Agents, search: Search) -> None:
@@ -43,7 +43,7 @@ class Recollection:
         if turn is None or not self.is_on(key):
             return messages
         remembered, prompt = self._of_turn(key, turn)
-        return placed(messages, prompt, remembered) if remembered else messages
+        return insert_block(messages, prompt, remembered) if remembered else messages
 
     def is_on(self, key: CubicleKey) -> bool:
         """The agent of this cubicle has a memory."""
@@ -70,7 +70,7 @@ class Recollection:
         return text, asked.prompt
 
 
-def placed(messages: Messages, prompt: str, remembered: str) -> Messages:
+def insert_block(messages: Messages, prompt: str, remembered: str) -> Messages:
     """The block before the prompt in the last user message that ends with it; without such a one nothing changes."""
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from orchestrator.agents.agents import Agents
 from orchestrator.capabilities.memory.embedder import PROVIDER, Embedded, Embedder, Vector
-from orchestrator.capabilities.memory.embedding_worker import Vectorizing
+from orchestrator.capabilities.memory.embedding_worker import EmbeddingWorker
 from orchestrator.capabilities.memory.rank_fusion import Found
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import OrchestratorError, UpstreamFailed
@@ -69,7 +69,7 @@ class VectorSearch:
         self._lock = threading.Lock()  # protects _trouble
         self._trouble = ""
         self._quiet_until = 0.0
-        self._vectorizing = Vectorizing(store, embedder.model, self.embed_texts, near.on_facts_changed)
+        self._vectorizing = EmbeddingWorker(store, embedder.model, self.embed_texts, near.on_facts_changed)
 
     @property
     def trouble(self) -> str:

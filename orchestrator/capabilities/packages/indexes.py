@@ -16,7 +16,7 @@ _MOST_BYTES = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class PackageIndexes:
     """The way to the indexes. ``repr`` shows none of it, as addresses may hold passwords."""
 
     pip_index_url: str = field(default="", repr=False)
@@ -35,7 +35,7 @@ class Outside:
         return b""
 
 
-def outside(settings: Settings, environment: Mapping[str, str]) -> Outside:
+def read_indexes(settings: Settings, environment: Mapping[str, str]) -> PackageIndexes:
     """What this machine was told."""
     named = [environment[name] for name in _BUNDLES if environment.get(name)]
     index = settings.secrets.get("HERMIT_PIP_INDEX_URL") or environment.get("PIP_INDEX_URL", "")
@@ -50,4 +50,4 @@ def outside(settings: Settings, environment: Mapping[str, str]) -> Outside:
         if (value := environment.get(name) or environment.get(name.upper(), ""))
         for spelled in (name, name.upper())
     }
-    return Outside(index, registry, proxies, tuple(Path(path) for path in (*named, *_SYSTEMS)))
+    return PackageIndexes(index, registry, proxies, tuple(Path(path) for path in (*named, *_SYSTEMS)))

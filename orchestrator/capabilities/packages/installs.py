@@ -19,7 +19,7 @@ from orchestrator.capabilities.packages import messages as sentences
 from orchestrator.capabilities.packages import records
 from orchestrator.capabilities.packages.capability import INSTALL, Install
 from orchestrator.capabilities.packages.input import read_wishes
-from orchestrator.capabilities.packages.lists import Package, as_detail, as_question, kept, read_list, total_of
+from orchestrator.capabilities.packages.lists import Package, as_detail, as_question, read_list, total_of, write_list
 from orchestrator.capabilities.packages.package_store import INSIDE, PackageStore
 from orchestrator.capabilities.packages.records import Installation, read_installation
 from orchestrator.capabilities.packages.resolver import PackageResolver
@@ -160,7 +160,7 @@ class Packages:
                 detail=as_detail(one.system, one.asked, packages),
                 timeout_s=timeout_s,
             )
-            listed = {"packages": kept(packages)}
+            listed = {"packages": write_list(packages)}
             if not rows.wait(db, running.job.id, f"approval:{approval.id}", records.ASKED, listed):
                 raise Stopped("Nobody wants these packages any more.")
 
@@ -199,15 +199,16 @@ def _report(db: sqlite3.Connection, job: Job) -> JobReport:
         error or _ready(one),
         _result(one) if is_done else {"code": one.status, "install": one.id},
         audit=f"packages.{one.status}",
-        said=error or f"{sentences.named(one.asked)}: downloaded in a helper container, {len(one.packages)} in all.",
+        said=error
+        or f"{sentences.name_packages(one.asked)}: downloaded in a helper container, {len(one.packages)} in all.",
         detail={"install": one.id, "system": one.system, "asked": list(one.asked), "approval": one.approval},
-        notice="" if is_silent else sentences.notice(one.cubicle.agent, one.asked, error),
+        notice="" if is_silent else sentences.person_notice(one.cubicle.agent, one.asked, error),
         is_heard=is_heard,
     )
 
 
 def _ready(one: Installation) -> str:
-    return sentences.ready(len(one.packages), f"{INSIDE}/{one.id}")
+    return sentences.ready_text(len(one.packages), f"{INSIDE}/{one.id}")
 
 
 def _result(one: Installation) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def read_list(system: str, reported: object) -> tuple[Package, ...]:
     return packages
 
 
-def kept(packages: Sequence[Package]) -> list[dict[str, Any]]:
+def write_list(packages: Sequence[Package]) -> list[dict[str, Any]]:
     """The list as JSON, which ``read_list`` reads again."""
     return [{**asdict(package), "places": list(package.places)} for package in packages]
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestrator.capabilities.packages.indexes import Outside
+from orchestrator.capabilities.packages.indexes import PackageIndexes
 from orchestrator.capabilities.packages.input import PIP
-from orchestrator.capabilities.packages.lists import MOST_BYTES, Package, kept, read_list, size_in_words
+from orchestrator.capabilities.packages.lists import MOST_BYTES, Package, read_list, size_in_words, write_list
 from orchestrator.core.errors import BadInput, Stopped, TooLarge, Unavailable
 from orchestrator.core.strict_json import read_object
 from orchestrator.core.text import one_line, visible
@@ -43,7 +43,9 @@ class Brought:
 class PackageResolver:
     """Sends errands, one at a time."""
 
-    def __init__(self, helpers: HelperEngine, *, folder: Path, image: Callable[[], str], outside: Outside) -> None:
+    def __init__(
+        self, helpers: HelperEngine, *, folder: Path, image: Callable[[], str], outside: PackageIndexes
+    ) -> None:
         """``folder`` is private to the courier; ``image`` gives its image, built first where it is missing."""
         self._helpers = helpers
         self._folder = folder
@@ -76,7 +78,7 @@ class PackageResolver:
         """The packages' files, to the byte those of the list; drop them (``drop_files``) when they are stored.
         Raises as above.
         """
-        task = {"do": "fetch", "system": system, "packages": kept(packages), "time_s": FETCH_S}
+        task = {"do": "fetch", "system": system, "packages": write_list(packages), "time_s": FETCH_S}
         room = sum(package.size for package in packages) + REPORT_BYTES
         try:
             self._run_helper(f"{number}-fetch", task, max_bytes=room, is_wanted=is_wanted)

@@ -39,7 +39,7 @@ class Made:
     left_out: int
 
 
-class Studio:
+class VideoRenderer:
     """Makes videos, one at a time."""
 
     def __init__(

@@ -17,7 +17,7 @@ from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.capabilities.video import messages as sentences
 from orchestrator.capabilities.video.capability import CLAWMOTION, Clawmotion
 from orchestrator.capabilities.video.input import ending_of, read_wish
-from orchestrator.capabilities.video.renderer import Made, Studio
+from orchestrator.capabilities.video.renderer import Made, VideoRenderer
 from orchestrator.core.errors import TooMany
 from orchestrator.core.models import CubicleKey, Turn
 from orchestrator.engine import helper_folder
@@ -48,7 +48,7 @@ class Videos:
         agents: Agents,
         jobs: Jobs,
         workspaces: Workspaces,
-        studio: Studio,
+        studio: VideoRenderer,
         check_room: Callable[[], None],
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -75,7 +75,7 @@ class Videos:
     def turn_note(self, turn: Turn) -> str:
         """What this turn's agent has yet to hear: how wishes ended that nobody waited for."""
         found = self._jobs.tell(KIND, turn, most=_MOST_TOLD)
-        return "\n".join(sentences.note(job.payload["name"], job.error, _done(job)) for job in found)
+        return "\n".join(sentences.agent_note(job.payload["name"], job.error, _done(job)) for job in found)
 
     def _request_video(self, db: sqlite3.Connection, caller: Caller, action: Clawmotion) -> Outcome:
         key, wish = caller.key, read_wish(action)
@@ -89,7 +89,7 @@ class Videos:
         payload = {"text": wish.text, "seconds": wish.seconds, "name": wish.name}
         job = self._jobs.submit(db, KIND, key, caller.turn, payload)
         result = {"video": int(job.name), "file": f"out/{wish.name}"}
-        return Outcome(sentences.begun(wish.name), result, waits_for=reference(KIND, job.name))
+        return Outcome(sentences.begun_text(wish.name), result, waits_for=reference(KIND, job.name))
 
     # --- the work ----------------------------------------------------------------------------------------------
 
@@ -147,7 +147,7 @@ def _report(db: sqlite3.Connection, job: Job) -> JobReport:
         audit=f"video.{job.state}",
         said=error or _done(job),
         detail={"video": number, "file": placed, "seconds": seconds, "size_bytes": size},
-        notice="" if is_heard or not error else sentences.notice(job.cubicle.agent, job.payload["name"], error),
+        notice="" if is_heard or not error else sentences.person_notice(job.cubicle.agent, job.payload["name"], error),
         is_heard=is_heard,
     )
 
@@ -158,4 +158,4 @@ def _hidden(job: Job) -> str:
 
 def _done(job: Job) -> str:
     result = job.result
-    return sentences.done(result.get("placed", ""), result.get("size_bytes", 0), result.get("left_out", 0))
+    return sentences.done_text(result.get("placed", ""), result.get("size_bytes", 0), result.get("left_out", 0))

@@ -16,7 +16,7 @@ from orchestrator.channels.chat.callbacks import NO_LONGER, ButtonHandler, Press
 from orchestrator.channels.chat.contact_rows import KnownChat, KnownStranger
 from orchestrator.channels.chat.events import ButtonPress, Sender, StrangerMessage
 from orchestrator.channels.chat.message import Message, MessageBody, MessageButton
-from orchestrator.channels.chat.system_text import NoteLine, QuotedText, note
+from orchestrator.channels.chat.system_text import NoteLine, QuotedText, system_note
 from orchestrator.core.errors import Conflict, NotFound
 from orchestrator.core.models import Role, User
 from orchestrator.core.text import one_line
@@ -59,13 +59,13 @@ class AccessRequests:
         agent, sender, now = stranger.agent, stranger.sender, self._now()
         with self._store.writing() as db:
             rows.forget_strangers(db, now - _REMEMBERED_S)
-            known = rows.stranger(db, agent, sender.id)
+            known = rows.get_stranger(db, agent, sender.id)
             if not _may_answer(known, now) or rows.strangers_since(db, agent, now - _DAY_S) >= MOST_ANSWERED:
                 return
             rows.note_stranger(db, agent, sender.id, member_name(sender), now)
             self._audit("stranger", f"{member_name(sender)} ({sender.id}) wrote to the bot.", agent=agent)
             said = "Its owner has been asked" if self._ask_about(agent, sender) else "Only its owner can let you in"
-            rich = note(
+            rich = system_note(
                 "This bot is private",
                 f"{said}. Until you are let in, nothing you write here is read.",
                 f"Your {self._label} id is {sender.id}.",
@@ -78,15 +78,15 @@ class AccessRequests:
     def list_waiting(self) -> list[KnownStranger]:
         """Who was told that the operator is asked about them, and is not decided about, newest first."""
         with self._store.reading() as db:
-            return rows.waiting(db, limit=_MOST_WAITING)
+            return rows.list_waiting(db, limit=_MOST_WAITING)
 
     def decide_request(self, agent: str, person: int, kind: str, user: User) -> User | None:
         """``ALLOW``, ``IGNORE`` or ``BLOCK`` from another surface; the card shows it. The member, where there is one
         now. Raises Forbidden, NotFound, or Conflict when it was decided before."""
         check_operator(user)
         with self._store.reading() as db:
-            known = rows.stranger(db, agent, person)
-            cards = button_rows.asked(db, f"{agent}:{person}", (ALLOW,))
+            known = rows.get_stranger(db, agent, person)
+            cards = button_rows.list_asking_refs(db, f"{agent}:{person}", (ALLOW,))
         if known is None:
             raise NotFound(f"Nobody with this {self._label} id is waiting to be let in there.")
         if kind != ALLOW and self._people.of_identity(self._store.channel, person) is not None:
@@ -107,7 +107,7 @@ class AccessRequests:
         """The operator's private chat has a card about them; False when there is no such chat, or enough cards."""
         now, subject, operator = self._now(), f"{agent}:{sender.id}", self._reception.operator_chat(agent)
         with self._store.reading() as db:
-            if button_rows.asked(db, subject, (ALLOW,)):
+            if button_rows.list_asking_refs(db, subject, (ALLOW,)):
                 return True
             if operator is None or button_rows.posted_since(db, f"card:{agent}:", now - _DAY_S) >= MOST_CARDS:
                 return False
@@ -116,7 +116,7 @@ class AccessRequests:
             MessageButton(label, self._buttons.make_button(agent, ref, operator, kind, subject))
             for label, kind in (("Allow as a member", ALLOW), ("Ignore", IGNORE), ("Block", BLOCK))
         )
-        rich = note(
+        rich = system_note(
             f"Somebody new wrote to {agent}",
             ("They call themselves ", QuotedText(sender.name), *_username(sender), "."),
             f"{self._label} id {sender.id}. They choose the name; the id can't be faked.",
@@ -143,14 +143,14 @@ class AccessRequests:
         member = self._people.of_identity(self._store.channel, person) or self._new_member(name, person)
         with self._store.writing() as db:
             rows.put_chat(db, KnownChat(agent, person, member.name, "open", self._now()))
-        welcome = note(f"Welcome, {member.name}", f"You can talk to {agent} now. /help shows what you can do.")
+        welcome = system_note(f"Welcome, {member.name}", f"You can talk to {agent} now. /help shows what you can do.")
         self._mail.post_message(Message(agent, person, f"welcome:{agent}:{member.id}", MessageBody(welcome)))
         return member
 
     def member_body(self, member: User, agent: str, ref: str, reader: int) -> MessageBody:
         """A member who uses this app, with a button to end that."""
         number = member.id_in(self._store.channel)
-        rich = note(
+        rich = system_note(
             "A member of yours",
             (QuotedText(member.name), f", {self._label} id {number}. They can talk to all your agents."),
         )
@@ -184,7 +184,7 @@ class AccessRequests:
             rows.decide_stranger(db, agent, person, "blocked", self._now())
         self._buttons.retire_buttons(taken.ref)
         self._reception.tell()
-        rich = note(
+        rich = system_note(
             "Removed",
             (
                 QuotedText(member.name),
@@ -198,7 +198,7 @@ class AccessRequests:
         check_operator(user)
         agent, person = parts_of(taken.subject)
         with self._store.reading() as db:
-            known = rows.stranger(db, agent, person)
+            known = rows.get_stranger(db, agent, person)
         if known is None:
             raise NotFound(NO_LONGER)
         return agent, person, known.name
@@ -238,7 +238,7 @@ def _turned_away(who: NoteLine, kind: str) -> tuple[str, MessageBody]:
     what = ("Ignored", "They get no answer. If they write again after a week, you'll be asked again.")
     if kind == BLOCK:
         what = ("Blocked", "They get no more answers, and you won't be asked again.")
-    return f"{what[0]}.", MessageBody(note(what[0], who, what[1]))
+    return f"{what[0]}.", MessageBody(system_note(what[0], who, what[1]))
 
 
 def _username(sender: Sender) -> tuple[QuotedText | str, ...]:

@@ -21,7 +21,7 @@ from orchestrator.channels.chat import turn_reply_rows as rows
 from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody, MessageButton
 from orchestrator.channels.chat.outbox import Outbox
-from orchestrator.channels.chat.system_text import NoteLine, QuotedText, note, shown
+from orchestrator.channels.chat.system_text import NoteLine, QuotedText, show_foreign, system_note
 from orchestrator.channels.chat.temp_files import TempFiles
 from orchestrator.channels.chat.turn_reply_rows import TurnPlace
 from orchestrator.core.errors import NotFound, OrchestratorError
@@ -99,7 +99,7 @@ class AppMessages:
             return
         pictures = [self._copy_picture(app) for app in apps[:MOST]]
         with self._store.writing() as db:
-            if rows.letter(db, f"turn:{turn.id}:app:1") is not None:
+            if rows.get_message(db, f"turn:{turn.id}:app:1") is not None:
                 return  # another thread was faster
             for n, (app, picture) in enumerate(zip(apps, pictures, strict=False), 1):
                 rest = len(apps) - MOST if n == MOST else 0
@@ -123,9 +123,9 @@ class AppMessages:
         has_button = url.startswith("https://")
         lines += [] if has_button else [f"It's in the dashboard, on {app.cubicle.agent}'s Apps page: {url}"]
         lines += [f"And {rest} more on the Apps page in the dashboard."] if rest > 0 else []
-        label = f"Open {shown(QuotedText(app.title, _BUTTON_CHARS))}"
+        label = f"Open {show_foreign(QuotedText(app.title, _BUTTON_CHARS))}"
         return MessageBody(
-            note(f"A web app by {app.cubicle.agent}", *lines),
+            system_note(f"A web app by {app.cubicle.agent}", *lines),
             buttons=((MessageButton(label, url=self._way_in(app, place)),),) if has_button else (),
             files=() if picture is None else (AttachedFile(picture, "app.png", "photo"),),
             thread=place.thread,

@@ -21,7 +21,7 @@ from orchestrator.channels.chat import approval_kinds
 from orchestrator.channels.chat import button_rows as rows
 from orchestrator.channels.chat import contact_rows as chats
 from orchestrator.channels.chat.address_book import AddressBook
-from orchestrator.channels.chat.approval_text import ApprovalQuestion, asked, ended
+from orchestrator.channels.chat.approval_text import ApprovalQuestion, asked_body, ended_body
 from orchestrator.channels.chat.button_rows import TakenButton
 from orchestrator.channels.chat.buttons import Buttons
 from orchestrator.channels.chat.callbacks import NO_LONGER, ButtonHandler, PressResult
@@ -29,9 +29,9 @@ from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.events import ButtonPress, IncomingMessage, turn_origin
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody, MessageButton
 from orchestrator.channels.chat.outbox import Outbox
-from orchestrator.channels.chat.replies import replies
+from orchestrator.channels.chat.replies import build_replies
 from orchestrator.channels.chat.temp_files import TempFiles
-from orchestrator.channels.chat.text_pages import is_readable, page_text, pages
+from orchestrator.channels.chat.text_pages import is_readable, page_text, split_pages
 from orchestrator.core.errors import Conflict, Forbidden, NotFound
 from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey, Event, User
 from orchestrator.turns.queue import Turns
@@ -100,7 +100,7 @@ class ApprovalPrompts:
     def reconcile(self) -> None:
         """After a start, and now and then: what is open is asked, what was decided in the meantime is shown so."""
         with self._store.reading() as db:
-            shown = rows.subjects(db, DECIDING)
+            shown = rows.list_subjects(db, DECIDING)
         for approval in {*shown, *(one.id for one in self._approvals.every(status=ApprovalStatus.PENDING))}:
             self.show_approval(approval)
         self._buttons.forget_old()  # last: what nobody knows any more can't be shown as ended
@@ -120,7 +120,7 @@ class ApprovalPrompts:
         """The question for a letter ``ref`` of this agent's bot, with buttons for this person."""
         question = self._question_of(approval, reader)
         made = self._build_prompt(approval, agent, ref, person, _first_choices(question))
-        return MessageBody(asked(question, self._now()), buttons=made, files=self._text_file(question))
+        return MessageBody(asked_body(question, self._now()), buttons=made, files=self._text_file(question))
 
     def _build_prompt(self, approval: Approval, agent: str, ref: str, person: int, rows_of: Choices) -> Rows:
         until = approval.expires_at + _GRACE_S
@@ -144,7 +144,7 @@ class ApprovalPrompts:
         if user is None or spot is None:
             return
         with self._store.reading() as db:
-            is_posted, live = rows.is_posted(db, ref), rows.live(db, ref, now)
+            is_posted, live = rows.is_posted(db, ref), rows.list_live_kinds(db, ref, now)
         needed = {kind for row in _first_choices(self._question_of(approval, user)) for _, kind, _ in row}
         is_read = self._mail.body_of(f"{ref}{_READING}") is not None
         if is_posted and live >= needed - ({READ} if is_read else set()):
@@ -158,7 +158,7 @@ class ApprovalPrompts:
     def _close_prompts(self, approval: Approval, *, pressed: TakenButton | None = None) -> None:
         """Every letter that asks this says how it ended."""
         with self._store.reading() as db:
-            letters = {asking.ref: asking for asking in rows.asked(db, approval.id, DECIDING)}
+            letters = {asking.ref: asking for asking in rows.list_asking_refs(db, approval.id, DECIDING)}
         if pressed is not None and pressed.ref not in letters:
             letters[pressed.ref] = rows.AskedMessage(approval.cubicle.agent, pressed.ref, pressed.person)
         for letter in tuple(letters.values()):
@@ -176,7 +176,7 @@ class ApprovalPrompts:
         question = self._question_of(approval, reader)
         buttons: tuple[tuple[MessageButton, ...], ...] = ()
         if letter.ref.endswith(_READING):
-            return MessageBody(ended(question, self._now()))
+            return MessageBody(ended_body(question, self._now()))
         if approval.status is ApprovalStatus.EXPIRED and letter.ref == f"approval:{approval.id}":
             self._buttons.retire_buttons(letter.ref)
             until = self._now() + _AGAIN_S
@@ -184,7 +184,7 @@ class ApprovalPrompts:
                 letter.agent, letter.ref, letter.person, AGAIN, approval.id, expires_at=until
             )
             buttons = ((MessageButton("Ask again", again),),)
-        return MessageBody(ended(question, self._now()), buttons=buttons, files=self._text_file(question))
+        return MessageBody(ended_body(question, self._now()), buttons=buttons, files=self._text_file(question))
 
     def _question_of(self, approval: Approval, reader: User | None) -> ApprovalQuestion:
         owner = self._whereabouts.owner_of(approval.cubicle)
@@ -216,7 +216,7 @@ class ApprovalPrompts:
         if asked_about.status is not ApprovalStatus.PENDING:
             return [] if note_of(asked_about) == words else None
         if words.casefold().rstrip(".!") in _YES:
-            return replies(message, [MessageBody(approval_kinds.PRESS_TO_AGREE)])
+            return build_replies(message, [MessageBody(approval_kinds.PRESS_TO_AGREE)])
         try:
             said = DecisionDetails(note=words[:MAX_NOTE_CHARS])
             decided = self._approvals.decide(
@@ -265,7 +265,7 @@ class ApprovalPrompts:
     def _post_page(self, approval: Approval, agent: str, taken: TakenButton, user: User, page: int) -> MessageBody:
         question = self._question_of(approval, user)
         ways = [(label, PAGE, f"{approval.id}:{to}") for label, to in (("Back", page - 1), ("Next page", page + 1))]
-        count = len(pages(question))
+        count = len(split_pages(question))
         turning = tuple(way for way, to in zip(ways, (page - 1, page + 1), strict=True) if 1 <= to <= count)
         rows_of = [*([turning] if turning else []), *(_choices(approval) if page == count else ())]
         return MessageBody(
@@ -283,7 +283,7 @@ class ApprovalPrompts:
             self._close_prompts(self._approvals.get(taken.subject), pressed=taken)
             raise Conflict(error.message) from error
         self._close_prompts(decided, pressed=taken)
-        return PressResult(approval_kinds.toast(decided))
+        return PressResult(approval_kinds.toast_text(decided))
 
     def _on_again(self, taken: TakenButton, press: ButtonPress, user: User) -> PressResult:
         """The person asks the agent to try once more; the question comes anew, about what the agent wants then."""
@@ -296,12 +296,12 @@ class ApprovalPrompts:
             chats.give_origin(db, press.bot, press.update, origin)
         self._turns.submit(
             CubicleKey(key.agent, user.id),
-            approval_kinds.of(approval).again.format(text=approval.text),
+            approval_kinds.kind_of(approval).again.format(text=approval.text),
             source=self._store.channel,
             origin=origin,
         )
         body = MessageBody(
-            ended(self._question_of(approval, user), self._now()),
+            ended_body(self._question_of(approval, user), self._now()),
             files=self._text_file(self._question_of(approval, user)),
         )
         return PressResult(f"{key.agent} was asked to try again.", body)

@@ -56,7 +56,7 @@ class AskedMessage:
     person: int
 
 
-def add(
+def insert_button(
     db: ChannelDb,
     button: str,
     *,
@@ -75,7 +75,7 @@ def add(
     )
 
 
-def take(db: ChannelDb, pressed: PressedButton, now: float, *, lasting: Sequence[str]) -> TakenButton | None:
+def take_button(db: ChannelDb, pressed: PressedButton, now: float, *, lasting: Sequence[str]) -> TakenButton | None:
     """What the button stands for; None when anything about it does not fit. It is used up, but for ``lasting`` kinds.
 
     A message counts from when its number is known; :func:`is_early` is for the moment before.
@@ -104,7 +104,7 @@ def give_back(db: ChannelDb, button: str) -> None:
     db.sql.execute("UPDATE chat_buttons SET used_at = NULL WHERE id = ?", (button,))
 
 
-def retire(db: ChannelDb, ref: str, now: float, *, kinds: Sequence[str] = ()) -> int:
+def retire_buttons(db: ChannelDb, ref: str, now: float, *, kinds: Sequence[str] = ()) -> int:
     """The letter's buttons (of these kinds, or all) do nothing any more; how many could be pressed until now."""
     cursor = db.sql.execute(
         "UPDATE chat_buttons SET used_at = ? WHERE channel = ? AND ref = ? AND used_at IS NULL "
@@ -114,7 +114,7 @@ def retire(db: ChannelDb, ref: str, now: float, *, kinds: Sequence[str] = ()) ->
     return cursor.rowcount
 
 
-def live(db: ChannelDb, ref: str, now: float) -> set[str]:
+def list_live_kinds(db: ChannelDb, ref: str, now: float) -> set[str]:
     """The kinds of the letter's buttons that can be pressed."""
     rows = db.sql.execute(
         "SELECT kind FROM chat_buttons WHERE channel = ? AND ref = ? AND used_at IS NULL AND expires_at > ?",
@@ -132,7 +132,7 @@ def live_count(db: ChannelDb, ref: str, now: float) -> int:
     return int(row[0])
 
 
-def asked(db: ChannelDb, subject: str, kinds: Sequence[str]) -> list[AskedMessage]:
+def list_asking_refs(db: ChannelDb, subject: str, kinds: Sequence[str]) -> list[AskedMessage]:
     """The letters with unused buttons of these kinds about a subject, too old or not."""
     rows = db.sql.execute(
         "SELECT DISTINCT agent, ref, person FROM chat_buttons WHERE channel = ? AND subject = ? AND used_at IS NULL "
@@ -142,7 +142,7 @@ def asked(db: ChannelDb, subject: str, kinds: Sequence[str]) -> list[AskedMessag
     return [AskedMessage(**dict(row)) for row in rows]
 
 
-def subjects(db: ChannelDb, kinds: Sequence[str]) -> list[str]:
+def list_subjects(db: ChannelDb, kinds: Sequence[str]) -> list[str]:
     """Whatever there are unused buttons of these kinds about."""
     rows = db.sql.execute(
         "SELECT DISTINCT subject FROM chat_buttons WHERE channel = ? AND used_at IS NULL "
@@ -152,7 +152,7 @@ def subjects(db: ChannelDb, kinds: Sequence[str]) -> list[str]:
     return [str(row["subject"]) for row in rows]
 
 
-def forget(db: ChannelDb, before: float) -> None:
+def delete_old(db: ChannelDb, before: float) -> None:
     """Buttons that have not been good since then go; pressing one of them is pressing an unknown one."""
     db.sql.execute("DELETE FROM chat_buttons WHERE channel = ? AND expires_at < ?", (db.channel, before))
 

@@ -37,7 +37,7 @@ class Buttons:
         """A new button for the letter ``ref``, to be pressed by this person (or an operator): its data."""
         button = secrets.token_urlsafe(24)
         with self._store.writing() as db:
-            rows.add(
+            rows.insert_button(
                 db,
                 button,
                 agent=agent,
@@ -54,7 +54,7 @@ class Buttons:
         if not _ID.fullmatch(press.data):
             return None
         with self._store.writing() as db:
-            return rows.take(db, _pressed(press, is_operator=is_operator), self._now(), lasting=LASTING)
+            return rows.take_button(db, _pressed(press, is_operator=is_operator), self._now(), lasting=LASTING)
 
     def is_early(self, press: ButtonPress, *, is_operator: bool) -> bool:
         """The button is good, and was pressed before the app told us its message's number."""
@@ -71,12 +71,12 @@ class Buttons:
     def retire_buttons(self, ref: str, *, kinds: Sequence[str] = ()) -> int:
         """The letter's buttons (of these kinds, or all) do nothing any more; how many that were."""
         with self._store.writing() as db:
-            return rows.retire(db, ref, self._now(), kinds=kinds)
+            return rows.retire_buttons(db, ref, self._now(), kinds=kinds)
 
     def forget_old(self) -> None:
         """What has been too old for a while is forgotten."""
         with self._store.writing() as db:
-            rows.forget(db, self._now() - _KEPT_S)
+            rows.delete_old(db, self._now() - _KEPT_S)
 
 
 def _pressed(press: ButtonPress, *, is_operator: bool) -> PressedButton:

@@ -15,7 +15,7 @@ from orchestrator.channels.chat.buttons import Buttons
 from orchestrator.channels.chat.events import ButtonPress
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.outbox import Outbox
-from orchestrator.channels.chat.replies import replies
+from orchestrator.channels.chat.replies import build_replies
 from orchestrator.core.errors import Conflict, NotFound, OrchestratorError
 from orchestrator.core.models import Role, User
 
@@ -103,6 +103,6 @@ class Callbacks:
         if outcome.body is not None:
             self._mail.amend_message(taken.ref, outcome.body)
         if outcome.also is not None:
-            for letter in replies(press, [replace(outcome.also, thread=press.place.thread)]):
+            for letter in build_replies(press, [replace(outcome.also, thread=press.place.thread)]):
                 self._mail.post_message(letter)
         return outcome.toast

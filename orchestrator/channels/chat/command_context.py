@@ -14,7 +14,7 @@ from orchestrator.channels.chat.events import IncomingMessage
 from orchestrator.channels.chat.groups import Groups
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.replies import reply_ref
-from orchestrator.channels.chat.system_text import NoteLine, clock, note
+from orchestrator.channels.chat.system_text import NoteLine, format_clock, system_note
 from orchestrator.channels.chat.temp_files import TempFiles
 from orchestrator.channels.chat.time_zone_prompt import TimeZonePrompt
 from orchestrator.core.models import CubicleKey, Role, User
@@ -67,7 +67,7 @@ class CommandCall:
 
     def format_time(self, at: float) -> str:
         """A time in this person's zone."""
-        return clock(at, self.user.time_zone, self.desk.now())
+        return format_clock(at, self.user.time_zone, self.desk.now())
 
     def make_button(self, kind: str, subject: str) -> str:
         """A button under the answer's first letter, for this person."""
@@ -89,6 +89,6 @@ class ChatCommand:
     """Its answer is nobody's business but the person's: not in groups."""
 
 
-def says(title: str, *lines: NoteLine) -> list[MessageBody]:
+def note_reply(title: str, *lines: NoteLine) -> list[MessageBody]:
     """An answer of one note."""
-    return [MessageBody(note(title, *lines))]
+    return [MessageBody(system_note(title, *lines))]

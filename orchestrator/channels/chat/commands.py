@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from orchestrator.channels.chat import commands_calendar, commands_files, commands_operator, commands_own
 from orchestrator.channels.chat.callbacks import ButtonHandler
-from orchestrator.channels.chat.command_context import ChatCommand, CommandCall, CommandContext, says
+from orchestrator.channels.chat.command_context import ChatCommand, CommandCall, CommandContext, note_reply
 from orchestrator.channels.chat.events import IncomingMessage
 from orchestrator.channels.chat.message import Message, MessageBody
-from orchestrator.channels.chat.replies import replies
+from orchestrator.channels.chat.replies import build_replies
 from orchestrator.channels.chat.system_text import QuotedText
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import Role, User
@@ -57,7 +57,7 @@ class Commands:
         bodies = self._answer_call(CommandCall(self._desk, message, user))
         has_keyboard = message.command in _WITH_KEYBOARD and message.place.is_private
         first = [replace(bodies[0], keyboard=KEYBOARD)] if has_keyboard else bodies[:1]
-        return replies(message, [*first, *bodies[1:]])
+        return build_replies(message, [*first, *bodies[1:]])
 
     def _answer_call(self, call: CommandCall) -> list[MessageBody]:
         name = call.message.command
@@ -65,16 +65,18 @@ class Commands:
         if command is None and call.user.role is Role.OPERATOR:
             command = self._for_operators.get(name)
         if command is not None and command.is_private and not call.message.place.is_private:
-            return says("Not here", f"/{name} is private. Ask me in our private chat.")
+            return note_reply("Not here", f"/{name} is private. Ask me in our private chat.")
         if command is None:
-            return says("Unknown command", (QuotedText(f"/{name}", 40), " is not a command. /help lists them all."))
+            return note_reply(
+                "Unknown command", (QuotedText(f"/{name}", 40), " is not a command. /help lists them all.")
+            )
         try:
             return command.run(call)
         except OrchestratorError as error:
-            return says("That didn't work", error.message)
+            return note_reply("That didn't work", error.message)
 
     def _show_help(self, call: CommandCall) -> list[MessageBody]:
-        return says(
+        return note_reply(
             f"What you can do with {call.agent}",
             "Just write what you want done. You can attach files, or reply to a message to refer to it.",
             f"{call.agent} works in a locked container without internet access, and asks before doing anything risky.",

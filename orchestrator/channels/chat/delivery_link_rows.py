@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.channels.chat.channel_store import ChannelDb
 
 
-def put(db: ChannelDb, delivery: int, ref: str) -> None:
+def put_link(db: ChannelDb, delivery: int, ref: str) -> None:
     """The letter of this ref carries it, and no other does (any more)."""
     db.sql.execute(
         "INSERT INTO chat_deliveries (delivery, ref) SELECT id, ? FROM deliveries WHERE id = ? "
@@ -20,7 +20,7 @@ def ref_of(db: ChannelDb, delivery: int) -> str | None:
     return None if row is None else str(row["ref"])
 
 
-def deliveries(db: ChannelDb, ref: str) -> list[int]:
+def list_deliveries(db: ChannelDb, ref: str) -> list[int]:
     """What the letter carries, in order."""
     rows = db.sql.execute("SELECT delivery FROM chat_deliveries WHERE ref = ? ORDER BY delivery", (ref,))
     return [int(row["delivery"]) for row in rows]

@@ -168,7 +168,7 @@ class FileSender:
             if place is not None and place.chat == chat:
                 body = _at(place, body)
             for delivery in carried:
-                rows.put(db, delivery.id, ref)
+                rows.put_link(db, delivery.id, ref)
             self._mail.post_message(Message(first.cubicle.agent, chat, ref, body))
 
     def _on_outcome(self, ref: str, why: str | None) -> None:
@@ -176,7 +176,7 @@ class FileSender:
         if not ref.startswith((_FILE, _NOTICE)):
             return
         with self._store.reading() as db:
-            carried = rows.deliveries(db, ref)
+            carried = rows.list_deliveries(db, ref)
         if why is not None and len(carried) > 1:
             self._one_by_one(carried)
             return

@@ -11,7 +11,7 @@ from orchestrator.channels.chat.callbacks import ButtonHandler, PressResult
 from orchestrator.channels.chat.contact_rows import KnownChat
 from orchestrator.channels.chat.events import ButtonPress, MembershipChange, Sender
 from orchestrator.channels.chat.message import Message, MessageBody, MessageButton
-from orchestrator.channels.chat.system_text import QuotedText, note
+from orchestrator.channels.chat.system_text import QuotedText, system_note
 from orchestrator.core.errors import Conflict
 from orchestrator.core.models import User
 from orchestrator.core.text import one_line
@@ -62,7 +62,7 @@ class Groups:
         """The bot came into a chat or left it. A group is listened to when the operator says so, and not before."""
         agent, place = membership.agent, membership.place
         with self._store.writing() as db:
-            old = rows.chat(db, agent, place.chat)
+            old = rows.get_chat(db, agent, place.chat)
             state = _state_after(membership, old)
             is_ours = (
                 old is not None
@@ -100,7 +100,7 @@ class Groups:
             for label, kind in _CHOICES[chat.state]
         )
         return MessageBody(
-            note(title, ("Group: ", QuotedText(chat.title or "(no title)"), "."), *who, what), buttons=(made,)
+            system_note(title, ("Group: ", QuotedText(chat.title or "(no title)"), "."), *who, what), buttons=(made,)
         )
 
     def _set_group(self, taken: TakenButton, press: ButtonPress, user: User) -> PressResult:
@@ -112,7 +112,7 @@ class Groups:
                 text = f"Group {number} was {state} by {user.name}."
                 self._reception.write_audit("group", text, agent=agent, user=user.id)
         with self._store.reading() as db:
-            chat = rows.chat(db, agent, number)
+            chat = rows.get_chat(db, agent, number)
         if chat is None or chat.state != state:
             raise Conflict("The bot is no longer in this group.")
         self._buttons.retire_buttons(taken.ref)

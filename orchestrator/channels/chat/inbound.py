@@ -27,10 +27,10 @@ from orchestrator.channels.chat.inbound_messages import InboundMessages
 from orchestrator.channels.chat.inbox import LANES, Inbox, Lane, WaitingEvent
 from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.outbox import Outbox
-from orchestrator.channels.chat.replies import replies
+from orchestrator.channels.chat.replies import build_replies
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.send_errors import SendError, TokenRevoked
-from orchestrator.channels.chat.system_text import note
+from orchestrator.channels.chat.system_text import system_note
 from orchestrator.core.errors import OrchestratorError, Unavailable
 from orchestrator.core.models import User
 
@@ -147,10 +147,10 @@ class Inbound:
         except TokenRevoked:
             raise
         except OrchestratorError as error:
-            letters = replies(waiting.item, [_sentence(error.message)])
+            letters = build_replies(waiting.item, [_sentence(error.message)])
         except Exception:  # a poisonous update must not block its chat
             logger.exception("update %s for %s broke what handles it", waiting.item.update, desk.agent)
-            letters = replies(waiting.item, [_sentence(BROKEN)])
+            letters = build_replies(waiting.item, [_sentence(BROKEN)])
         await asyncio.to_thread(self._finish_update, parts, letters)
         return True
 
@@ -180,7 +180,7 @@ class Inbound:
             await self._on_press(item)
             return []
         if isinstance(item, StrangerMessage):
-            return replies(item, await asyncio.to_thread(self._on_stranger, item))
+            return build_replies(item, await asyncio.to_thread(self._on_stranger, item))
         await asyncio.to_thread(self._deeds.membership, item)
         return []
 
@@ -204,7 +204,7 @@ class Inbound:
         if user is None:  # allowed when it came, and no longer
             return []
         if not await asyncio.to_thread(self._deeds.is_paired, message.agent):
-            return replies(message, await asyncio.to_thread(self._on_unpaired, message))
+            return build_replies(message, await asyncio.to_thread(self._on_unpaired, message))
         return await self._asks.on_message(message, user)
 
     def _on_unpaired(self, message: IncomingMessage) -> list[MessageBody]:
@@ -215,7 +215,7 @@ class Inbound:
         is_six = len(digits) == 6 and digits.isascii() and digits.isdigit()
         if is_six and self._deeds.is_code(message.agent, message.sender.id, digits):
             return [_paired(message.agent)]
-        rich = note(
+        rich = system_note(
             "This bot is not connected yet",
             self._deeds.how_to_link(message.agent),
         )
@@ -255,7 +255,7 @@ def _joined(parts: list[IncomingMessage]) -> IncomingMessage:
 
 def _paired(agent: str) -> MessageBody:
     return MessageBody(
-        note(f"You are connected to {agent}", "Write to it like to a person. /help shows what else you can do.")
+        system_note(f"You are connected to {agent}", "Write to it like to a person. /help shows what else you can do.")
     )
 
 

@@ -17,7 +17,7 @@ from typing import IO
 from orchestrator.channels.chat.adapter import ChannelAdapter, ChannelTraits
 from orchestrator.channels.chat.events import IncomingFile
 from orchestrator.channels.chat.send_errors import FileTooBig, FloodWait, SendRefused, Unreachable
-from orchestrator.channels.chat.system_text import size
+from orchestrator.channels.chat.system_text import format_size
 from orchestrator.core.audit import Audit
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import CubicleKey
@@ -93,7 +93,7 @@ class InboundFiles:
             if file.size_bytes > self._traits.download_bytes:
                 return self._too_big(shown, key, file.size_bytes)
             if room <= 0 or file.size_bytes > room:
-                return f"{shown} doesn't fit in {key.agent}'s workspace: only {size(room)} left."
+                return f"{shown} doesn't fit in {key.agent}'s workspace: only {format_size(room)} left."
             with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as spool:
                 await self._download_file(key, file, spool, min(room, self._traits.download_bytes))
                 return await asyncio.to_thread(self._store_file, key, file, spool)
@@ -151,7 +151,7 @@ class InboundFiles:
 
     def _too_big(self, shown: str, key: CubicleKey, size_bytes: int) -> str:
         app = self._traits
-        is_how_big = f" ({size(size_bytes)})" if size_bytes else ""
+        is_how_big = f" ({format_size(size_bytes)})" if size_bytes else ""
         return (
             f"{shown}{is_how_big} is too big: a bot may fetch at most {app.download_limit} from {app.label}. "
             f"Bring it in with the dashboard, or with './hermit files put {key.agent} FILE'."

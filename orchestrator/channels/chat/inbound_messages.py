@@ -11,9 +11,9 @@ from orchestrator.channels.chat.events import IncomingMessage, turn_origin
 from orchestrator.channels.chat.inbound_files import InboundFiles
 from orchestrator.channels.chat.inbox import Inbox
 from orchestrator.channels.chat.message import Message, MessageBody
-from orchestrator.channels.chat.replies import replies
+from orchestrator.channels.chat.replies import build_replies
 from orchestrator.channels.chat.rich_text import RichText
-from orchestrator.channels.chat.system_text import note
+from orchestrator.channels.chat.system_text import system_note
 from orchestrator.core.models import CubicleKey, User
 from orchestrator.files.attachments import retold, told
 from orchestrator.turns.queue import Turns
@@ -51,9 +51,13 @@ class InboundMessages:
         if message.command:
             return await asyncio.to_thread(self._commands, message, user)
         if not (message.text or message.quoted or message.files):
-            return replies(
+            return build_replies(
                 message,
-                [MessageBody(note("I can read text and files", "I can't read other things, such as polls or games."))],
+                [
+                    MessageBody(
+                        system_note("I can read text and files", "I can't read other things, such as polls or games.")
+                    )
+                ],
             )
         taken = await asyncio.to_thread(self._answers, message, user)
         if taken is not None:
@@ -65,25 +69,26 @@ class InboundMessages:
         if await asyncio.to_thread(self._turns.of_origin, origin) is not None:
             return []  # it was asked before this program was killed
         arrived = await self._arrivals.fetch_files(key, message.files)
-        if asked(message) or arrived.attachments:
+        if prompt_text(message) or arrived.attachments:
             text = told(
-                "\n\n".join([*filter(None, [asked(message)]), *map(_missing, arrived.trouble)]), arrived.attachments
+                "\n\n".join([*filter(None, [prompt_text(message)]), *map(_missing, arrived.trouble)]),
+                arrived.attachments,
             )
             await asyncio.to_thread(self._turns.submit, key, text, source=self._channel, origin=origin)
             await asyncio.to_thread(self._met, message, user)
-        return replies(message, [MessageBody(RichText(sentence)) for sentence in arrived.trouble])
+        return build_replies(message, [MessageBody(RichText(sentence)) for sentence in arrived.trouble])
 
     def _correct_message(self, edit: IncomingMessage) -> None:
         """What the agent has not begun to read, it reads as it is now."""
         origin = self._inbox.origin_of(edit)
         turn = None if origin is None else self._turns.of_origin(origin)
-        text = asked(edit)
+        text = prompt_text(edit)
         if origin is None or turn is None or not (text or edit.files):
             return
         self._turns.reword(origin, retold(text, turn.prompt) if edit.files else text)
 
 
-def asked(message: IncomingMessage) -> str:
+def prompt_text(message: IncomingMessage) -> str:
     """The words of a message for the agent: what it is about, then what it says."""
     return "\n\n".join(filter(None, (message.quoted, message.text)))
 

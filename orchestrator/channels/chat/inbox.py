@@ -68,7 +68,7 @@ class Inbox:
                 chat = chat_of(item)
                 if isinstance(item, StrangerMessage) and not item.six_digits and rows.is_waiting(db, item.agent, chat):
                     continue  # one word of theirs is as good as a thousand
-                rows.add(db, self._row_of(item))
+                rows.insert_update(db, self._row_of(item))
                 if isinstance(item, IncomingMessage):
                     rows.note_message(db, item.agent, item.place.chat, item.message, self._now())
             places = {(item.agent, chat_of(item)): None for item in events}
@@ -83,7 +83,7 @@ class Inbox:
         """What is to be handled next in this chat."""
         while True:
             with self._store.reading() as db:
-                row = rows.first(db, agent, chat, kinds=_OF_LANE[lane])
+                row = rows.get_first(db, agent, chat, kinds=_OF_LANE[lane])
             if row is None:
                 return None
             try:
@@ -91,7 +91,7 @@ class Inbox:
             except (ValueError, KeyError, TypeError):
                 logger.exception("update %s for %s can't be read any more, it is dropped", row.update_id, agent)
                 with self._store.writing() as db:
-                    rows.handled(db, row.bot, row.update_id, self._now())
+                    rows.mark_handled(db, row.bot, row.update_id, self._now())
 
     def album_parts(self, part: IncomingMessage) -> list[WaitingEvent]:
         """The parts of this part's album that are here."""
@@ -110,9 +110,9 @@ class Inbox:
         with self._store.writing() as db:
             for item in items:
                 if isinstance(item, StrangerMessage):
-                    rows.forget(db, item.bot, item.update)
+                    rows.delete_update(db, item.bot, item.update)
                 else:
-                    rows.handled(db, item.bot, item.update, self._now())
+                    rows.mark_handled(db, item.bot, item.update, self._now())
 
     def forget_old(self) -> int:
         """Forget what was handled long ago; returns how much that was."""

@@ -24,7 +24,7 @@ from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.events import ButtonPress
 from orchestrator.channels.chat.message import Message, MessageBody, MessageButton
 from orchestrator.channels.chat.outbox import Outbox
-from orchestrator.channels.chat.system_text import quoting
+from orchestrator.channels.chat.system_text import quote_in_note
 from orchestrator.core.errors import Conflict, NotFound
 from orchestrator.core.models import CubicleKey, Event, User
 
@@ -88,7 +88,7 @@ class ChatNotifications:
         up to no effect is made anew."""
         self.post_due()
         with self._store.reading() as db:
-            subjects = rows.subjects(db, (DEED,))
+            subjects = rows.list_subjects(db, (DEED,))
             standing = notice_rows.list_open_since(db.sql, self._now() - _MENDED_S)
         for number in sorted({_parts(subject)[0] for subject in subjects}):
             self._show_outcome(number)
@@ -99,7 +99,7 @@ class ChatNotifications:
 
     def _tell_some(self) -> bool:
         with self._store.writing() as db:
-            found = notice_rows.list_after(db.sql, marks.mark(db, _MARK), limit=_BATCH)
+            found = notice_rows.list_after(db.sql, marks.get_cursor(db, _MARK), limit=_BATCH)
             for notice in found:
                 self._post_notification(notice)
             if found:
@@ -119,7 +119,7 @@ class ChatNotifications:
     def _message_body(self, notice: Notice) -> MessageBody:
         title = _TITLES.get(notice.kind, "About {agent}").format(agent=notice.cubicle.agent)
         ending = [notice.outcome] if notice.outcome else []
-        return MessageBody(quoting(title, notice.text, *ending), buttons=self._build_message(notice))
+        return MessageBody(quote_in_note(title, notice.text, *ending), buttons=self._build_message(notice))
 
     def _build_message(self, notice: Notice) -> tuple[tuple[MessageButton, ...], ...]:
         owner = self._whereabouts.owner_of(notice.cubicle)

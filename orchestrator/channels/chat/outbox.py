@@ -18,7 +18,7 @@ from orchestrator.channels.chat import outbox_rows as rows
 from orchestrator.channels.chat.adapter import ChannelAdapter
 from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.message import Message, MessageBody
-from orchestrator.channels.chat.message_json import packed, unpacked
+from orchestrator.channels.chat.message_json import body_from_json, body_to_json
 from orchestrator.channels.chat.outbox_rows import SendOutcome
 from orchestrator.channels.chat.outbox_sender import FIRST_PAUSE_S, ChatSender, SenderParts
 from orchestrator.core.errors import OrchestratorError
@@ -55,7 +55,9 @@ class Outbox:
     def post_message(self, letter: Message) -> bool:
         """The letter will be sent; False when one of this ref was posted before, or there is no such agent."""
         with self._store.writing() as db:
-            is_new = rows.add(db, letter.agent, letter.chat, letter.ref, packed(letter.body), now=self._now())
+            is_new = rows.insert_message(
+                db, letter.agent, letter.chat, letter.ref, body_to_json(letter.body), now=self._now()
+            )
         self._wake_senders()
         return is_new
 
@@ -63,14 +65,14 @@ class Outbox:
         """The letter says this from now on, whether it is sent already or not; the latest call wins. False when there
         is no such letter, or it failed. A message with a file keeps it: its caption changes."""
         with self._store.writing() as db:
-            is_known = rows.amend(db, ref, packed(body))
+            is_known = rows.amend_message(db, ref, body_to_json(body))
         self._wake_senders()
         return is_known
 
     def withdraw_message(self, ref: str) -> bool:
         """The letter will not be sent; False when it may be under way, or is there already."""
         with self._store.writing() as db:
-            return rows.withdraw(db, ref)
+            return rows.withdraw_message(db, ref)
 
     def ref_of(self, agent: str, chat: int, message: int) -> str | None:
         """The letter that became this message."""
@@ -80,13 +82,13 @@ class Outbox:
     def status_of(self, ref: str) -> SendOutcome | None:
         """How the letter stands: ``waiting``, ``sending``, ``sent`` or ``failed``, and why."""
         with self._store.reading() as db:
-            return rows.outcome(db, ref)
+            return rows.get_status(db, ref)
 
     def body_of(self, ref: str) -> MessageBody | None:
         """What the letter says, or soon will."""
         with self._store.reading() as db:
             text = rows.body_of(db, ref)
-        return None if text is None else unpacked(text)
+        return None if text is None else body_from_json(text)
 
     # --- in the loop -----------------------------------------------------------------------------------------------
 

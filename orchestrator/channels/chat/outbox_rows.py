@@ -61,7 +61,7 @@ class SendOutcome:
     why: str | None
 
 
-def add(db: ChannelDb, agent: str, chat: int, ref: str, body: str, *, now: float) -> bool:
+def insert_message(db: ChannelDb, agent: str, chat: int, ref: str, body: str, *, now: float) -> bool:
     """Write a letter down; False when there is one of this ref, or no such agent."""
     cursor = db.sql.execute(
         "INSERT INTO chat_outbox (channel, agent, chat, ref, body, state, created_at) "
@@ -71,7 +71,7 @@ def add(db: ChannelDb, agent: str, chat: int, ref: str, body: str, *, now: float
     return cursor.rowcount == 1
 
 
-def amend(db: ChannelDb, ref: str, body: str) -> bool:
+def amend_message(db: ChannelDb, ref: str, body: str) -> bool:
     """The letter is to say this; the latest wins. False when there is none, or it failed."""
     cursor = db.sql.execute(
         "UPDATE chat_outbox SET body = CASE WHEN state = 'waiting' THEN ? ELSE body END, "
@@ -82,7 +82,7 @@ def amend(db: ChannelDb, ref: str, body: str) -> bool:
     return cursor.rowcount == 1
 
 
-def withdraw(db: ChannelDb, ref: str) -> bool:
+def withdraw_message(db: ChannelDb, ref: str) -> bool:
     """The letter is not sent; False when it may be under way, or is there already."""
     cursor = db.sql.execute(
         "UPDATE chat_outbox SET state = 'failed', why = 'withdrawn' WHERE channel = ? AND ref = ? "
@@ -92,7 +92,7 @@ def withdraw(db: ChannelDb, ref: str) -> bool:
     return cursor.rowcount == 1
 
 
-def outcome(db: ChannelDb, ref: str) -> SendOutcome | None:
+def get_status(db: ChannelDb, ref: str) -> SendOutcome | None:
     """How the letter of this ref stands."""
     row = db.sql.execute(
         "SELECT state, message, why FROM chat_outbox WHERE channel = ? AND ref = ?", (db.channel, ref)
@@ -124,7 +124,7 @@ def chats_with_mail(db: ChannelDb) -> list[tuple[str, int]]:
     return [(str(row["agent"]), int(row["chat"])) for row in rows]
 
 
-def first(db: ChannelDb, agent: str, chat: int) -> StoredMessage | None:
+def get_first(db: ChannelDb, agent: str, chat: int) -> StoredMessage | None:
     """The oldest letter of this chat with something to do."""
     row = db.sql.execute(
         "SELECT id, agent, chat, ref, body, state, message, tries, not_before, amendment, after "  # noqa: S608 - constant
@@ -137,7 +137,7 @@ def first(db: ChannelDb, agent: str, chat: int) -> StoredMessage | None:
 # --- sending ---------------------------------------------------------------------------------------------------
 
 
-def begin(db: ChannelDb, letter: StoredMessage, *, shared_above: int) -> bool:
+def mark_sending(db: ChannelDb, letter: StoredMessage, *, shared_above: int) -> bool:
     """It is about to be sent as it was read; False when it has changed meanwhile. Chats above ``shared_above`` take
     their numbers from one sequence."""
     cursor = db.sql.execute(
@@ -166,16 +166,16 @@ def say_instead(db: ChannelDb, letter: StoredMessage, body: str) -> None:
     )
 
 
-def sent(db: ChannelDb, letter: StoredMessage, message: int, last: int, now: float) -> None:
+def mark_sent(db: ChannelDb, letter: StoredMessage, message: int, last: int, now: float) -> None:
     """It is there, as this message; ``last`` is its last number, where it is an album."""
     db.sql.execute(
         "UPDATE chat_outbox SET state = 'sent', message = ?, sent_at = ?, why = NULL WHERE id = ?",
         (message, now, letter.id),
     )
-    note(db, letter.agent, letter.chat, last, now)
+    note_number(db, letter.agent, letter.chat, last, now)
 
 
-def amended(db: ChannelDb, letter: StoredMessage) -> None:
+def mark_amended(db: ChannelDb, letter: StoredMessage) -> None:
     """The message says what its amendment said, unless there is a later one by now."""
     db.sql.execute(
         "UPDATE chat_outbox SET body = amendment, amendment = NULL WHERE id = ? AND amendment = ?",
@@ -190,7 +190,7 @@ def amend_instead(db: ChannelDb, letter: StoredMessage, body: str | None) -> Non
     )
 
 
-def fail(db: ChannelDb, letter: int, why: str) -> None:
+def mark_failed(db: ChannelDb, letter: int, why: str) -> None:
     """It will not be sent."""
     db.sql.execute(
         "UPDATE chat_outbox SET state = 'failed', why = ?, amendment = NULL WHERE id = ? AND state <> 'sent'",
@@ -213,7 +213,7 @@ def fail_all(db: ChannelDb, agent: str, chat: int, why: str) -> list[str]:
     return [str(row["ref"]) for row in rows]
 
 
-def silence(db: ChannelDb, agent: str, until: float) -> None:
+def silence_bot(db: ChannelDb, agent: str, until: float) -> None:
     """The agent's bot says nothing before that."""
     db.sql.execute(
         f"UPDATE chat_outbox SET not_before = MAX(not_before, ?) WHERE channel = ? AND agent = ? AND {_OPEN}",  # noqa: S608 - constant
@@ -233,7 +233,7 @@ def silent_until(db: ChannelDb, agent: str) -> float:
 # --- chats and their numbers -----------------------------------------------------------------------------------
 
 
-def note(db: ChannelDb, agent: str, chat: int, message: int, now: float) -> None:
+def note_number(db: ChannelDb, agent: str, chat: int, message: int, now: float) -> None:
     """There is a message of this number in the chat, so the bot can write there."""
     db.sql.execute(
         "INSERT INTO chat_rooms (channel, agent, chat, title, state, last_message, changed_at) "

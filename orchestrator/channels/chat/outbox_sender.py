@@ -18,7 +18,7 @@ from orchestrator.channels.chat import outbox_rows as rows
 from orchestrator.channels.chat.adapter import ChannelAdapter
 from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.message import MessageBody
-from orchestrator.channels.chat.message_json import packed, unpacked
+from orchestrator.channels.chat.message_json import body_from_json, body_to_json
 from orchestrator.channels.chat.outbox_rows import StoredMessage
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.send_errors import (
@@ -105,7 +105,7 @@ class ChatSender:
     def _next_message(self) -> tuple[StoredMessage, float] | None:
         """The letter whose turn it is, and how long its bot has to be silent before."""
         with self._store.reading() as db:
-            letter = rows.first(db, self._agent, self._chat)
+            letter = rows.get_first(db, self._agent, self._chat)
             silent_s = rows.silent_until(db, self._agent) - self._now()
         # Of more than can have been asked for, the clock is to blame: it has gone back meanwhile.
         return None if letter is None else (letter, silent_s if silent_s <= LONGEST_SILENCE_S else 0.0)
@@ -147,7 +147,7 @@ class ChatSender:
     # --- sending ---------------------------------------------------------------------------------------------------
 
     async def _send_message(self, line: ChannelAdapter, letter: StoredMessage) -> None:
-        body = unpacked(letter.body)
+        body = body_from_json(letter.body)
         if self._arrived is not None and self._arrived[0] == letter.id:
             await self._mark_sent(letter, *self._arrived[1:])
             return
@@ -174,12 +174,12 @@ class ChatSender:
 
     def _mark_begun(self, letter: StoredMessage) -> bool:
         with self._store.writing() as db:
-            return rows.begin(db, letter, shared_above=self._traits.shared_numbers_above)
+            return rows.mark_sending(db, letter, shared_above=self._traits.shared_numbers_above)
 
     async def _mark_sent(self, letter: StoredMessage, number: int, last: int) -> None:
         def write() -> None:
             with self._store.writing() as db:
-                rows.sent(db, letter, number, last, self._now())
+                rows.mark_sent(db, letter, number, last, self._now())
             self._means.told(letter.ref, None)
 
         self._arrived = (letter.id, number, last)
@@ -188,14 +188,14 @@ class ChatSender:
 
     async def _edit_message(self, line: ChannelAdapter, letter: StoredMessage) -> None:
         """The message says what its amendment says; one that is gone needs none."""
-        body = replace(unpacked(letter.amendment or letter.body), files=unpacked(letter.body).files)
+        body = replace(body_from_json(letter.amendment or letter.body), files=body_from_json(letter.body).files)
         with suppress(NoSuchMessage):
             if self._traits.can_edit:
                 await line.edit_message(self._chat, letter.message or 0, body)
 
         def write() -> None:
             with self._store.writing() as db:
-                rows.amended(db, letter)
+                rows.mark_amended(db, letter)
 
         await self._write_rows(write)
 
@@ -214,7 +214,7 @@ class ChatSender:
 
     def _silence_bot(self, for_s: float) -> None:
         with self._store.writing() as db:
-            rows.silence(db, self._agent, self._now() + min(for_s, LONGEST_SILENCE_S))
+            rows.silence_bot(db, self._agent, self._now() + min(for_s, LONGEST_SILENCE_S))
 
     def _move_chat(self, chat: int) -> None:
         with self._store.writing() as db:
@@ -241,12 +241,12 @@ class ChatSender:
     async def _on_refused(self, letter: StoredMessage, error: Exception) -> None:
         """As plain text it may be taken; if it is that already, it is given up."""
         is_sent = letter.state == "sent"
-        body = unpacked((letter.amendment if is_sent else letter.body) or letter.body)
+        body = body_from_json((letter.amendment if is_sent else letter.body) or letter.body)
         if not isinstance(error, SendRefused) or not body.rich.entities:
             too_big = _TOO_BIG.format(app=self._traits.label, limit=self._traits.upload_limit)
             await self._mark_failed(letter, too_big if isinstance(error, FileTooBig) else f"{str(error).rstrip('.')}.")
             return
-        plain = packed(replace(body, rich=RichText(body.rich.text)))
+        plain = body_to_json(replace(body, rich=RichText(body.rich.text)))
 
         def write() -> None:
             with self._store.writing() as db:
@@ -264,7 +264,7 @@ class ChatSender:
                 if is_sent:
                     rows.amend_instead(db, letter, None)
                 else:
-                    rows.fail(db, letter.id, why)
+                    rows.mark_failed(db, letter.id, why)
                 text = f"A {what} for a {self._traits.label} chat was given up. {why}"
                 detail = {"chat": self._chat, "letter": letter.ref}
                 audit.insert_record(db.sql, self._traits.name, text, now=self._now(), agent=self._agent, detail=detail)

@@ -67,12 +67,12 @@ class ProgressRowsView:
     def list_shown(self) -> list[ShownStatus]:
         """Every status message that may be in a chat."""
         with self._store.reading() as db:
-            return rows.shown(db)
+            return rows.list_statuses(db)
 
     def put_up(self, turn: int, place: TurnPlace, body: MessageBody) -> bool:
         """The status message goes out; again is fine. False for a turn that has ended: its answer may be out."""
         with self._store.writing() as db:
-            if not rows.show(db, turn, place.agent, place.chat):
+            if not rows.insert_status(db, turn, place.agent, place.chat):
                 return False
             self._mail.post_message(Message(place.agent, place.chat, ref_of(turn), body))
         return True
@@ -81,7 +81,7 @@ class ProgressRowsView:
         """The number of the turn's status message; None while it has none."""
         with self._store.reading() as db:
             known = rows.status_of(db, turn)
-            letter = rows.letter(db, ref_of(turn))
+            letter = rows.get_message(db, ref_of(turn))
         if known is None:
             return None
         if known.message or letter is None or letter[1] is None:
@@ -97,7 +97,7 @@ class ProgressRowsView:
             return StatusRemoval(message, is_old=self._is_old(turn))
         self._mail.withdraw_message(ref_of(turn))
         with self._store.reading() as db:
-            letter = rows.letter(db, ref_of(turn))
+            letter = rows.get_message(db, ref_of(turn))
         if letter is None or letter[0] == "failed":
             return StatusRemoval(None)
         return StatusRemoval(self.message_of(turn), is_under_way=letter[0] != "sent")
@@ -109,4 +109,4 @@ class ProgressRowsView:
     def forget_message(self, turn: int) -> None:
         """The status message is gone, or nothing can be done about it."""
         with self._store.writing() as db:
-            rows.forget(db, turn)
+            rows.delete_status(db, turn)

@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from orchestrator.channels.chat.adapter import ChannelAdapter, ChannelTraits
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.progress_rows_view import ProgressRowsView
-from orchestrator.channels.chat.progress_text import TurnPhase, TurnProgress, finished, line, so_far, told, unlinked
+from orchestrator.channels.chat.progress_text import (
+    TurnPhase,
+    TurnProgress,
+    apply_event,
+    finished_text,
+    so_far,
+    status_line,
+    unlink_text,
+)
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.send_errors import (
     ChatForbidden,
@@ -72,7 +80,7 @@ class ProgressView:
 
     def on_event(self, event: Event) -> None:
         """Something happened in this turn; from here on nothing is shown that it made untrue."""
-        self._standing = told(self._standing, event)
+        self._standing = apply_event(self._standing, event)
         self._bell.set()
 
     def on_turn_end(self) -> None:
@@ -135,7 +143,7 @@ class ProgressView:
         if text == self._drafted and not self._is_due(self._drafted_at, pace.keep_draft_s):
             return
         self._drafted_at, self._drafted = self._means.clock.now(), text
-        rich = unlinked(so_far(place.agent, self._means.render, text))
+        rich = unlink_text(so_far(place.agent, self._means.render, text))
         try:
             await wire.send_draft(place.chat, self._standing.turn, rich, place.thread)
         except (FloodWait, Unreachable) as error:
@@ -171,7 +179,7 @@ class ProgressView:
     def _status_text(self, place: TurnPlace) -> RichText:
         if self._standing.phase is TurnPhase.WRITING and not self._is_streaming(place):
             return so_far(place.agent, self._means.render, self._standing.text)
-        return line(self._standing, self._means.clock.now() - self._began_at)
+        return status_line(self._standing, self._means.clock.now() - self._began_at)
 
     # --- what it depends on ------------------------------------------------------------------------------------
 
@@ -239,7 +247,7 @@ async def _end(wire: ChannelAdapter, chat: int, message: int, agent: str, *, is_
             logger.debug("a status message can't be deleted: %s", error)
         else:
             return
-    await wire.edit_message(chat, message, MessageBody(finished(agent)))
+    await wire.edit_message(chat, message, MessageBody(finished_text(agent)))
 
 
 async def _is_forgotten(means: ProgressParts, turn: int) -> bool:

@@ -22,7 +22,7 @@ from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.events import ButtonPress, IncomingMessage
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody, MessageButton
 from orchestrator.channels.chat.outbox import Outbox
-from orchestrator.channels.chat.replies import replies
+from orchestrator.channels.chat.replies import build_replies
 from orchestrator.channels.chat.temp_files import TempFiles
 from orchestrator.core.errors import BadInput, Conflict, NotFound
 from orchestrator.core.models import CubicleKey, Event, User
@@ -93,7 +93,7 @@ class QuestionPrompts:
         until = question.expires_at + _GRACE_S
         made = [
             MessageButton(
-                question_text.label(choice),
+                question_text.button_label(choice),
                 self._buttons.make_button(
                     question.cubicle.agent,
                     ref,
@@ -105,7 +105,7 @@ class QuestionPrompts:
             )
             for n, choice in enumerate(question.choices)
         ]
-        rich = question_text.asked(question, reader, self._now())
+        rich = question_text.asked_body(question, reader, self._now())
         return MessageBody(rich, buttons=question_text.in_rows(made), files=self._text_file(question))
 
     # --- telling -----------------------------------------------------------------------------------------------
@@ -137,19 +137,19 @@ class QuestionPrompts:
         refs = {_ref(question): None}
         with self._store.reading() as db:
             for n in range(len(question.choices)):
-                refs |= {asked.ref: None for asked in rows.asked(db, f"{question.id}:{n}", (CHOICE,))}
+                refs |= {asked.ref: None for asked in rows.list_asking_refs(db, f"{question.id}:{n}", (CHOICE,))}
         for ref in refs:
             self._buttons.retire_buttons(ref)
             shown = self._mail.body_of(ref)
             owner = self._whereabouts.owner_of(question.cubicle)
-            rich = question_text.ended(question, owner)
+            rich = question_text.ended_body(question, owner)
             if shown is not None and (shown.rich != rich or shown.buttons):
                 self._mail.amend_message(ref, replace(shown, rich=rich, buttons=()))
 
     def _text_file(self, question: Question) -> tuple[AttachedFile, ...]:
         if not question_text.is_long(question):
             return ()
-        path = self._papers.write(question_text.whole(question).encode("utf-8", "backslashreplace"))
+        path = self._papers.write(question_text.whole_text(question).encode("utf-8", "backslashreplace"))
         return (AttachedFile(path, f"{question.cubicle.agent}-asks-{question.id}.txt", "document"),)
 
     # --- answering ---------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ class QuestionPrompts:
             self.show_question(number)
             raise
         self._close_prompts(answered)
-        return PressResult(question_text.toast(answered))
+        return PressResult(question_text.toast_text(answered))
 
     def take_reply(self, message: IncomingMessage, user: User) -> list[Message] | None:
         """The message as the answer to a question, where it is one: what is left to reply; None where it is for the
@@ -179,7 +179,7 @@ class QuestionPrompts:
 
         def along(_: Question) -> None:
             if message.answers is None:
-                for letter in replies(message, [MessageBody(question_text.taken(question))]):
+                for letter in build_replies(message, [MessageBody(question_text.taken_note(question))]):
                     self._mail.post_message(letter)
             self._handled(message)
 
@@ -190,7 +190,7 @@ class QuestionPrompts:
         except (Conflict, NotFound):
             return None  # it is too late: the agent may read it as a message
         except BadInput as error:
-            return replies(message, [MessageBody(question_text.unfit(question, error.message))])
+            return build_replies(message, [MessageBody(question_text.unfit_note(question, error.message))])
         self._close_prompts(answered)
         return []
 

@@ -10,7 +10,7 @@ from orchestrator.channels.chat.inbox import chat_of
 from orchestrator.channels.chat.message import Message, MessageBody
 
 
-def replies(item: IncomingEvent, bodies: Sequence[MessageBody]) -> list[Message]:
+def build_replies(item: IncomingEvent, bodies: Sequence[MessageBody]) -> list[Message]:
     """The same update has the same letters, however often it is handled."""
     return [_letter(item, body, n) for n, body in enumerate(bodies)]
 

@@ -18,11 +18,11 @@ from pathlib import Path
 from orchestrator.capabilities.calendar.visibility import is_told
 from orchestrator.channels.chat import turn_reply_rows as rows
 from orchestrator.channels.chat.address_book import ChatAddress
-from orchestrator.channels.chat.agent_text import MARK, as_file, fits, header, messages, split
+from orchestrator.channels.chat.agent_text import MARK, add_header, agent_messages, as_file, fits_in, split_text
 from orchestrator.channels.chat.channel_store import ChannelDb, ChannelStore
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody
 from orchestrator.channels.chat.outbox import Outbox
-from orchestrator.channels.chat.rich_text import RichText, TextEntity, moved, plain, utf16_len
+from orchestrator.channels.chat.rich_text import RichText, TextEntity, move_entities, plain_text, utf16_len
 from orchestrator.channels.chat.turn_reply_rows import TurnPlace
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import CALENDAR, CubicleKey, Turn, TurnStatus
@@ -89,7 +89,7 @@ class TurnReplies:
 
     def _list_unposted(self) -> list[int]:
         with self._store.reading() as db:
-            return rows.untold(db, _BATCH)
+            return rows.list_unposted(db, _BATCH)
 
     def _post_reply(self, number: int) -> None:
         """The turn's letters and the note that they are posted, or neither."""
@@ -135,16 +135,18 @@ class TurnReplies:
         said = self._render(reply)
         said = _under(about, said) if said.text.strip() else said
         bodies = (
-            [MessageBody(rich) for rich in messages(agent, said, self._units)]
-            if fits(said, limit=self._units)
+            [MessageBody(rich) for rich in agent_messages(agent, said, self._units)]
+            if fits_in(said, limit=self._units)
             else self._as_file(turn, about)
         )
         rest = about if not bodies else RichText("")
         if turn.status is TurnStatus.FAILED:
-            bodies += [MessageBody(rich) for rich in messages(agent, _under(rest, _sorry(turn.error)), self._units)[:2]]
+            bodies += [
+                MessageBody(rich) for rich in agent_messages(agent, _under(rest, _sorry(turn.error)), self._units)[:2]
+            ]
         elif turn.status is TurnStatus.STOPPED:
-            bodies.append(MessageBody(header(agent, _under(rest, RichText(_CUT_SHORT if bodies else "Stopped.")))))
-        return bodies or [MessageBody(header(agent, _under(rest, RichText("Done."))))]
+            bodies.append(MessageBody(add_header(agent, _under(rest, RichText(_CUT_SHORT if bodies else "Stopped.")))))
+        return bodies or [MessageBody(add_header(agent, _under(rest, RichText("Done."))))]
 
     def _origin_line(self, turn: Turn) -> RichText:
         """What the calendar began says so in its first line, with the title that the agent or a person gave it."""
@@ -157,11 +159,11 @@ class TurnReplies:
     def _as_file(self, turn: Turn, title: RichText) -> list[MessageBody]:
         """The beginning as a message, the whole as a file."""
         agent, reply = turn.cubicle.agent, turn.reply or ""
-        beginning = (split(self._render(reply[: 3 * _BEGINNING_UNITS]), _BEGINNING_UNITS) or [RichText("")])[0]
+        beginning = (split_text(self._render(reply[: 3 * _BEGINNING_UNITS]), _BEGINNING_UNITS) or [RichText("")])[0]
         shown = _under(title, RichText(f"{beginning.text}\n…", beginning.entities))
-        first = MessageBody(header(agent, shown, "beginning"))
+        first = MessageBody(add_header(agent, shown, "beginning"))
         try:
-            path = self._write_file(turn.id, as_file(plain(reply)))
+            path = self._write_file(turn.id, as_file(plain_text(reply)))
         except OSError as error:
             logger.warning("the file of turn %s can't be written: %s", turn.id, error)
             return [
@@ -184,7 +186,7 @@ class TurnReplies:
         for path in self._folder.glob("answer-*.md"):
             turn = path.stem.removeprefix("answer-")
             with self._store.reading() as db:
-                found = [rows.letter(db, f"turn:{turn}:{n}") for n in (1, 2)]
+                found = [rows.get_message(db, f"turn:{turn}:{n}") for n in (1, 2)]
             if all(one is not None and one[0] in ("sent", "failed") for one in found):
                 path.unlink(missing_ok=True)
 
@@ -198,9 +200,9 @@ def _under(first: RichText, rest: RichText) -> RichText:
     """One text below another."""
     if not first.text:
         return rest
-    return RichText(f"{first.text}\n{rest.text}", (*first.entities, *moved(rest.entities, first.units + 1)))
+    return RichText(f"{first.text}\n{rest.text}", (*first.entities, *move_entities(rest.entities, first.units + 1)))
 
 
 def _sorry(error: str | None) -> RichText:
     """Under the agent's line: part of the sentence may be the agent's own."""
-    return plain(f"I couldn't finish this.\n{(error or '').strip() or 'No reason was given.'}")
+    return plain_text(f"I couldn't finish this.\n{(error or '').strip() or 'No reason was given.'}")

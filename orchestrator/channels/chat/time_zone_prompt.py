@@ -20,7 +20,7 @@ from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.events import ButtonPress, IncomingMessage
 from orchestrator.channels.chat.message import Message, MessageBody, MessageButton
 from orchestrator.channels.chat.outbox import Outbox
-from orchestrator.channels.chat.system_text import NoteLine, note
+from orchestrator.channels.chat.system_text import NoteLine, system_note
 from orchestrator.core.errors import BadInput, Forbidden
 from orchestrator.core.models import CubicleKey, User
 from orchestrator.core.text import one_line
@@ -111,22 +111,24 @@ class TimeZonePrompt:
             + ("" if user.time_zone_known else " You haven't set one, so I use this for now."),
             "To change it, choose one, or send for example: /timezone Europe/Vienna",
         ]
-        choices = [zone for zone in offered(language) if zone != user.time_zone]
-        return MessageBody(note("Your time zone", *lines), buttons=self._build_message(agent, ref, user, choices))
+        choices = [zone for zone in zones_for_language(language) if zone != user.time_zone]
+        return MessageBody(
+            system_note("Your time zone", *lines), buttons=self._build_message(agent, ref, user, choices)
+        )
 
     def set_zone(self, user: User, wanted: str) -> MessageBody:
         """The person's zone is this one from now on. Raises BadInput with what comes near."""
-        zone = named(wanted)
+        zone = find_zone(wanted)
         self._people.change(user.id, {"time_zone": zone})
         return self._on_changed(zone)
 
     def _message_body(self, agent: str, ref: str, user: User, language: str) -> MessageBody:
-        rich = note(
+        rich = system_note(
             "Where are you?",
             f"I use UTC for now, where it is {_clock(_FINE, self._now())}. If your clock shows something "
             "else, choose a place with your time, or send for example: /timezone Europe/Vienna",
         )
-        return MessageBody(rich, buttons=self._build_message(agent, ref, user, [*offered(language), _FINE]))
+        return MessageBody(rich, buttons=self._build_message(agent, ref, user, [*zones_for_language(language), _FINE]))
 
     def _build_message(
         self, agent: str, ref: str, user: User, zones: Sequence[str]
@@ -140,7 +142,7 @@ class TimeZonePrompt:
 
     def _on_changed(self, zone: str) -> MessageBody:
         return MessageBody(
-            note(
+            system_note(
                 "Your time zone",
                 f"{zone}: it is {_clock(zone, self._now())} there. Existing calendar entries keep theirs.",
                 "/timezone changes it.",
@@ -160,7 +162,7 @@ class TimeZonePrompt:
             return rows.is_posted(db, _ref(user))
 
 
-def offered(language: str) -> list[str]:
+def zones_for_language(language: str) -> list[str]:
     """A few zones for an app's language, ``de`` or ``pt-br``."""
     base, _, region = language.partition("-")
     found = ("America/Sao_Paulo", "America/Manaus") if (base, region) == ("pt", "br") else _BY_LANGUAGE.get(base)
@@ -168,7 +170,7 @@ def offered(language: str) -> list[str]:
     return [zone for zone in found or _ANYWHERE if zone in known]
 
 
-def named(wanted: str) -> str:
+def find_zone(wanted: str) -> str:
     """The zone that somebody means by ``Europe/Vienna``, ``europe/vienna`` or ``Vienna``. Raises BadInput with what
     comes near."""
     words = "_".join(wanted.split()).casefold()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.send_errors import ChatForbidden, NoSuchChat, SendError, TokenRevoked
-from orchestrator.channels.chat.system_text import note
+from orchestrator.channels.chat.system_text import system_note
 from orchestrator.channels.telegram import lazy_import
 from orchestrator.channels.telegram.accounts.bots import Bots
 from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus, CodeWay
@@ -58,7 +58,7 @@ class Bot:
         """Raises BadInput when the token can't be one; nothing is sent yet."""
         self.agent = state.agent
         self.token = token
-        self.line: TelegramClient = lazy_import.line(token, api_url=api_url, count=count)
+        self.line: TelegramClient = lazy_import.make_client(token, api_url=api_url, count=count)
         self._bots = bots
         self._poller = UpdatePoller(state.agent, self.line, inbox, on_kept=on_kept, reports=self)
         self._hook = hook
@@ -109,7 +109,7 @@ class Bot:
             return
         assert state.code is not None  # noqa: S101 - just looked at
         code, person = state.code, state.code_person
-        text = note(
+        text = system_note(
             f"The code for {self.agent}: {code}",
             "Someone connected this bot to an agent in HermitShell. If that was you, enter the code there, or "
             "send it back to me if you have linked a bot here before. If it wasn't you, do nothing.",

@@ -22,7 +22,7 @@ from orchestrator.channels.telegram.accounts.rows import CHANNEL, BotState, BotS
 from orchestrator.channels.telegram.api_errors import APP
 from orchestrator.channels.telegram.bot import Bot, Menus, WebhookTarget
 from orchestrator.channels.telegram.client_types import ALBUM_MOST, UPLOAD_BYTES
-from orchestrator.channels.telegram.format.markdown import render
+from orchestrator.channels.telegram.format.markdown import render_markdown
 from orchestrator.channels.telegram.update_inbox import UpdateInbox
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Unavailable
@@ -109,7 +109,7 @@ class TelegramChannel:
 
     def render_markdown(self, markdown: str) -> RichText:
         """An agent's Markdown as Telegram can show it."""
-        return render(markdown)
+        return render_markdown(markdown)
 
     def is_linked(self, agent: str) -> bool:
         """The bot has proved whose it is."""

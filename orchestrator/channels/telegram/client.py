@@ -39,17 +39,17 @@ from orchestrator.channels.telegram.client_types import (
     MenuScope,
     WebhookStatus,
 )
-from orchestrator.channels.telegram.ptb_bot import UPDATES, BotPace, PlainBot, whose
+from orchestrator.channels.telegram.ptb_bot import UPDATES, BotPace, PlainBot, command_scope
 from orchestrator.channels.telegram.ptb_objects import (
     NO_PREVIEW,
-    Parcel,
-    entities,
-    manner,
-    markup,
-    shortened,
-    titled,
+    UploadFiles,
+    caption_arguments,
+    ptb_entities,
+    reply_markup,
+    send_options,
+    shorten_text,
+    text_arguments,
     well_formed,
-    worded,
 )
 from orchestrator.channels.telegram.ptb_request import STAND_IN, BotRequest, Sink, told_of
 from orchestrator.core.errors import BadInput, Unavailable
@@ -120,7 +120,9 @@ class TelegramClient:
 
     async def set_commands(self, commands: Sequence[tuple[str, str]], scope: MenuScope = "default") -> None:
         """The menu: names with their descriptions."""
-        await self._call_method(self._bot.set_my_commands, [BotCommand(*one) for one in commands], scope=whose(scope))
+        await self._call_method(
+            self._bot.set_my_commands, [BotCommand(*one) for one in commands], scope=command_scope(scope)
+        )
 
     async def set_webhook(self, url: str, secret: str) -> None:
         """From now on Telegram posts the updates to ``url``, with the secret in a header."""
@@ -163,7 +165,7 @@ class TelegramClient:
         """The button stops glowing and says this; too late is no error."""
         try:
             await self._call_method(
-                self._bot.answer_callback_query, query, text=shortened(text, 200) or None, show_alert=alert
+                self._bot.answer_callback_query, query, text=shorten_text(text, 200) or None, show_alert=alert
             )
         except SendRefused:
             return  # Telegram wants it within seconds, and once
@@ -203,7 +205,11 @@ class TelegramClient:
 
     async def send_draft(self, chat: int, draft_id: int, rich: RichText, thread: int | None = None) -> None:
         """In a private chat, the beginning of an answer shows so far; :meth:`send_message` replaces it."""
-        said: dict[str, Any] = {"text": well_formed(rich.text), "entities": entities(rich), "message_thread_id": thread}
+        said: dict[str, Any] = {
+            "text": well_formed(rich.text),
+            "entities": ptb_entities(rich),
+            "message_thread_id": thread,
+        }
         await self._call_method(self._bot.send_message_draft, chat, draft_id, **said, api_kwargs=NO_PREVIEW)
 
     async def find_sent(self, chat: int, body: MessageBody, *, after: int, known: Collection[int] = ()) -> int | None:
@@ -250,7 +256,7 @@ class TelegramClient:
         if not body.files:
             return [await self._send_text(chat, body)]
         with ExitStack() as opened:
-            parcel = Parcel.open_files(body.files, opened)
+            parcel = UploadFiles.open_files(body.files, opened)
             try:
                 return await self._send_parcel(chat, body, parcel)
             except (SendRefused, FileTooBig):
@@ -260,20 +266,20 @@ class TelegramClient:
 
     async def _send_text(self, chat: int, body: MessageBody) -> int:
         sent = await self._call_method(
-            self._bot.send_message, chat, **worded(body), **manner(body), reply_markup=markup(body)
+            self._bot.send_message, chat, **text_arguments(body), **send_options(body), reply_markup=reply_markup(body)
         )
         return sent.message_id
 
-    async def _send_parcel(self, chat: int, body: MessageBody, parcel: Parcel) -> list[int]:
+    async def _send_parcel(self, chat: int, body: MessageBody, parcel: UploadFiles) -> list[int]:
         if len(parcel.files) == 1:
             method = getattr(self._bot, f"send_{parcel.files[0].kind}")  # the kinds are the library's own words
-            more = {**titled(body), **manner(body), "reply_markup": markup(body)}
+            more = {**caption_arguments(body), **send_options(body), "reply_markup": reply_markup(body)}
             sent = await self._call_method(method, chat, **parcel.single_input(), **more)
             return [sent.message_id]
         if len(parcel.files) > ALBUM_MOST or body.buttons:
             raise SendRefused("an album has 2 to 10 files and no buttons", app=APP)
         album = await self._call_method(
-            self._bot.send_media_group, chat, parcel.album_inputs(), **titled(body), **manner(body)
+            self._bot.send_media_group, chat, parcel.album_inputs(), **caption_arguments(body), **send_options(body)
         )
         return [message.message_id for message in album]
 
@@ -282,12 +288,12 @@ class TelegramClient:
         to: dict[str, Any] = {
             "chat_id": chat,
             "message_id": message,
-            "reply_markup": markup(replace(body, keyboard=())),
+            "reply_markup": reply_markup(replace(body, keyboard=())),
         }
         if body.files:
-            await self._call_method(self._bot.edit_message_caption, **titled(body), **to)
+            await self._call_method(self._bot.edit_message_caption, **caption_arguments(body), **to)
         else:
-            await self._call_method(self._bot.edit_message_text, **worded(body), **to)
+            await self._call_method(self._bot.edit_message_text, **text_arguments(body), **to)
 
     async def _call_method(
         self, method: Callable[P, Coroutine[Any, Any, T]], *arguments: P.args, **more: P.kwargs
@@ -332,7 +338,7 @@ class TelegramClient:
             self._answer = asyncio.Event()
 
 
-def prove(token: str, api_url: str, *, patience: ClientTimeouts | None = None) -> BotIdentity:
+def check_token(token: str, api_url: str, *, patience: ClientTimeouts | None = None) -> BotIdentity:
     """Who the bot of this token is; waits for Telegram, so never from within an event loop.
 
     Raises BadInput when Telegram doesn't know the token, Unavailable when it does not answer.

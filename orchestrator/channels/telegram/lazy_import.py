@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from orchestrator.channels.telegram.client import TelegramClient
 
 
-def line(
+def make_client(
     token: str,
     *,
     api_url: str,
@@ -25,7 +25,7 @@ def line(
     return made
 
 
-def prove(token: str, api_url: str) -> BotIdentity:
+def check_token(token: str, api_url: str) -> BotIdentity:
     """Who the bot of this token is; raises what ``client.prove`` does."""
     found: BotIdentity = _clients().prove(token, api_url)
     return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.inbox import Inbox
 from orchestrator.channels.telegram.accounts import rows
-from orchestrator.channels.telegram.update_filter import sort, update_number
+from orchestrator.channels.telegram.update_filter import sort_update, update_number
 from orchestrator.channels.telegram.update_parser import BotAccount
 from orchestrator.core.models import User
 
@@ -52,7 +52,7 @@ class UpdateInbox:
             item
             for update in updates
             if (
-                item := sort(
+                item := sort_update(
                     update,
                     agent=agent,
                     me=me,

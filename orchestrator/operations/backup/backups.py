@@ -162,7 +162,9 @@ class Backups:
     def _run_backup(self, name: str, by: User) -> None:
         try:
             path = self._home.backups / name
-            written = making.make(self._home, path, self._on_progress, may_replace=False, fits=self._check_room)
+            written = making.create_backup(
+                self._home, path, self._on_progress, may_replace=False, fits=self._check_room
+            )
             size = path.stat().st_size
             self._audit.note(
                 "backup.made", f"{by.name} made the backup {name}.", None, file=name, bytes=size, files=written.files
@@ -197,7 +199,7 @@ class Backups:
         self._publish_progress()
 
     def _end_backup(self, problem: str, written: Written | None = None) -> None:
-        remarks = () if written is None else tuple(making.words(written))
+        remarks = () if written is None else tuple(making.describe_gaps(written))
         with self._lock:
             stage = Stage.FAILED if problem else Stage.DONE
             ended = replace(self._progress, stage=stage, ended_at=self._now(), problem=problem, remarks=remarks)

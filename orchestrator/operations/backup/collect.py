@@ -76,7 +76,7 @@ class Notes:
         return True
 
 
-class Gathering:
+class BackupCollector:
     """One look through a house."""
 
     def __init__(self, home: Path, workspaces: Workspaces, inside: Inside, database: BinaryIO, notes: Notes) -> None:
@@ -197,7 +197,7 @@ class Gathering:
             self._notes.leave_out(f"{key}: {error.message}")
 
 
-def taken(item: BackupItem, notes: Notes, *, most_kept: int) -> tuple[Member, BinaryIO | bytes] | None:
+def take_file(item: BackupItem, notes: Notes, *, most_kept: int) -> tuple[Member, BinaryIO | bytes] | None:
     """A file as it is now: its bytes where it is small, else open for reading. None when it is gone or can't be taken,
     which is noted.
     """

@@ -24,7 +24,7 @@ from orchestrator.core.db.migrations import migrations
 from orchestrator.core.errors import Conflict, Unavailable
 from orchestrator.core.home import vacant
 from orchestrator.operations.backup import verify as reading
-from orchestrator.operations.backup.unpack import unpack
+from orchestrator.operations.backup.unpack import unpack_backup
 from orchestrator.operations.backup.verify import Checked
 
 _AT_WORKING_FOLDER, _EXCHANGE = -100, 2
@@ -44,7 +44,7 @@ class Restored:
     """Where the house that was there before is now."""
 
 
-def restore(
+def restore_backup(
     archive: Path, home: Path, *, may_replace: bool, meter: Meter, make_way: Callable[[], None] = lambda: None
 ) -> Restored:
     """The house of the backup is in ``home``. ``make_way`` is called right before it is moved there.
@@ -54,7 +54,7 @@ def restore(
     """
     with reading.from_path(archive) as file:
         size = os.fstat(file.fileno()).st_size
-        checked = reading.check(file, lambda done: meter("checking", done, size))
+        checked = reading.check_backup(file, lambda done: meter("checking", done, size))
         copies.raise_if_newer(list(checked.manifest.migrations), migrations)
         try:
             with _stage(home) as stage, vacant(home):
@@ -69,7 +69,7 @@ def restore(
                     )
                 _check_room(home, checked.bytes)
                 file.seek(0)
-                unpack(file, stage / "home", checked, lambda done: meter("unpacking", done, checked.bytes))
+                unpack_backup(file, stage / "home", checked, lambda done: meter("unpacking", done, checked.bytes))
                 make_way()
                 before = None if is_empty else _free_name(home)
                 _mark(stage, checked.digest, before)

@@ -22,7 +22,7 @@ _KNOWN = {b"path", b"mtime", b"hdrcharset", b"size"}
 _LAST_SECOND = 253_402_300_799.0
 
 
-def header(member: Member) -> bytes:
+def member_header(member: Member) -> bytes:
     """What stands before a member's bytes."""
     info = tarfile.TarInfo((b"/".join(member.parts)).decode("utf-8", "surrogateescape"))
     info.type = _FOLDER if member.is_folder else _FILE
@@ -32,7 +32,7 @@ def header(member: Member) -> bytes:
     return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
 
 
-def padding(size: int) -> bytes:
+def member_padding(size: int) -> bytes:
     """What stands behind ``size`` bytes."""
     return b"\0" * (-size % BLOCK)
 
@@ -52,7 +52,7 @@ class TarReader:
             yield found, self._read_bytes()
             if self._left:
                 raise not_a_backup()
-            self._read_exactly(len(padding(found.size)))
+            self._read_exactly(len(member_padding(found.size)))
         if self._read_exactly(BLOCK) != END[:BLOCK] or self._stream.read(1):
             raise not_a_backup()
 
@@ -65,7 +65,7 @@ class TarReader:
             if not 0 < info.size <= _MOST_EXTENSION:
                 raise not_a_backup()
             extra = _extension(self._read_exactly(info.size))
-            self._read_exactly(len(padding(info.size)))
+            self._read_exactly(len(member_padding(info.size)))
             info = _parsed(self._read_exactly(BLOCK))
         if info.type not in (_FILE, _FOLDER):
             raise BadInput("This backup contains a link or a device, which no HermitShell backup does. Don't use it.")
@@ -80,7 +80,7 @@ class TarReader:
         while self._left:
             piece = self._stream.read(min(CHUNK, self._left))
             if not piece:
-                raise cut()
+                raise truncated_error()
             self._left -= len(piece)
             yield piece
 
@@ -89,17 +89,17 @@ class TarReader:
         while len(found) < count:
             piece = self._stream.read(count - len(found))
             if not piece:
-                raise cut()
+                raise truncated_error()
             found += piece
         return found
 
 
-def cut() -> BadInput:
+def truncated_error() -> BadInput:
     """The error for a file that ends too early."""
     return BadInput("This backup is cut off: its end is missing. Copy it again, or use another one.")
 
 
-def whole(chunks: Iterable[bytes], most: int) -> bytes:
+def read_small(chunks: Iterable[bytes], most: int) -> bytes:
     """All of a small member. Raises BadInput when it is not small."""
     found = bytearray()
     for piece in chunks:

@@ -22,12 +22,12 @@ from orchestrator.operations.backup.verify import Checked
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def unpack(file: BinaryIO, target: Path, checked: Checked, meter: Callable[[int], None]) -> None:
+def unpack_backup(file: BinaryIO, target: Path, checked: Checked, meter: Callable[[int], None]) -> None:
     """All of a backup that was checked is in ``target``, which was not there. Raises BadInput when it is another one by
     now or without a sound database, Unavailable, OSError."""
     target.mkdir(mode=0o700)
     unpacking = _Unpacking(os.fsencode(target), meter)
-    with reading.opened(file) as found:
+    with reading.open_backup(file) as found:
         for member, chunks in found.read_members():
             unpacking.unpack_member(member, chunks)
         if found.checked != checked:
@@ -60,7 +60,7 @@ class _Unpacking:
         with os.fdopen(descriptor, "wb", buffering=0) as file:
             self._fill_file(file, chunks)
             self._set_owner(member, descriptor)
-            os.fchmod(descriptor, layout.mode(member))
+            os.fchmod(descriptor, layout.member_mode(member))
             os.utime(descriptor, (member.modified, member.modified))
         if member.parts == layout.DATABASE:
             self._look_into(Path(os.fsdecode(self._path_of(member))))
@@ -97,14 +97,14 @@ class _Unpacking:
         descriptor = os.open(self._path_of(folder), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             self._set_owner(folder, descriptor)
-            os.fchmod(descriptor, layout.mode(folder))
+            os.fchmod(descriptor, layout.member_mode(folder))
             os.utime(descriptor, (folder.modified, folder.modified))
         finally:
             os.close(descriptor)
 
     def _set_owner(self, member: Member, descriptor: int) -> None:
         """As root, what lies in a cubicle's own folders belongs to its user; without root all is ours anyway."""
-        key = layout.cubicle(member.parts)
+        key = layout.cubicle_of(member.parts)
         if os.geteuid() == 0 and key in self._uids:
             os.fchown(descriptor, self._uids[key], self._uids[key])
 

@@ -33,9 +33,9 @@ class Checked:
     """Of the list of hashes, and so of everything."""
 
 
-def check(file: BinaryIO, meter: Callable[[int], None] = lambda _: None) -> Checked:
+def check_backup(file: BinaryIO, meter: Callable[[int], None] = lambda _: None) -> Checked:
     """Read all of a backup. Raises BadInput or UnsafePath for one that is cut, changed or none; Unavailable."""
-    with opened(file) as reading:
+    with open_backup(file) as reading:
         for _, chunks in reading.read_members():
             for _piece in chunks:
                 meter(file.tell())
@@ -43,7 +43,7 @@ def check(file: BinaryIO, meter: Callable[[int], None] = lambda _: None) -> Chec
 
 
 @contextmanager
-def opened(file: BinaryIO) -> Iterator[BackupCheck]:
+def open_backup(file: BinaryIO) -> Iterator[BackupCheck]:
     """A backup at its beginning, packed or not. What reading it raises becomes a sentence."""
     try:
         is_packed = file.read(len(_GZIP)) == _GZIP
@@ -54,7 +54,7 @@ def opened(file: BinaryIO) -> Iterator[BackupCheck]:
         with gzip.GzipFile(fileobj=file, mode="rb") as stream:
             yield BackupCheck(cast("BinaryIO", stream))
     except EOFError as error:
-        raise tape.cut() from error
+        raise tape.truncated_error() from error
     except (zlib.error, gzip.BadGzipFile) as error:
         raise layout.not_a_backup() from error
 
@@ -88,12 +88,12 @@ class BackupCheck:
     def checked(self) -> Checked:
         """What it was, once all of it went by and was good."""
         if self._checked is None:
-            raise tape.cut()
+            raise tape.truncated_error()
         return self._checked
 
     def read_members(self) -> Iterator[tuple[Member, Iterator[bytes]]]:
         """Each folder and file with its bytes, which are to be read before the next one is asked for."""
-        order = layout.Order()
+        order = layout.MemberOrder()
         for count, (member, chunks) in enumerate(self._members, start=1):
             if member.parts == layout.SUMS:
                 self._check_hashes(chunks)
@@ -106,14 +106,14 @@ class BackupCheck:
             yield member, _hashed(chunks, digest)
             self._files += not member.is_folder
             self._sums.update(layout.sum_line(member, digest.hexdigest()))
-        raise tape.cut()
+        raise tape.truncated_error()
 
     def _first(self) -> Manifest:
         found = next(self._members, None)
         if found is None or found[0].parts != layout.MANIFEST:
             raise layout.not_a_backup()
-        text = tape.whole(found[1], layout.MOST_MANIFEST)
-        manifest = layout.decoded(text)
+        text = tape.read_small(found[1], layout.MOST_MANIFEST)
+        manifest = layout.parse_manifest(text)
         self._sums.update(layout.sum_line(found[0], hashlib.sha256(text).hexdigest()))
         return manifest
 

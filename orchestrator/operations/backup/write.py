@@ -27,7 +27,7 @@ from orchestrator.files.names import shown
 from orchestrator.files.workspace import Workspaces
 from orchestrator.operations.backup import manifest as layout
 from orchestrator.operations.backup import tar_format as tape
-from orchestrator.operations.backup.collect import BackupItem, Gathering, Notes, has_changed, taken
+from orchestrator.operations.backup.collect import BackupCollector, BackupItem, Notes, has_changed, take_file
 from orchestrator.operations.backup.manifest import Manifest, Member
 
 PACKED, PLAIN = (".tar.gz", ".tgz"), (".tar",)
@@ -53,7 +53,7 @@ class Written:
     notes: Notes
 
 
-def write(
+def write_archive(
     home: Home,
     target: BinaryIO,
     meter: Meter,
@@ -67,7 +67,7 @@ def write(
     notes, workspaces = Notes(), Workspaces(home.path)
     home.backups.mkdir(mode=0o700, exist_ok=True)
     with copies.nameless(home.database, home.backups) as (database, inside):
-        gathering = Gathering(home.path, workspaces, inside, database, notes)
+        gathering = BackupCollector(home.path, workspaces, inside, database, notes)
         measured = gathering.measure_bytes()
         fits(measured)
         manifest = Manifest(
@@ -99,7 +99,7 @@ def whole_file(path: Path, home: Path, *, may_replace: bool) -> Iterator[BinaryI
     try:
         descriptor = os.open(part, _NEW, 0o600)
     except OSError as error:
-        raise explained(path, error) from error
+        raise explain_error(path, error) from error
     with os.fdopen(descriptor, "w+b") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -111,13 +111,13 @@ def whole_file(path: Path, home: Path, *, may_replace: bool) -> Iterator[BinaryI
             yield file
             _name(part, path, may_replace=may_replace)
         except OSError as error:
-            raise explained(path, error) from error
+            raise explain_error(path, error) from error
         finally:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
 
 
-def flushed(file: BinaryIO) -> None:
+def flush_file(file: BinaryIO) -> None:
     """All that was written is on the disk, and the file is at its beginning again."""
     file.flush()
     os.fsync(file.fileno())
@@ -149,7 +149,7 @@ def keeps_reserve(home: Path, folder: Path) -> Callable[[], None]:
     return check
 
 
-def explained(path: Path, error: OSError) -> Unavailable:
+def explain_error(path: Path, error: OSError) -> Unavailable:
     """What a refusing disk means for the file."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return Unavailable(f"There is no room for {path}, and nothing of it is left. Free some space there.")
@@ -201,7 +201,7 @@ class _Writing:
 
     def run(self, items: Iterator[BackupItem]) -> str:
         """Everything, from the manifest to the end."""
-        order = layout.Order()
+        order = layout.MemberOrder()
         self._check()
         with tempfile.TemporaryFile() as lines:  # as long as there are names, so it is kept out of memory
             text = self._manifest.encoded()
@@ -209,7 +209,7 @@ class _Writing:
             for item in items:
                 member, content = Member(item.parts, True, 0, item.mode, item.modified), None
                 if item.open is not None:
-                    found = taken(item, self._notes, most_kept=_MOST_KEPT)
+                    found = take_file(item, self._notes, most_kept=_MOST_KEPT)
                     if found is None:
                         continue
                     member, content = found
@@ -224,7 +224,7 @@ class _Writing:
 
     def _add_member(self, member: Member, content: bytes | BinaryIO | None) -> bytes:
         """A member is in the archive; its line for the list of hashes."""
-        self._out.write(tape.header(member))
+        self._out.write(tape.member_header(member))
         digest = hashlib.sha256()
         if isinstance(content, bytes):
             self._put_piece(content, digest)
@@ -234,7 +234,7 @@ class _Writing:
                 self._copy_content(content, member, digest)
                 if member.parts != layout.SUMS and has_changed(content, before):
                     self._notes.changing.append(shown(*member.parts))
-        self._out.write(tape.padding(member.size))
+        self._out.write(tape.member_padding(member.size))
         if member.parts == layout.SUMS:
             return b""
         line = layout.sum_line(member, digest.hexdigest())

@@ -32,7 +32,7 @@ class Report:
     """Why it broke off, as a sentence."""
 
 
-class Checkups:
+class DoctorRunner:
     """The last examination, and the one under way. May be used from any thread."""
 
     def __init__(self, examine: Callable[[], list[Finding]], broker: Broker) -> None:

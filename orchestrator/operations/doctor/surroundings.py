@@ -133,7 +133,7 @@ def examine_ports(ports: Mapping[str, int]) -> list[Finding]:
     return found or [ok(PORTS, f"Free: {', '.join(str(port) for port in ports.values())}.")]
 
 
-def newest(files: Path) -> float:
+def newest_change(files: Path) -> float:
     """When the newest program file below a folder was written."""
     return max((path.stat().st_mtime for path in files.rglob("*.py")), default=0.0)
 

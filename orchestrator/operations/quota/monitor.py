@@ -27,7 +27,7 @@ from orchestrator.files import quota as rules
 from orchestrator.files.free_space import Reserve
 from orchestrator.files.quota import Allowance, QuotaLevel, QuotaState, Room
 from orchestrator.files.workspace import Workspaces
-from orchestrator.operations.quota.sampling import URGENT_SHARE, WRITES_BYTES, Gauge, Moment, Rota
+from orchestrator.operations.quota.sampling import URGENT_SHARE, WRITES_BYTES, Gauge, Moment, SamplingPlan
 from orchestrator.turns.queue import Turns
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class DiskUse:
     measured_at: float
 
 
-class Disk:
+class QuotaMonitor:
     """Looks after the disk in a thread of its own; ``check_start`` and what surfaces ask may come from any other."""
 
     def __init__(
@@ -81,7 +81,7 @@ class Disk:
         self._changes = 0
         self._table_lock = threading.Lock()  # protects the three above; nothing is waited for under it
         self._walking = threading.Lock()  # one look at a time, whoever wants it
-        self._rota = Rota(clock)
+        self._rota = SamplingPlan(clock)
         self._fallen = Allowance(0, 0)
         self._room: Room | None = None
         self._was_short = self._is_falling = False

@@ -61,7 +61,7 @@ class _Calm:
     until: float
 
 
-class Rota:
+class SamplingPlan:
     """The ration, and the next in turn. Used by one thread, but for ``note_cost``."""
 
     def __init__(self, clock: Callable[[], float]) -> None:

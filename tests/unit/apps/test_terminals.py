@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from dashboard.api.openapi import document
-from dashboard.api.terminal import _stream
+from dashboard.api.openapi import build_document
+from dashboard.api.terminal import _output_stream
 from dashboard.app import create_app
 from orchestrator.apps.terminals import output_buffer as screens
 from orchestrator.apps.terminals.output_buffer import OutputPace, Screen
@@ -364,7 +364,7 @@ def test_the_whole_way(house: AppFixture, key: CubicleKey, ada: Browser, lines: 
     stream = ada.client.get(f"{path}/output")
     assert stream.mimetype == "text/event-stream"
     stream.close()
-    pieces = _stream(terminal, 0, 15)
+    pieces = _output_stream(terminal, 0, 15)
     assert next(pieces).startswith("retry:")
     said = re.fullmatch(r"id: 24\ndata: (\S+)\n\n", next(pieces))
     assert said is not None
@@ -388,7 +388,7 @@ def test_the_description_is_true_with_terminals(web: Flask) -> None:
     }
     said = web.test_client().get("/api/openapi.json").get_json()
     assert {(method, path) for path, methods in said["paths"].items() for method in methods} == real
-    assert said == json.loads(json.dumps(document(terminal=True)))
+    assert said == json.loads(json.dumps(build_document(terminal=True)))
     assert set(re.findall(r"#/components/schemas/(\w+)", json.dumps(said))) == set(said["components"]["schemas"])
 
 

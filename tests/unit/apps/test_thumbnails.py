@@ -13,7 +13,7 @@ from orchestrator.approvals.notifications import Notifications
 from orchestrator.apps.previews.apps import Apps
 from orchestrator.apps.previews.changed_apps import AppChanges
 from orchestrator.apps.thumbnails.png import size_of
-from orchestrator.apps.thumbnails.renderer import MOST_BYTES, Photographer
+from orchestrator.apps.thumbnails.renderer import MOST_BYTES, ThumbnailRenderer
 from orchestrator.apps.thumbnails.thumbnails import KIND, MOST_AN_HOUR, Thumbnails
 from orchestrator.capabilities.calls import Calls
 from orchestrator.core.models import CubicleKey, TurnStatus
@@ -38,7 +38,7 @@ class Desk:
         self.folder.mkdir(exist_ok=True)
         self.news = house.broker.subscribe("app")
         apps = Apps(house.workspaces)
-        photographer = Photographer(browser, house.workspaces, folder=house.home / "browser", image=self._image)
+        photographer = ThumbnailRenderer(browser, house.workspaces, folder=house.home / "browser", image=self._image)
         notices = Notifications(house.store, house.broker)
         self.jobs = Jobs(
             house.store,

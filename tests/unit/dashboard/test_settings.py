@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from dashboard.pages.settings import span
+from dashboard.pages.settings import format_span
 from orchestrator.agents.agents import FIELDS, LIMITS
 from tests.support.app_fixture import AppFixture, run_app
 from tests.support.bot_api import BotApi
@@ -165,7 +165,7 @@ def test_choices_are_told_in_words(browser: Browser, paper: AppFixture) -> None:
 )
 def test_times_are_in_the_largest_unit_that_fits(seconds: int, words: str) -> None:
     """Nothing is rounded."""
-    assert span(seconds) == words
+    assert format_span(seconds) == words
 
 
 def test_a_bot_from_nothing_to_gone(browser: Browser, operator: Api, paper: AppFixture, telegram: BotApi) -> None:

@@ -24,7 +24,7 @@ from orchestrator.core.models import CubicleKey, Stage
 from orchestrator.files.quota import Room
 from orchestrator.operations.backup import verify as reading
 from orchestrator.operations.backup.backups import Backups
-from orchestrator.operations.doctor.runner import Checkups
+from orchestrator.operations.doctor.runner import DoctorRunner
 from tests.support.app_fixture import AppFixture
 from tests.unit.conftest import Api, Browser, logged_in
 from tests.unit.dashboard.test_audit import page
@@ -56,7 +56,7 @@ def test_the_doctor_looks_once_at_a_time() -> None:
         assert going.wait(30)
         return FOUND
 
-    checkups = Checkups(examine, broker)
+    checkups = DoctorRunner(examine, broker)
     assert checkups.get_report().stage is Stage.NONE
     assert checkups.begin_run().stage is Stage.RUNNING
     with pytest.raises(Conflict):
@@ -79,7 +79,7 @@ def test_a_round_that_breaks_off_says_so(error: Exception, said: str) -> None:
     def examine() -> list[Finding]:
         raise error
 
-    checkups = Checkups(examine, Broker())
+    checkups = DoctorRunner(examine, Broker())
     checkups.begin_run()
     checkups.close()
     report = checkups.get_report()
@@ -131,7 +131,7 @@ def test_a_backup_is_made_downloaded_and_deleted(paper: AppFixture, operator: Ap
     answer.close()
     assert (listed["name"], listed["size_bytes"]) == (name, len(content))
     assert answer.headers["Content-Disposition"].startswith("attachment")
-    assert reading.check(io.BytesIO(content)).manifest.agents == 1
+    assert reading.check_backup(io.BytesIO(content)).manifest.agents == 1
     assert "was created and verified" in page(browser, "/parts/backups")
     assert operator.call("DELETE", f"/backups/{name}").status_code == 204
     assert operator.refused("GET", f"/backups/{name}")[0] == 404

@@ -214,7 +214,10 @@ def test_what_else_waited_waits_on(old: Old, home: Path) -> None:
         assert (sending.name, sending.payload) == ("00ff", {"file": "a.txt", "caption": "look"})
         (picture,) = job_rows.open_of(db, thumbnails.KIND, KEY)
         assert (picture.payload, picture.tries, picture.created) == ({"app": "game"}, 2, NOW)
-        assert {one.app: one.file for one in thumbnail_rows.every(db)} == {"game": "1-x.png", "other": "2-x.png"}
+        assert {one.app: one.file for one in thumbnail_rows.list_thumbnails(db)} == {
+            "game": "1-x.png",
+            "other": "2-x.png",
+        }
         (wanted,) = job_rows.open_of(db, summary_rows.KIND, KEY)
         assert (wanted.tries, wanted.not_before, wanted.name) == (1, NOW + 900, str(wanted.id))
         made = summary_rows.latest(db, KEY)

@@ -20,7 +20,7 @@ from orchestrator.files.free_space import BALLAST_BYTES, Reserve
 from orchestrator.files.models import Use
 from orchestrator.files.quota import MB, TRIES, QuotaLevel, Room
 from orchestrator.files.workspace import Workspaces
-from orchestrator.operations.quota.monitor import Disk
+from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.operations.quota.sampling import ROUTINE_S, ROUTINE_SHARE, URGENT_SHARE
 from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture, heard, of_kind, watching
 from tests.support.fakes import ENGINE_SILENT, FakeEngine
@@ -122,10 +122,10 @@ class Post:
         )
         self.disk = self.made()
 
-    def made(self) -> Disk:
+    def made(self) -> QuotaMonitor:
         """A fresh one, as after a restart."""
         self.house.hooks.cubicle_starting.__init__("cubicle_starting")  # type: ignore[misc]  # the one before is gone
-        return Disk(
+        return QuotaMonitor(
             workspaces=self.scales,
             reserve=self.paper,
             agents=self.house.agents,

@@ -12,7 +12,7 @@ import pytest
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.models import Use
 from orchestrator.files.quota import MB, Allowance, QuotaState
-from orchestrator.operations.quota.sampling import ROUTINE_S, Gauge, Moment, Rota
+from orchestrator.operations.quota.sampling import ROUTINE_S, Gauge, Moment, SamplingPlan
 
 KEY, OTHER = CubicleKey("crab", 1), CubicleKey("crab", 2)
 LIMIT = Allowance(100 * MB, 1000)
@@ -35,9 +35,9 @@ def gauge(at: float = 1000.0, *, used_mb: int = 10, fallen: Allowance = NOTHING)
     return Gauge(use, LIMIT, QuotaState(), measured_at=0, seen_at=at, cost_s=0.01, judged_fallen=fallen)
 
 
-def calm(clock: Hand) -> Rota:
+def calm(clock: Hand) -> SamplingPlan:
     """A rota that has found nobody to look at."""
-    rota = Rota(clock)
+    rota = SamplingPlan(clock)
     assert rota.next_due({KEY: gauge(), OTHER: gauge()}, NOW) is None
     assert rota.is_calm(NOW)
     return rota
@@ -70,7 +70,7 @@ def test_a_little_that_is_written_leaves_the_calm() -> None:
 def test_whoever_was_never_seen_is_looked_at_first() -> None:
     """And until the ration allows it, there is no calm."""
     clock = Hand()
-    rota = Rota(clock)
+    rota = SamplingPlan(clock)
     assert rota.next_due({KEY: gauge(), OTHER: None}, NOW) == OTHER
     rota.note_cost(clock.now, 100.0)
     assert rota.next_due({KEY: gauge(), OTHER: None}, NOW) is None
@@ -83,7 +83,7 @@ def test_while_it_is_calm_nobody_would_be_looked_at() -> None:
     seen = 0
     for _ in range(1000):
         clock = Hand()
-        rota = Rota(clock)
+        rota = SamplingPlan(clock)
         start = Allowance(dice.randrange(100 * MB), dice.randrange(500))
         running: dict[CubicleKey, Gauge | None] = {
             CubicleKey("crab", n): gauge(

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard.pages.curves import curve
+from dashboard.pages.curves import draw_curve
 from orchestrator.core.models import CubicleKey, Usage
 from orchestrator.operations import usage_sample_rows as rows
 from orchestrator.operations.usage_sample_rows import Sample
@@ -100,25 +100,25 @@ def test_they_go_with_the_agent(paper: AppFixture) -> None:
 def test_a_curve_has_gaps_and_keeps_its_peaks() -> None:
     """A piece for each time it ran, a dot for a single look, the highest of what falls together."""
     day = [(float(60 * n), 90.0 if n == 700 else 10.0) for n in range(1440) if n < 300 or n == 500 or n >= 600]
-    drawn = curve(day, since=0, until=86_400, limit=100)
+    drawn = draw_curve(day, since=0, until=86_400, limit=100)
     assert drawn is not None
     assert drawn.line.count("M") == drawn.area.count("Z") == 3
     assert "h.5" in drawn.line
     assert (drawn.top, drawn.most, drawn.most_at) == (100, 90, 42_000)
     assert min(float(y) for _, y in re.findall(r"([\d.]+) ([\d.]+)", drawn.line)) == 10.0
     assert len(drawn.line) < 6_000
-    assert curve([], since=0, until=1, limit=1) is None
-    low = curve([(1.0, 3.0)], since=0, until=2, limit=100)
+    assert draw_curve([], since=0, until=1, limit=1) is None
+    low = draw_curve([(1.0, 3.0)], since=0, until=2, limit=100)
     assert low is not None
     assert 3.0 <= low.top <= 7.5
-    flat = curve([(1.0, 0.0)], since=0, until=2, limit=100)
+    flat = draw_curve([(1.0, 0.0)], since=0, until=2, limit=100)
     assert flat is not None
     assert flat.line.startswith("M300.0 100.0")
 
 
 def test_a_flat_line_ends() -> None:
     """Nothing at all is no reason to look ever closer."""
-    drawn = curve([(float(n), 0.0) for n in range(5)], since=0, until=10, limit=1024)
+    drawn = draw_curve([(float(n), 0.0) for n in range(5)], since=0, until=10, limit=1024)
     assert drawn is not None
     assert drawn.top == 1024 / 64
 

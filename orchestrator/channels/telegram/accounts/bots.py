@@ -56,7 +56,7 @@ class Bots(Pairing):
     def list_bots(self) -> list[BotState]:
         """All bots, by their agents' names."""
         with self._store.reading() as db:
-            return [self._as_is(bot) for bot in rows.every(db)]
+            return [self._as_is(bot) for bot in rows.list_bots(db)]
 
     def find_bot(self, agent: str) -> BotState | None:
         """The agent's bot, or None."""
@@ -86,11 +86,11 @@ class Bots(Pairing):
     def look_at(self, token: object, *, agent: str = "") -> TokenCheck:
         """Ask Telegram who this token is, before anything is changed for ``agent``. Raises BadInput when it is nobody,
         Conflict when another agent has that bot; when Telegram can't be reached the token passes for now."""
-        proof = token_check.read(token, of_any_server=self._has_own_server)
+        proof = token_check.parse_token(token, of_any_server=self._has_own_server)
         self._hide_token(proof.token.text)
         with self._store.reading() as db:
             _check_free(db, proof.bot, agent)
-        return token_check.asked(proof, self._prove)
+        return token_check.check_token(proof, self._prove)
 
     def set_up(self, agent: str, token: object) -> BotState:
         """The agent has the bot of this token; a handshake begins, unless that bot has had one."""
@@ -111,7 +111,7 @@ class Bots(Pairing):
                 is_from_settings=is_from_settings,
             )
             bot = self._coded(bot) if bot.state is BotStatus.PAIRING else bot
-            rows.put(db, bot)
+            rows.put_bot(db, bot)
         self._publish_change(agent)
         return bot
 
@@ -120,7 +120,7 @@ class Bots(Pairing):
         self.get_bot(agent)
         with self._store.writing() as db:
             self._agents.set_telegram_token(agent, None)
-            rows.remove(db, agent)
+            rows.delete_bot(db, agent)
         self._publish_change(agent)
 
     def on_agent_changed(self, agent: str) -> None:
@@ -130,7 +130,7 @@ class Bots(Pairing):
             if token and (old is None or old.bot != token_check.bot_of(token)):
                 self._take_over(db, agent, token)
             elif old is not None and not token:
-                rows.remove(db, agent)
+                rows.delete_bot(db, agent)
             elif agent_rows.get_agent(db, agent) is not None:
                 return
         self._publish_change(agent)
@@ -145,9 +145,9 @@ class Bots(Pairing):
                 self._hide_token(token)
             self.on_agent_changed(agent.name)
         with self._store.writing() as db:
-            for bot in rows.every(db):
+            for bot in rows.list_bots(db):
                 if bot.state is BotStatus.PAIRING and not pairing_codes.is_live(bot, self._now()):
-                    rows.put(db, self._coded(bot))
+                    rows.put_bot(db, self._coded(bot))
 
     # --- what running them shows --------------------------------------------------------------------------------
 
@@ -167,8 +167,8 @@ class Bots(Pairing):
             present = agent_rows.get_telegram_token(db, agent)
             if bot is None or bot.state is BotStatus.REVOKED or token not in ("", present):
                 return False
-            revoked = replace(pairing_codes.without(bot), state=BotStatus.REVOKED, problem=REVOKED.format(agent))
-            rows.put(db, revoked)
+            revoked = replace(pairing_codes.clear_code(bot), state=BotStatus.REVOKED, problem=REVOKED.format(agent))
+            rows.put_bot(db, revoked)
             self._write_audit(db, "telegram.revoked", agent, f"Telegram refuses the token of {agent}'s bot.")
         logger.warning("Telegram refuses the token of %s's bot: './hermit telegram add' takes a new one", agent)
         self._publish_change(agent)
@@ -181,7 +181,7 @@ class Bots(Pairing):
         old = rows.of_agent(db, agent)
         if old is not None and old.bot == bot:
             return old
-        rows.remove(db, agent)
+        rows.delete_bot(db, agent)
         return BotState(agent, bot, "", BotStatus.PAIRING, added_at=self._now())
 
     def _take_over(self, db: sqlite3.Connection, agent: str, token: str) -> None:
@@ -191,13 +191,13 @@ class Bots(Pairing):
         if other is not None and other.agent != agent:
             logger.warning("%s has the token of %s's bot, so only the latter uses it", agent, other.agent)
             return
-        rows.put(db, self._coded(self._row_for(db, agent, token_check.bot_of(token))))
+        rows.put_bot(db, self._coded(self._row_for(db, agent, token_check.bot_of(token))))
 
     def _take_from_settings(self, token: str) -> None:
         """The first agent has the settings' bot, unless a person gave it another. With the operator's id in the
         settings too there is nothing left to prove: whoever runs the host said both."""
         try:
-            proof = token_check.read(token, of_any_server=self._has_own_server)
+            proof = token_check.parse_token(token, of_any_server=self._has_own_server)
         except BadInput:
             logger.warning("TELEGRAM_BOT_TOKEN is not the token of a bot: copy it from BotFather whole")
             return
@@ -225,7 +225,7 @@ class Bots(Pairing):
             bot = rows.of_agent(db, agent)
             if bot is None or bot.state is BotStatus.REVOKED or change(bot) == bot:
                 return
-            rows.put(db, change(bot))
+            rows.put_bot(db, change(bot))
         self._publish_change(agent)
 
 

@@ -62,7 +62,7 @@ class Pairing:
         self._check_rate(agent)
         with self._store.writing() as db:
             bot = self._coded(_check_pairing(_found(db, agent)))
-            rows.put(db, bot)
+            rows.put_bot(db, bot)
             self._write_audit(db, "telegram.code", agent, f"A new code for the Telegram bot of {agent} was made.")
         self._publish_change(agent)
         return bot
@@ -73,7 +73,7 @@ class Pairing:
             bot = rows.of_agent(db, agent)
             if bot is None or bot.code_way is not CodeWay.SENT:
                 return
-            rows.put(db, pairing_codes.shown_instead(bot, now=self._now()))
+            rows.put_bot(db, pairing_codes.shown_instead(bot, now=self._now()))
         self._publish_change(agent)
 
     def code_delivered(self, agent: str, way: str, *, code: str = "") -> None:
@@ -84,7 +84,7 @@ class Pairing:
             if bot is None or bot.code_way is not CodeWay.SENT or code not in ("", bot.code):
                 return
             if way == CodeWay.SENT:
-                rows.put(db, replace(bot, code_sent_at=self._now()))
+                rows.put_bot(db, replace(bot, code_sent_at=self._now()))
         if way == CodeWay.SHOWN:
             self.show_code(agent)
         else:
@@ -98,7 +98,7 @@ class Pairing:
             if bot.code_way is CodeWay.SHOWN:
                 raise Conflict(f"This code goes the other way: send it to {_at(bot)} in Telegram.")
             person = self._people.operator().id_in(CHANNEL)
-            after, is_right = pairing_codes.tried(bot, code.strip(), self._now())
+            after, is_right = pairing_codes.try_code(bot, code.strip(), self._now())
             if person is None or not is_right or person != bot.code_person:
                 self._count_refusal(db, bot, after)
                 is_right = False
@@ -118,23 +118,23 @@ class Pairing:
             bot = rows.of_agent(db, agent)
             if bot is None or not self._may_answer(db, bot, person):
                 return False
-            after, is_right = pairing_codes.tried(bot, six_digits.strip(), self._now())
+            after, is_right = pairing_codes.try_code(bot, six_digits.strip(), self._now())
             if not is_right:
                 self._count_refusal(db, bot, after)
             elif self._is_bound(person):
                 self._store_paired(db, bot, person)
             else:
-                rows.put(db, replace(bot, problem=_SOMEBODY_ELSES))
+                rows.put_bot(db, replace(bot, problem=_SOMEBODY_ELSES))
                 is_right = False
         self._publish_change(agent)
         return is_right
 
     def _as_is(self, bot: BotState) -> BotState:
         """The bot as it is now: a code that is no longer good is none."""
-        return bot if pairing_codes.is_live(bot, self._now()) else pairing_codes.without(bot)
+        return bot if pairing_codes.is_live(bot, self._now()) else pairing_codes.clear_code(bot)
 
     def _coded(self, bot: BotState) -> BotState:
-        return pairing_codes.fresh(bot, person=self._people.operator().id_in(CHANNEL), now=self._now())
+        return pairing_codes.new_code(bot, person=self._people.operator().id_in(CHANNEL), now=self._now())
 
     def _may_answer(self, db: sqlite3.Connection, bot: BotState, person: int) -> bool:
         """A code from this Telegram id could prove something."""
@@ -143,7 +143,7 @@ class Pairing:
             return False
         if bot.code_way is CodeWay.SHOWN:
             return True
-        is_proved = person == self._trusted or any(other.paired_person == person for other in rows.every(db))
+        is_proved = person == self._trusted or any(other.paired_person == person for other in rows.list_bots(db))
         return known == bot.code_person == person and is_proved
 
     def _is_bound(self, person: int) -> bool:
@@ -157,8 +157,8 @@ class Pairing:
         return True
 
     def _store_paired(self, db: sqlite3.Connection, bot: BotState, person: int) -> BotState:
-        after = pairing_codes.paired(bot, person, self._now())
-        rows.put(db, after)
+        after = pairing_codes.mark_paired(bot, person, self._now())
+        rows.put_bot(db, after)
         self._write_audit(
             db, "telegram.paired", bot.agent, f"The Telegram bot of {bot.agent} is linked to the operator."
         )
@@ -166,7 +166,7 @@ class Pairing:
 
     def _count_refusal(self, db: sqlite3.Connection, before: BotState, after: BotState) -> None:
         if after != before:
-            rows.put(db, after)
+            rows.put_bot(db, after)
             self._write_audit(db, "telegram.code_refused", after.agent, f"A wrong code for the bot of {after.agent}.")
 
     def _check_rate(self, agent: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.apps.previews.csp import SANDBOX, for_kind, headers, security_policy
+from orchestrator.apps.previews.csp import SANDBOX, for_kind, policy_headers, security_policy
 from orchestrator.apps.previews.origins import app_url, is_own_host, preview_url
 from orchestrator.apps.previews.signed_urls import Ticket, Tickets, _packed
 from orchestrator.core.errors import NotFound
@@ -144,7 +144,7 @@ def test_the_sandbox_gives_no_way_out() -> None:
 
 def test_every_answer_says_what_goes() -> None:
     """No feature of the device but what a game needs; credentials are never shared."""
-    made = headers(security_policy(BASE, "http://127.0.0.1:3000"))
+    made = policy_headers(security_policy(BASE, "http://127.0.0.1:3000"))
     assert "Access-Control-Allow-Credentials" not in made
     features = dict(part.split("=") for part in made["Permissions-Policy"].split(", "))
     assert {name for name, value in features.items() if value != "()"} == {"autoplay", "fullscreen", "gamepad"}
@@ -156,8 +156,8 @@ def test_what_it_may_connect_to_at_all() -> None:
     of the house connects to nothing."""
     policy = security_policy(BASE, "http://127.0.0.1:3000")
     sockets = BASE.replace("http", "ws", 1)
-    assert headers(policy, reach=BASE)["Connection-Allowlist"] == f'("{BASE}*" "{sockets}*");redirects=allow'
-    assert headers(policy)["Connection-Allowlist"] == "()"
+    assert policy_headers(policy, reach=BASE)["Connection-Allowlist"] == f'("{BASE}*" "{sockets}*");redirects=allow'
+    assert policy_headers(policy)["Connection-Allowlist"] == "()"
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_what_it_may_connect_to_at_all() -> None:
 )
 def test_other_documents_are_looked_at(kind: str, *, runs: bool) -> None:
     """Nothing runs in what is a document but no HTML, on top of what holds for all."""
-    whole = headers(security_policy(BASE, "http://127.0.0.1:3000"))
+    whole = policy_headers(security_policy(BASE, "http://127.0.0.1:3000"))
     policy = for_kind(whole, kind)["Content-Security-Policy"]
     assert policy.startswith(whole["Content-Security-Policy"])
     assert policy.endswith(", sandbox; script-src 'none'") is not runs

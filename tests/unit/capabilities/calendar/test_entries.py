@@ -18,7 +18,7 @@ from orchestrator.approvals.notifications import Notifications, as_json
 from orchestrator.capabilities.calendar.deeds import CalendarDeeds
 from orchestrator.capabilities.calendar.entries import MOST_ENTRIES, CalendarEntries
 from orchestrator.capabilities.calendar.feeds import Feeds
-from orchestrator.capabilities.calendar.notifications import MOST_TOLD, Announcer
+from orchestrator.capabilities.calendar.notifications import MOST_TOLD, CalendarNotifications
 from orchestrator.capabilities.calendar.rows import BY_AGENT, CalendarEntry, EntryStatus, RunResult
 from orchestrator.capabilities.calendar.runs import MOST_FAILURES, CalendarRuns
 from orchestrator.capabilities.calls import Calls
@@ -50,7 +50,7 @@ class Desk:
     def __post_init__(self) -> None:
         r = self.rooms
         self.notices = Notifications(r.store, r.broker, now=self.now)
-        announcer = Announcer(self.notices, r.people)
+        announcer = CalendarNotifications(self.notices, r.people)
         self.runs = CalendarRuns(
             store=r.store,
             broker=r.broker,
@@ -63,7 +63,7 @@ class Desk:
             store=r.store,
             broker=r.broker,
             announcer=announcer,
-            list_runs=self.runs,
+            runs=self.runs,
             feeds=Feeds(r.store, install="i", base_url="http://h", now=self.now),
             hooks=r.hooks,
             now=self.now,

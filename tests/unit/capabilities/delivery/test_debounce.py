@@ -10,12 +10,12 @@ from orchestrator.capabilities.delivery.debounce import (
     LONGEST_QUIET_S,
     MOST,
     QUIET_S,
+    Debouncer,
     Ready,
-    Settling,
 )
 
 
-def taken(settling: Settling, now: float) -> list[bytes]:
+def taken(settling: Debouncer, now: float) -> list[bytes]:
     """What is due by then."""
     names = []
     while (found := settling.take_due(now)) is not None:
@@ -25,7 +25,7 @@ def taken(settling: Settling, now: float) -> list[bytes]:
 
 def test_a_rename_is_due_at_once_and_a_close_after_a_moment() -> None:
     """Each once."""
-    settling = Settling()
+    settling = Debouncer()
     settling.on_complete(b"moved", 10.0, at=0)
     settling.on_created(b"closed", 10.0, at=0)
     assert taken(settling, 10.0) == [b"moved"]
@@ -36,7 +36,7 @@ def test_a_rename_is_due_at_once_and_a_close_after_a_moment() -> None:
 
 def test_slow_parts_are_waited_for_longer() -> None:
     """Three times their longest pause, but not for ever."""
-    settling = Settling()
+    settling = Debouncer()
     for at in (0.0, 1.0, 2.0, 3.0):
         settling.on_created(b"log", at, at=at)
         assert taken(settling, at + 0.99) == []
@@ -49,7 +49,7 @@ def test_slow_parts_are_waited_for_longer() -> None:
 
 def test_what_waits_only_for_quiet_is_due_when_its_writer_has_ended() -> None:
     """However slowly it was written; what could not be taken keeps its time, until there is news of it."""
-    settling = Settling()
+    settling = Debouncer()
     for at in (0.0, 3.0):
         settling.on_created(b"slow", at, at=at)
     settling.on_created(b"open", 3.0, at=3.0)
@@ -66,7 +66,7 @@ def test_what_waits_only_for_quiet_is_due_when_its_writer_has_ended() -> None:
 
 def test_what_is_due_is_not_put_off_by_a_hurry() -> None:
     """It only ever comes sooner."""
-    settling = Settling()
+    settling = Debouncer()
     settling.on_complete(b"moved", 1.0, at=0)
     settling.hurry_all(2.0)
     assert settling.next_due() == 1.0
@@ -74,7 +74,7 @@ def test_what_is_due_is_not_put_off_by_a_hurry() -> None:
 
 def test_what_can_not_be_taken_is_tried_ever_less_often() -> None:
     """News of it begin anew; when it was first heard of stays."""
-    settling, now = Settling(), 0.0
+    settling, now = Debouncer(), 0.0
     settling.on_created(b"a", now, at=77.0)
     pauses = []
     for _ in range(12):
@@ -95,7 +95,7 @@ def test_what_can_not_be_taken_is_tried_ever_less_often() -> None:
 
 def test_what_was_asked_for_is_due_at_once_and_survives_a_flood() -> None:
     """Even when it was waited for."""
-    settling = Settling()
+    settling = Debouncer()
     settling.on_created(b"a", 0.0, at=0)
     settling.on_created(b"b", 0.0, at=0)
     settling.on_complete(b"a", 0.1, at=0, asked=17)
@@ -106,7 +106,7 @@ def test_what_was_asked_for_is_due_at_once_and_survives_a_flood() -> None:
 
 def test_it_remembers_only_so_many() -> None:
     """And says that there were more."""
-    settling = Settling()
+    settling = Debouncer()
     for number in range(MOST + 10):
         settling.on_created(str(number).encode(), 0.0, at=0)
     assert len(settling) == MOST

@@ -20,7 +20,7 @@ from orchestrator.capabilities.call_rows import CapabilityCall
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.delivery.intake import IntakeOutcome
-from orchestrator.capabilities.delivery.send_file import Sending
+from orchestrator.capabilities.delivery.send_file import SendFile
 from orchestrator.capabilities.table import REGISTRY, TOOLSETS
 from orchestrator.core.errors import BadInput
 from orchestrator.core.hooks import Hooks
@@ -51,7 +51,7 @@ def at_a_desk(house: DeliveryFixture, *, is_started: bool = True) -> Iterator[De
     agents = Agents(house.store, providers=(), toolsets=TOOLSETS, hooks=Hooks())
     calls = Calls(store=house.store, agents=agents)
     jobs = Jobs(house.store, Notifications(house.store, house.broker), finish=calls.finish_calls)
-    calls.set_registry(REGISTRY, Sending(store=house.store, taking=house.taking, jobs=jobs).deeds)
+    calls.set_registry(REGISTRY, SendFile(store=house.store, taking=house.taking, jobs=jobs).deeds)
     carrier = RecordingCarrier()
     house.deliveries.add_carrier(carrier)
     if is_started:

@@ -23,7 +23,7 @@ from orchestrator.capabilities.memory.deeds import MemoryDeeds
 from orchestrator.capabilities.memory.facts import MAX_CHARS, Facts
 from orchestrator.capabilities.memory.hybrid_search import NoMeaning, Search
 from orchestrator.capabilities.memory.prompt_injection import MAX_CHARS as MAX_BLOCK
-from orchestrator.capabilities.memory.prompt_injection import Recollection, placed
+from orchestrator.capabilities.memory.prompt_injection import MemoryInjection, insert_block
 from orchestrator.capabilities.memory.rows import Fact
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.errors import BadInput, NotFound, OrchestratorError, TooLarge, TooMany
@@ -42,7 +42,7 @@ class Desk:
     house: CoreFixture
     facts: Facts
     search: Search
-    recollection: Recollection
+    recollection: MemoryInjection
     calls: Calls
     changed: list[CubicleKey] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=itertools.count)
@@ -76,7 +76,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         facts = Facts(house.store, house.broker, house.hooks, max_facts=50)
         search = Search(house.store, NoMeaning())
         calls = Calls(store=house.store, agents=house.agents)
-        made = Desk(house, facts, search, Recollection(house.store, house.agents, search), calls)
+        made = Desk(house, facts, search, MemoryInjection(house.store, house.agents, search), calls)
         house.hooks.fact_changed.subscribe(made.changed.append)
         offers = MemoryDeeds(house.store, facts, search, made.calls.finish_calls)
         calls.set_registry(REGISTRY, offers.deeds)
@@ -379,7 +379,7 @@ def test_a_message_without_text_is_passed_over() -> None:
     """Pictures have none."""
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
     messages = ({"role": "user", "content": [picture]},)
-    assert placed(messages, PROMPT, "block") == messages
+    assert insert_block(messages, PROMPT, "block") == messages
 
 
 # --- the snapshot ----------------------------------------------------------------------------------------------
@@ -388,7 +388,7 @@ def test_a_message_without_text_is_passed_over() -> None:
 def test_the_snapshot_can_be_searched(tmp_path: Path) -> None:
     """A plain SQLite file with the facts and their words."""
     path = tmp_path / "rag.db"
-    published_memories.write(
+    published_memories.write_facts(
         path, [Fact(3, KEY, "Zoë likes crêpes", "ada", None, 0), Fact(5, KEY, "tea", "agent", 9, 1)]
     )
     db = sqlite3.connect(path)

@@ -28,8 +28,8 @@ from orchestrator.capabilities.memory.catalog import build_embedder
 from orchestrator.capabilities.memory.deeds import MemoryDeeds
 from orchestrator.capabilities.memory.embedder import Embedded, Vector
 from orchestrator.capabilities.memory.facts import Facts
-from orchestrator.capabilities.memory.fts_query import folded
-from orchestrator.capabilities.memory.http_embedder import HttpEmbedder, unit
+from orchestrator.capabilities.memory.fts_query import fold_word
+from orchestrator.capabilities.memory.http_embedder import HttpEmbedder, unit_vector
 from orchestrator.capabilities.memory.hybrid_search import NoMeaning, Search
 from orchestrator.capabilities.memory.numpy_index import Nearest
 from orchestrator.capabilities.memory.vector_search import VectorSearch
@@ -46,7 +46,7 @@ DEAR = Price(1_000_000, 0, known=True)
 
 def toy(text: str, size: int = 64) -> Vector:
     """A stand-in for a model of meaning: pieces of words, and two words that mean the same."""
-    plain = f" {' '.join(map(folded, text.replace('toothache', 'dentist').split()))} "
+    plain = f" {' '.join(map(fold_word, text.replace('toothache', 'dentist').split()))} "
     vector = [0.0] * size
     for start in range(len(plain) - 2):
         vector[zlib.crc32(plain[start : start + 3].encode()) % size] += 1.0
@@ -97,7 +97,7 @@ class Desk:
         """How many facts have a vector of this model."""
         with self.house.store.reading() as db:
             keys = (KEY, OTHER)
-            return sum(len(rows.vectors(db, key, self.embedder.model)) for key in keys)
+            return sum(len(rows.get_vectors(db, key, self.embedder.model)) for key in keys)
 
     def note(self, *texts: str) -> None:
         """Noted, and given their vectors."""
@@ -401,8 +401,8 @@ def test_a_refusal_is_a_failure(server: EmbeddingsServer, status: int, may_retry
 
 def test_a_vector_has_the_length_one() -> None:
     """Unless there is nothing in it."""
-    assert unit([3, 4.0]) == array("f", [0.6, 0.8])
-    assert unit([0, 0]) == array("f", [0.0, 0.0])
+    assert unit_vector([3, 4.0]) == array("f", [0.6, 0.8])
+    assert unit_vector([0, 0]) == array("f", [0.0, 0.0])
 
 
 def test_settings_say_which_model() -> None:
@@ -456,7 +456,7 @@ def test_among_very_many_the_nearest_is_still_found(tmp_path: Path) -> None:
             matrix = dice.normal(size=(10_050, size)).astype(np.float32)
             matrix /= np.linalg.norm(matrix, axis=1)[:, None]
             with house.store.writing() as db:
-                ids = [rows.add(db, KEY, f"fact {n}", by="ada", turn=None, now=n) for n in range(len(matrix))]
+                ids = [rows.insert_fact(db, KEY, f"fact {n}", by="ada", turn=None, now=n) for n in range(len(matrix))]
                 rows.keep_vectors(db, "toy", [(ids[n], row.tobytes()) for n, row in enumerate(matrix)])
             found = Nearest(house.store, "toy").find_nearest(KEY, array("f", matrix[4_711].tobytes()), 5)
             assert found[0].id == ids[4_711]

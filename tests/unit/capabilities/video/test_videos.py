@@ -23,7 +23,7 @@ from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.capabilities.video.capability import Clawmotion
 from orchestrator.capabilities.video.input import read_wish
-from orchestrator.capabilities.video.renderer import MOST_BYTES, Studio
+from orchestrator.capabilities.video.renderer import MOST_BYTES, VideoRenderer
 from orchestrator.capabilities.video.videos import Videos
 from orchestrator.core.errors import BadInput, OrchestratorError, TooMany, Unavailable
 from orchestrator.core.models import TurnStatus
@@ -121,7 +121,7 @@ def film_set(home: Path, paper: PaperStudio | None = None) -> Iterator[Set]:
             agents=house.agents,
             jobs=jobs,
             workspaces=house.workspaces,
-            studio=Studio(paper, folder=home / "studio", image=lambda: "studio"),
+            studio=VideoRenderer(paper, folder=home / "studio", image=lambda: "studio"),
             check_room=lambda: None,
             now=lambda: clock[0],
         )

@@ -78,7 +78,7 @@ def test_nothing_of_a_stranger_starts_anything(pair: tuple[ChatFixture, CoreFixt
     assert house.woken == []
     with desk.store.reading() as db:
         assert db.execute("SELECT COUNT(*) FROM turns").fetchone()[0] == 0
-        known = rows.stranger(ChannelDb(db, "telegram"), "crab", EVE)
+        known = rows.get_stranger(ChannelDb(db, "telegram"), "crab", EVE)
     assert known is not None
     assert (known.name, known.state) == ("Eve", "asked")
     assert len(desk.people.every()) == 2
@@ -344,7 +344,7 @@ def test_groups_are_no_flood(desk: ChatFixture) -> None:
         desk.joins(chat=GROUP - number)
     assert len(to(desk, ADA)) == MOST_CARDS
     with desk.store.reading() as db:
-        assert len(rows.groups(ChannelDb(db, "telegram"), "crab")) == 50
+        assert len(rows.list_groups(ChannelDb(db, "telegram"), "crab")) == 50
 
 
 @pytest.mark.parametrize("by", [BOB, EVE])
@@ -360,10 +360,10 @@ def test_a_private_chat_opens_and_closes(desk: ChatFixture) -> None:
     for is_in, state in ((False, "closed"), (True, "open")):
         desk.joins(chat=BOB, by=BOB, is_in=is_in)
         with desk.store.reading() as db:
-            found = rows.chat(ChannelDb(db, "telegram"), "crab", BOB)
+            found = rows.get_chat(ChannelDb(db, "telegram"), "crab", BOB)
         assert found is not None
         assert found.state == state
     desk.joins(chat=EVE, by=EVE, is_in=False)
     with desk.store.reading() as db:
-        assert rows.chat(ChannelDb(db, "telegram"), "crab", EVE) is None
+        assert rows.get_chat(ChannelDb(db, "telegram"), "crab", EVE) is None
     assert desk.refs == []

@@ -54,7 +54,7 @@ def test_turned_away_elsewhere_the_card_says_so(
     assert desk.labels(card(desk)) == []
     assert said in desk.text(card(desk))
     with desk.store.reading() as db:
-        known = rows.stranger(ChannelDb(db, "telegram"), "crab", EVE)
+        known = rows.get_stranger(ChannelDb(db, "telegram"), "crab", EVE)
     assert known is not None
     assert known.state == state
 

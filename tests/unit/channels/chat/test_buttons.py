@@ -142,7 +142,7 @@ def test_retired_buttons_do_nothing(desk: ChatFixture) -> None:
     assert desk.buttons.take_press(replace(press, data=deny), is_operator=False) is None
     assert desk.buttons.take_press(replace(press, data=again), is_operator=False) is not None
     with desk.store.reading() as db:
-        assert rows.live(ChannelDb(db, "telegram"), "another", desk.now()) == {"deny"}
+        assert rows.list_live_kinds(ChannelDb(db, "telegram"), "another", desk.now()) == {"deny"}
     assert elsewhere
 
 

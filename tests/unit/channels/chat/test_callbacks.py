@@ -15,7 +15,7 @@ from orchestrator.channels.chat.callbacks import NO_LONGER, TOO_EARLY, PressResu
 from orchestrator.channels.chat.events import ButtonPress
 from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.rich_text import RichText
-from orchestrator.channels.chat.system_text import note
+from orchestrator.channels.chat.system_text import system_note
 from orchestrator.core.errors import Conflict, Forbidden, Unavailable
 from orchestrator.core.models import ApprovalStatus, User
 from tests.support.bot_api import BotApi
@@ -188,7 +188,11 @@ def test_an_unknown_kind_does_nothing(desk: ChatFixture) -> None:
 
 def test_the_message_says_what_came_of_it(desk: ChatFixture) -> None:
     """And another one follows where there is one."""
-    press = under(desk, "deed", Deed(PressResult("x" * 500, MessageBody(note("Done")), also=MessageBody(note("More")))))
+    press = under(
+        desk,
+        "deed",
+        Deed(PressResult("x" * 500, MessageBody(system_note("Done")), also=MessageBody(system_note("More")))),
+    )
     assert desk.presses.on_press(press) == "x" * 200
     assert desk.text("a-letter") == "◆ Done"
     assert desk.text(f"update:{press.bot}:{press.update}") == "◆ More"

@@ -12,7 +12,15 @@ import pytest
 
 from orchestrator.channels.chat.commands import KEYBOARD
 from orchestrator.channels.chat.message import Message
-from orchestrator.channels.chat.system_text import QuotedText, ago, clock, lasting, note, shown, size
+from orchestrator.channels.chat.system_text import (
+    QuotedText,
+    format_ago,
+    format_clock,
+    format_duration,
+    format_size,
+    show_foreign,
+    system_note,
+)
 from orchestrator.core.models import CubicleKey, TurnStatus
 from tests.support.chat_commands_fixture import CommandsFixture, commands_fixture
 from tests.support.chat_fixture import ADA, BOB, EVE, GROUP
@@ -336,31 +344,31 @@ def test_containers_are_told_by_whose_they_are(shop: CommandsFixture) -> None:
 
 def test_notes_are_measured() -> None:
     """However much there is, a note is a message, and its entities lie where they should with emoji before them."""
-    rich = note("Emoji 🦀", ("a 🦀 ", QuotedText("na\u202eme 🦀")), *[("– ", QuotedText("x" * 200))] * 100)
+    rich = system_note("Emoji 🦀", ("a 🦀 ", QuotedText("na\u202eme 🦀")), *[("– ", QuotedText("x" * 200))] * 100)
     assert rich.units <= 4096
     assert len(rich.entities) <= 100
     cut = [rich.text.encode("utf-16-le")[2 * e.offset : 2 * e.end].decode("utf-16-le") for e in rich.entities]
     assert cut[:2] == ["◆ Emoji 🦀", "na\\u202eme 🦀"]
-    assert shown(QuotedText("  ")) == "(no name)"
+    assert show_foreign(QuotedText("  ")) == "(no name)"
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (size(0), "0 bytes"),
-        (size(1), "1 byte"),
-        (size(1_500), "1.5 KB"),
-        (size(20_000_000), "19 MB"),
-        (size(3 * 1024**3), "3.0 GB"),
-        (lasting(5), "a moment"),
-        (lasting(60), "1 minute"),
-        (lasting(7_300), "2 hours"),
-        (ago(0, 30), "just now"),
-        (ago(0, 86_400 * 3), "3 days ago"),
-        (ago(100, 0), "just now"),
-        (clock(1_767_225_600, "Europe/Vienna", 1_767_225_600), "01:00 CET"),
-        (clock(1_767_225_600, "UTC", 1_767_225_600 + 86_400), "Thu 1 Jan, 00:00 UTC"),
-        (clock(1_767_225_600, "Mars/Base", 1_767_225_600), "00:00 UTC"),
+        (format_size(0), "0 bytes"),
+        (format_size(1), "1 byte"),
+        (format_size(1_500), "1.5 KB"),
+        (format_size(20_000_000), "19 MB"),
+        (format_size(3 * 1024**3), "3.0 GB"),
+        (format_duration(5), "a moment"),
+        (format_duration(60), "1 minute"),
+        (format_duration(7_300), "2 hours"),
+        (format_ago(0, 30), "just now"),
+        (format_ago(0, 86_400 * 3), "3 days ago"),
+        (format_ago(100, 0), "just now"),
+        (format_clock(1_767_225_600, "Europe/Vienna", 1_767_225_600), "01:00 CET"),
+        (format_clock(1_767_225_600, "UTC", 1_767_225_600 + 86_400), "Thu 1 Jan, 00:00 UTC"),
+        (format_clock(1_767_225_600, "Mars/Base", 1_767_225_600), "00:00 UTC"),
     ],
 )
 def test_measures_are_words(words: str, expected: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from orchestrator.agents.users import Users
 from orchestrator.channels.chat.channel_store import ChannelDb
 from orchestrator.channels.chat.file_sender import FileSender
-from orchestrator.channels.chat.outbox_rows import note
+from orchestrator.channels.chat.outbox_rows import note_number
 from orchestrator.channels.telegram.accounts import rows as bots
 from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus
 from orchestrator.core.db.database import Store
@@ -77,8 +77,8 @@ def furnished(out: DeliveryFixture, office: OutboxFixture) -> House:
     people = Users(out.store)
     people.change(KEY.user, {"telegram_id": 42})
     with out.store.writing() as db:
-        bots.put(db, BotState("crab", 7, "crab_bot", BotStatus.PAIRED))
-        note(ChannelDb(db, "telegram"), "crab", 42, 1, 0.0)
+        bots.put_bot(db, BotState("crab", 7, "crab_bot", BotStatus.PAIRED))
+        note_number(ChannelDb(db, "telegram"), "crab", 42, 1, 0.0)
     carrier = FileSender(
         store=telegram_store(out.store),
         mail=office.mail,
@@ -178,10 +178,10 @@ def test_without_a_turn_only_an_open_chat_is_reached(house: House) -> None:
     assert carrier.find_destination(KEY, None) == "telegram:42"
     assert carrier.find_destination(CubicleKey("crab", 99), None) is None
     with house.out.store.writing() as db:
-        bots.put(db, BotState("crab", 7, "crab_bot", BotStatus.PAIRING))
+        bots.put_bot(db, BotState("crab", 7, "crab_bot", BotStatus.PAIRING))
     assert carrier.find_destination(KEY, None) is None
     with house.out.store.writing() as db:
-        bots.put(db, BotState("crab", 7, "crab_bot", BotStatus.PAIRED))
+        bots.put_bot(db, BotState("crab", 7, "crab_bot", BotStatus.PAIRED))
         db.execute("UPDATE chat_rooms SET state = 'closed'")
     assert carrier.find_destination(KEY, None) is None
 

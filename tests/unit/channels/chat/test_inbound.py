@@ -27,7 +27,7 @@ from orchestrator.channels.chat.inbound_messages import InboundMessages
 from orchestrator.channels.chat.inbox import Inbox
 from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.outbox import Outbox
-from orchestrator.channels.chat.replies import replies
+from orchestrator.channels.chat.replies import build_replies
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.telegram.channel import TRAITS
 from orchestrator.channels.telegram.client import TelegramClient
@@ -83,7 +83,7 @@ class Scene:
     def run_command(self, message: IncomingMessage, user: User) -> list[Message]:
         """A command."""
         self.commands.append(message)
-        return replies(message, self.on_command(message))
+        return build_replies(message, self.on_command(message))
 
     def press(self, press: ButtonPress) -> str:
         """A press."""

@@ -15,7 +15,7 @@ from orchestrator.approvals.notifications import as_json
 from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.rich_text import RichText
-from orchestrator.channels.chat.system_text import quoting
+from orchestrator.channels.chat.system_text import quote_in_note
 from orchestrator.core.errors import Conflict
 from orchestrator.core.models import Event, User
 from orchestrator.core.text import in_quotes
@@ -212,13 +212,13 @@ QUOTES = {
 def test_what_is_quoted_stays_quoted(which: str) -> None:
     """From the first sign of a quote to the last; nothing in it can be tapped or pass for the house."""
     text, expected = QUOTES[which]
-    assert codes(quoting("A title", text)) == expected
-    assert quoting("A title", text).text.count(MARK) == 1
+    assert codes(quote_in_note("A title", text)) == expected
+    assert quote_in_note("A title", text).text.count(MARK) == 1
 
 
 def test_an_address_outside_a_quote_is_none() -> None:
     """The house names hosts too, and nothing is fetched by a tap."""
-    rich = quoting("A title", "From https://evil.example/x came a file.", "See evil.example.")
+    rich = quote_in_note("A title", "From https://evil.example/x came a file.", "See evil.example.")
     assert "://" not in rich.text
     assert "evil.example" not in rich.text
 

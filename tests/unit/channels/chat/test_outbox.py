@@ -17,7 +17,7 @@ import pytest
 from orchestrator.channels.chat import outbox_rows as rows
 from orchestrator.channels.chat.channel_store import ChannelDb
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody, MessageButton
-from orchestrator.channels.chat.message_json import packed, unpacked
+from orchestrator.channels.chat.message_json import body_from_json, body_to_json
 from orchestrator.channels.chat.rich_text import RichText, TextEntity
 from orchestrator.core.db.audit_rows import search_records
 from orchestrator.core.db.database import Store
@@ -71,10 +71,10 @@ def accepted(api: BotApi, method: str = "") -> list[str]:
 def died_while_sending(store: Store, ref: str) -> None:
     """The row as a death between the call and its answer leaves it, however it went."""
     with store.writing() as db:
-        letter = rows.first(ChannelDb(db, "telegram"), "crab", 42)
+        letter = rows.get_first(ChannelDb(db, "telegram"), "crab", 42)
         assert letter is not None
         assert letter.ref == ref
-        assert rows.begin(ChannelDb(db, "telegram"), letter, shared_above=0)
+        assert rows.mark_sending(ChannelDb(db, "telegram"), letter, shared_above=0)
 
 
 def wait_until_silent(store: Store) -> None:
@@ -451,7 +451,9 @@ def test_a_group_that_grew_keeps_its_letters(api: BotApi, office: OutboxFixture,
     """When Telegram says that the chat has another number, the letters go there."""
     group = api.group("The group", bot)
     with office.store.writing() as db:
-        rows.add(ChannelDb(db, "telegram"), "crab", -5, "a", packed(MessageBody(RichText("hello"))), now=0.0)
+        rows.insert_message(
+            ChannelDb(db, "telegram"), "crab", -5, "a", body_to_json(MessageBody(RichText("hello"))), now=0.0
+        )
         rows.move_chat(ChannelDb(db, "telegram"), "crab", -5, group.id)
     office.post("b", chat=group.id)
     office.wait_for("a", "b")
@@ -703,8 +705,8 @@ def test_a_body_survives_its_row(file: Path) -> None:
         thread=3,
         is_silent=True,
     )
-    assert unpacked(packed(body)) == body
-    assert unpacked(packed(MessageBody(RichText("")))) == MessageBody(RichText(""))
+    assert body_from_json(body_to_json(body)) == body
+    assert body_from_json(body_to_json(MessageBody(RichText("")))) == MessageBody(RichText(""))
 
 
 def test_no_log_holds_a_token(
@@ -743,7 +745,7 @@ def test_a_clock_that_goes_back_silences_no_bot_for_years(api: BotApi, store: St
         office.post("a", "Late")
         wait_until_silent(store)
     with store.writing() as db:
-        rows.silence(ChannelDb(db, "telegram"), "crab", time.time() + 365 * 24 * 3600.0)
+        rows.silence_bot(ChannelDb(db, "telegram"), "crab", time.time() + 365 * 24 * 3600.0)
     with OutboxFixture(api, store, crab=bot) as office:
         office.post("b", "Later")
         office.wait_for("b")

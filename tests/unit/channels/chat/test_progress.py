@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.progress import ProgressDisplay
-from orchestrator.channels.chat.progress_text import TurnPhase, TurnProgress, line, so_far, told
+from orchestrator.channels.chat.progress_text import TurnPhase, TurnProgress, apply_event, so_far, status_line
 from orchestrator.channels.chat.replies_to_turns import TurnReplies
 from orchestrator.channels.chat.rich_text import utf16_len
 from orchestrator.channels.chat.send_errors import (
@@ -24,7 +24,7 @@ from orchestrator.channels.chat.send_errors import (
     TokenRevoked,
     Unreachable,
 )
-from orchestrator.channels.telegram.format.markdown import render
+from orchestrator.channels.telegram.format.markdown import render_markdown
 from orchestrator.core.events import Subscription
 from orchestrator.core.models import Event, Turn
 from tests.support.chat_fakes import GROUP, FakeClient, FakeLoopClock, FakeOutbox, TurnsFixture, telegram_store
@@ -45,7 +45,7 @@ class Stage:
         house = self.desk.house
         wall = lambda: 1_000_000.0  # noqa: E731 - a clock that stands still
         return ProgressDisplay(
-            render=render,
+            render=render_markdown,
             store=telegram_store(house.store),
             mail=self.desk.mail,
             turns=house.turns,
@@ -361,7 +361,11 @@ def test_a_line_that_hangs_holds_no_answer(desk: TurnsFixture) -> None:
         await stage.ends(turn, "the answer")
         house = desk.house
         answers = TurnReplies(
-            render=render, store=telegram_store(house.store), mail=desk.mail, turns=house.turns, folder=house.home / "a"
+            render=render_markdown,
+            store=telegram_store(house.store),
+            mail=desk.mail,
+            turns=house.turns,
+            folder=house.home / "a",
         )
         assert await answers.post_due() == 1
         assert desk.mail.texts() == [f"{MARK} crab:\nthe answer"]
@@ -402,7 +406,11 @@ def test_no_trouble_with_progress_reaches_the_answer(desk: TurnsFixture, method:
         await stage.ends(turn)
         house = desk.house
         answers = TurnReplies(
-            render=render, store=telegram_store(house.store), mail=desk.mail, turns=house.turns, folder=house.home / "a"
+            render=render_markdown,
+            store=telegram_store(house.store),
+            mail=desk.mail,
+            turns=house.turns,
+            folder=house.home / "a",
         )
         assert await answers.post_due() == 1
 
@@ -647,8 +655,8 @@ def test_the_words_of_a_status() -> None:
             f"{MARK} crab (running, step 3, 10 s):\npip install\\nx",
         ),
     ]
-    assert [line(standing, seconds).text for standing, seconds, _ in told_] == [text for _, _, text in told_]
-    assert told(base, Event("cubicle", KEY, {})) == base
+    assert [status_line(standing, seconds).text for standing, seconds, _ in told_] == [text for _, _, text in told_]
+    assert apply_event(base, Event("cubicle", KEY, {})) == base
 
 
 @pytest.mark.parametrize(
@@ -668,8 +676,11 @@ def test_the_words_of_a_status() -> None:
 )
 def test_what_the_agent_writes_stays_under_its_line(text: str) -> None:
     """As a command and as a reply under way: headed, in one message, and nothing in it is the house's mark."""
-    command = line(TurnProgress(1, "crab", TurnPhase.RUNNING, 1, text), 0)
-    for rich, head in ((command, f"{MARK} crab (running, step 1):"), (so_far("crab", render, text), f"{MARK} crab")):
+    command = status_line(TurnProgress(1, "crab", TurnPhase.RUNNING, 1, text), 0)
+    for rich, head in (
+        (command, f"{MARK} crab (running, step 1):"),
+        (so_far("crab", render_markdown, text), f"{MARK} crab"),
+    ):
         assert rich.text.startswith(head)
         assert rich.text.count(MARK) == 1
         assert utf16_len(rich.text) <= 4096

@@ -13,7 +13,7 @@ from orchestrator.channels.chat.address_book import ChatAddress
 from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.replies_to_turns import TurnReplies
 from orchestrator.channels.chat.rich_text import utf16_len
-from orchestrator.channels.telegram.format.markdown import render
+from orchestrator.channels.telegram.format.markdown import render_markdown
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import TurnStatus
 from tests.support.chat_fakes import CHAT, GROUP, FakeOutbox, TurnsFixture, telegram_store
@@ -32,7 +32,7 @@ def desk(tmp_path: Path) -> Iterator[TurnsFixture]:
 def answers(desk: TurnsFixture, turns: Any = None) -> TurnReplies:
     """As the channel makes them; ada's private chat is open, and all that the calendar begins is called the same."""
     return TurnReplies(
-        render=render,
+        render=render_markdown,
         store=telegram_store(desk.house.store),
         mail=desk.mail,
         turns=turns or desk.house.turns,

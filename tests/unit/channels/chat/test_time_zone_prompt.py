@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.channels.chat.events import IncomingMessage, Sender
-from orchestrator.channels.chat.time_zone_prompt import TimeZonePrompt, named, offered
+from orchestrator.channels.chat.time_zone_prompt import TimeZonePrompt, find_zone, zones_for_language
 from orchestrator.core.errors import BadInput
 from tests.support.chat_fixture import ADA, BOB, GROUP, ChatFixture, chat_fixture
 from tests.support.core_fixture import OTHER, at_once
@@ -116,20 +116,20 @@ def test_a_zone_is_known_by_its_name_or_its_city(wanted: str) -> None:
     """Anything else is refused with a sentence, and with what comes near."""
     expected = NAMES[wanted]
     if expected is not None:
-        assert named(wanted) == expected
+        assert find_zone(wanted) == expected
         return
     with pytest.raises(BadInput, match="I don't know a time zone"):
-        named(wanted)
+        find_zone(wanted)
 
 
 def test_what_comes_near_is_said() -> None:
     """A letter too few."""
     with pytest.raises(BadInput, match=r"Did you mean .*Europe/Vienna"):
-        named("Viena")
+        find_zone("Viena")
 
 
 @pytest.mark.parametrize("language", ["de", "en", "pt-br", "zh-hans", "xx", ""])
 def test_every_language_has_places(language: str) -> None:
     """And all of them are there."""
-    assert all(named(zone) == zone for zone in offered(language))
-    assert offered(language)
+    assert all(find_zone(zone) == zone for zone in zones_for_language(language))
+    assert zones_for_language(language)

@@ -26,8 +26,8 @@ from orchestrator.channels.chat.send_errors import (
     TokenRevoked,
     Unreachable,
 )
-from orchestrator.channels.telegram.api_errors import OtherPoller, cleaned, refusal
-from orchestrator.channels.telegram.client import TelegramClient, prove
+from orchestrator.channels.telegram.api_errors import OtherPoller, clean_text, error_of
+from orchestrator.channels.telegram.client import TelegramClient, check_token
 from orchestrator.channels.telegram.client_types import BotIdentity, ClientTimeouts
 from orchestrator.channels.telegram.ptb_request import told_of
 from orchestrator.core.errors import BadInput, Unavailable
@@ -405,8 +405,8 @@ def test_drafts_and_typing(api: BotApi, loop: LoopThread, line: TelegramClient) 
 
 def test_an_old_server_without_drafts_is_no_revoked_token() -> None:
     """404 means two things."""
-    assert isinstance(refusal(404, "Not Found: method not found", {}), SendRefused)
-    assert isinstance(refusal(404, "Not Found", {}), TokenRevoked)
+    assert isinstance(error_of(404, "Not Found: method not found", {}), SendRefused)
+    assert isinstance(error_of(404, "Not Found", {}), TokenRevoked)
 
 
 def test_what_a_server_does_not_know_says_nothing_of_the_token(
@@ -485,7 +485,7 @@ def test_what_telegram_says(
     status: int, description: str, parameters: dict[str, Any], meaning: type[SendError] | str
 ) -> None:
     """Each answer means one thing."""
-    error = refusal(status, description, parameters)
+    error = error_of(status, description, parameters)
     if isinstance(meaning, str):
         assert isinstance(error, ChatForbidden)
         assert error.why == meaning
@@ -568,19 +568,19 @@ def test_finding_what_was_sent(api: BotApi, bot: str, loop: LoopThread, line: Te
 def test_what_is_no_token(token: str) -> None:
     """Is refused before anything is sent, without repeating it."""
     with pytest.raises(BadInput) as caught:
-        prove(token, "http://127.0.0.1:1")
+        check_token(token, "http://127.0.0.1:1")
     assert token not in caught.value.message or not token
 
 
 def test_a_token_is_proved(api: BotApi, bot: str) -> None:
     """With who it is; a wrong one, an unknown one and a network that is down each have their sentence."""
-    assert prove(bot, api.url).username == "crab_bot"
+    assert check_token(bot, api.url).username == "crab_bot"
     api.revoke(bot)
     with pytest.raises(BadInput, match="does not know this token"):
-        prove(bot, api.url)
+        check_token(bot, api.url)
     api.offline()
     with pytest.raises(Unavailable, match="Couldn't reach Telegram"):
-        prove(bot, api.url, patience=ClientTimeouts(connect_s=0.5, read_s=0.5))
+        check_token(bot, api.url, patience=ClientTimeouts(connect_s=0.5, read_s=0.5))
 
 
 def test_no_log_and_no_error_holds_the_token(
@@ -634,7 +634,7 @@ def _said(error: BaseException | None) -> list[str]:
 
 def test_descriptions_are_cleaned() -> None:
     """Short, on one line, and nothing in them looks like a token."""
-    text = cleaned("bad\n  token 1234567890:AAF" + "x" * 40 + " given " + "y" * 500)
+    text = clean_text("bad\n  token 1234567890:AAF" + "x" * 40 + " given " + "y" * 500)
     assert "AAFx" not in text
     assert "\n" not in text
     assert len(text) <= 300

@@ -30,7 +30,7 @@ def desk(tmp_path: Path) -> Iterator[BotsFixture]:
 def test_codes_are_six_random_digits() -> None:
     """Each digit is as frequent as any other at each place, zero at the front too."""
     bot = BotState("crab", 1, "", BotStatus.PAIRING)
-    made = [str(pairing_codes.fresh(bot, person=None, now=0).code) for _ in range(3_000)]
+    made = [str(pairing_codes.new_code(bot, person=None, now=0).code) for _ in range(3_000)]
     assert all(len(code) == 6 and code.isdecimal() for code in made)
     assert len(set(made)) > 2_950
     for place in range(6):

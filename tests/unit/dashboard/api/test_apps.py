@@ -116,7 +116,7 @@ def test_the_dashboard_s_own_name_behind_a_proxy(paper: AppFixture, app: Flask) 
     ):
         sent = {"Host": host, **({"X-Forwarded-Proto": "https"} if https else {})}
         with app.test_request_context("/", headers=sent):
-            assert origin.own("https://hermit.example") == own
+            assert origin.own_origin("https://hermit.example") == own
 
 
 def test_without_previews_there_is_the_reason(paper: AppFixture, operator: Api, www: Www, browser: Browser) -> None:
@@ -165,7 +165,7 @@ def test_the_frame_is_as_narrow_as_can_be(www: Www, browser: Browser) -> None:
 def test_a_policy_takes_no_odd_url(url: str, app: Flask) -> None:
     """Nothing that could say more than where a frame comes from."""
     with app.test_request_context("/"), pytest.raises(ValueError, match="can't stand"):
-        headers.hold(url)
+        headers.allow_frame(url)
 
 
 def test_what_an_agent_calls_them_is_text(operator: Api, www: Www, browser: Browser, paper: AppFixture) -> None:

@@ -17,7 +17,7 @@ from dashboard.api.approvals import MIN_AGE_S
 from orchestrator.__main__ import parser
 from orchestrator.capabilities.capability import Caller
 from orchestrator.cli.context import Context
-from orchestrator.cli.questions import chosen, question_lines
+from orchestrator.cli.questions import pick_choice, question_lines
 from orchestrator.core.models import CubicleKey
 from tests.support.app_fixture import PATIENCE_S, AppFixture, Scene
 from tests.unit.conftest import Api, Browser
@@ -148,7 +148,7 @@ def test_a_chat_without_a_terminal_says_how_to_answer(
 )
 def test_numbers_stand_for_choices(said: str, answer: str) -> None:
     """Unless a choice has that name."""
-    assert chosen({"choices": ["red", "2", "7"]}, said) == answer
+    assert pick_choice({"choices": ["red", "2", "7"]}, said) == answer
 
 
 def test_a_question_without_choices_is_its_text() -> None:
