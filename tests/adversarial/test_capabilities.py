@@ -347,10 +347,10 @@ _VICTIM = """
     sys.path.insert(0, {root!r})
     from orchestrator.capabilities.capability import Caller
     from orchestrator.core.models import CubicleKey
-    from tests.support.app_fixture import paper_house
+    from tests.support.app_fixture import run_app
 
     CALLS = {calls!r}
-    with paper_house(Path({home!r}), crabs=False) as house:
+    with run_app(Path({home!r}), crabs=False) as house:
         calls = house.app._capabilities.calls
         key = CubicleKey("crab", house.services.people.operator().id)
         house.services.cubicles.ensure(key)

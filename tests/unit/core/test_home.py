@@ -18,8 +18,8 @@ from tests.support.core_fixture import at_once
 
 HOLDER = """
 import sys, pathlib
-from orchestrator.core.home import Claim, prepare
-claim = Claim(prepare(pathlib.Path(sys.argv[1])))
+from orchestrator.core.home import HomeLock, prepare
+claim = HomeLock(prepare(pathlib.Path(sys.argv[1])))
 print("held", flush=True)
 sys.stdin.read()
 """

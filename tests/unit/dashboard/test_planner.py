@@ -176,8 +176,10 @@ def test_ten_thousand_entries(paper: AppFixture, browser: Browser) -> None:
                 next_at=datetime.fromisoformat(start).replace(tzinfo=UTC).timestamp(),
             ))  # fmt: skip
     begun = time.thread_time()
+    sum(number % 7 for number in range(10_000_000))
+    unit, begun = time.thread_time() - begun, time.thread_time()
     html = page(browser, f"/calendar?at={YEAR}-03-20")
-    assert time.thread_time() - begun < 4
+    assert time.thread_time() - begun < 10 * unit  # a ratio, since machines differ
     assert "There is more than can be shown" not in html
     found = paper.services.agenda.view_days(CalendarScope(user=1), "UTC", date(YEAR, 3, 1), 1, most_a_day=3)
     assert (len(found.days[0].items), found.days[0].total) == (3, 500)
