@@ -104,7 +104,7 @@ class App:
         self._budget = Budget(self._store, booked=BudgetNotices(self._store, notices, agents, hooks).book)
         self._prices = Prices(home.prices, self._store)
         self._audit = Audit(self._store)
-        ground = AppContext(
+        context = AppContext(
             settings=settings,
             home=home,
             parts=parts,
@@ -119,57 +119,57 @@ class App:
             reserve=Reserve(home.path, ballast=home.ballast),
             grants=Grants(store=self._store, agents=agents, broker=self._broker),
         )
-        self._approvals = Approvals(self._store, self._broker, ground.grants, hooks)
+        self._approvals = Approvals(self._store, self._broker, context.grants, hooks)
         self._step_approvals = StepApprovals(self._store, self._approvals, self._locks, hooks)
         self._server, self._harbour, door = HttpServer(), ReverseTunnel(), DoorRoutes(hooks.door_called.fire)
         self._doors = DoorSockets(self._server, workspaces, door, on_close=self._harbour.close_cubicle)
-        self._deliveries, self._taking, self._out_watch = build_outgoing(ground)
-        self._cubicles = build_cubicles(ground, WatchedDoors(self._doors, self._out_watch))
+        self._deliveries, self._taking, self._out_watch = build_outgoing(context)
+        self._cubicles = build_cubicles(context, WatchedDoors(self._doors, self._out_watch))
         self._waker = Waker(self._cubicles, hooks)
-        self._turns = self._made_turns(ground)
-        self._disk = build_disk(ground, self._cubicles, self._turns)
-        self._capabilities = Capabilities(ground, self._approvals, self._turns, self._taking, self._disk)
+        self._turns = self._build_turns(context)
+        self._disk = build_disk(context, self._cubicles, self._turns)
+        self._capabilities = Capabilities(context, self._approvals, self._turns, self._taking, self._disk)
         self._proxy = build_proxy(
-            ground, self._prices, self._providers, remember=self._capabilities.memories.inject_memories
+            context, self._prices, self._providers, remember=self._capabilities.memories.inject_memories
         )
-        self._summaries = build_summaries(ground, self._proxy, self._capabilities.jobs)
+        self._summaries = build_summaries(context, self._proxy, self._capabilities.jobs)
         self._samples = UsageSamples(self._store, self._cubicles, self._disk.used_bytes)
-        self._metrics = build_metrics(ground, self._cubicles, self._disk, self._samples)
-        self._leaving = self._made_leaving(agents, people)
-        self._watch = self._made_watch(ground)
+        self._metrics = build_metrics(context, self._cubicles, self._disk, self._samples)
+        self._leaving = self._build_deletion(agents, people)
+        self._watch = self._build_watchdog(context)
         self._hibernation = IdleStop(
             self._cubicles, self._store, after_s=settings.sleep_after_s, is_waking=self._waker.is_waking
         )
-        self._previews = build_previews(ground, self._harbour)
-        self._thumbnails = build_thumbnails(ground, self._previews, self._capabilities.jobs)
-        self._terminals = build_terminals(ground, self._cubicles)
-        self._steps = build_steps(ground, self._step_approvals, self._turns)
-        add_door_routes(door, self._behind_the_door(ground))
-        self.services = self._made_services(ground)
+        self._previews = build_previews(context, self._harbour)
+        self._thumbnails = build_thumbnails(context, self._previews, self._capabilities.jobs)
+        self._terminals = build_terminals(context, self._cubicles)
+        self._steps = build_steps(context, self._step_approvals, self._turns)
+        add_door_routes(door, self._behind_the_door(context))
+        self.services = self._build_services(context)
         hooks.agent_changed.subscribe(lambda name: self._broker.publish(Event("agent", None, {"agent": name})))
         self._retention = Retention(self._store, settings.keep, expire_backups=self.services.backups.remove_older)
         self._telegram = TelegramChannel(self.services, self.services.bots, self._store, folder=home.path / "telegram")
 
-    def _made_services(self, ground: AppContext) -> DashboardServices:
+    def _build_services(self, context: AppContext) -> DashboardServices:
         return DashboardServices(
             settings=self._settings,
-            people=ground.people,
-            agents=ground.agents,
+            people=context.people,
+            agents=context.agents,
             turns=self._turns,
             history=History(self._store),
             rouse=self._waker.rouse,
             approvals=self._approvals,
-            grants=ground.grants,
+            grants=context.grants,
             cubicles=self._cubicles,
             disk=self._disk,
             samples=self._samples,
             budget=self._budget,
             prices=self._prices,
             audit=self._audit,
-            workspaces=ground.workspaces,
+            workspaces=context.workspaces,
             broker=self._broker,
-            bots=build_bots(ground),
-            notices=ground.notices,
+            bots=build_bots(context),
+            notices=context.notices,
             agenda=self._capabilities.agenda,
             assets=self._capabilities.assets,
             packages=self._capabilities.packages,
@@ -177,7 +177,7 @@ class App:
             questions=self._capabilities.questions,
             previews=self._previews,
             thumbnails=self._thumbnails,
-            pdf_pages=build_pdf_pages(ground, self._capabilities.jobs),
+            pdf_pages=build_pdf_pages(context, self._capabilities.jobs),
             terminals=self._terminals,
             deliveries=self._deliveries,
             seen=ReadMarks(self._store, self._broker),
@@ -185,26 +185,26 @@ class App:
             strangers=self._list_strangers,
             decide_stranger=self._decide_stranger,
             checkups=DoctorRunner(self._parts.examine, self._broker),
-            backups=Backups(ground.home, self._audit, self._broker),
+            backups=Backups(context.home, self._audit, self._broker),
             webhooks={"telegram": self._take_update},
             health=self._health_report,
             remove_agent=self._leaving.remove_agent,
             remove_user=self._leaving.remove_user,
-            log_text=ground.workspaces.log_text,
+            log_text=context.workspaces.log_text,
             models=self._providers.as_json,
             providers=self._providers,
-            trials=Trials(self._providers, self._proxy, ground.agents),
+            trials=Trials(self._providers, self._proxy, context.agents),
             preferences=self._preferences,
             metrics=self._metrics,
         )
 
-    def _behind_the_door(self, ground: AppContext) -> DoorContext:
+    def _behind_the_door(self, context: AppContext) -> DoorContext:
         return DoorContext(
             self._turns,
             self._steps,
             self._proxy,
-            ground.agents,
-            ground.people,
+            context.agents,
+            context.people,
             calls=self._capabilities.calls,
             harbour=self._harbour,
             told=self._summaries.told,
@@ -213,23 +213,23 @@ class App:
             missing=self._taking.missing_files,
         )
 
-    def _made_leaving(self, agents: Agents, people: Users) -> Deletion:
+    def _build_deletion(self, agents: Agents, people: Users) -> Deletion:
         store, turns, cubicles = self._store, self._turns, self._cubicles
         forget, cease = self._disk.forget_agent, self._capabilities.stop_for
         return Deletion(store, turns, cubicles, agents, people, forget=forget, cease=cease)
 
-    def _made_turns(self, ground: AppContext) -> Turns:
+    def _build_turns(self, context: AppContext) -> Turns:
         return Turns(
             store=self._store,
             broker=self._broker,
-            hooks=ground.hooks,
+            hooks=context.hooks,
             locks=self._locks,
             wake=self._waker.wake,
             is_fresh=self._cubicles.is_fresh,
-            check_room=ground.reserve.check,
+            check_room=context.reserve.check,
         )
 
-    def _made_watch(self, ground: AppContext) -> Watchdog:
+    def _build_watchdog(self, context: AppContext) -> Watchdog:
         questions, calls = self._capabilities.questions, self._capabilities.calls
         tidy = (
             self._step_approvals.tell_again,
@@ -239,7 +239,7 @@ class App:
             self._store.tidy,
         )
         return build_watch(
-            ground, self._turns, self._cubicles, self._approvals, self._waker, proxy=self._proxy, tidy=tidy
+            context, self._turns, self._cubicles, self._approvals, self._waker, proxy=self._proxy, tidy=tidy
         )
 
     def start(self) -> None:

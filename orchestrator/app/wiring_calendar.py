@@ -22,14 +22,14 @@ from orchestrator.turns.queue import Turns
 class Calendar:
     """The agenda with all that works for it."""
 
-    def __init__(self, ground: AppContext, turns: Turns, *, now: Callable[[], float] = time.time) -> None:
-        store, broker, home, hooks = ground.store, ground.broker, ground.home, ground.hooks
+    def __init__(self, context: AppContext, turns: Turns, *, now: Callable[[], float] = time.time) -> None:
+        store, broker, home, hooks = context.store, context.broker, context.home, context.hooks
         self._turns = turns
-        announcer = CalendarNotifications(ground.notices, ground.people)
+        announcer = CalendarNotifications(context.notices, context.people)
         self._runs = CalendarRuns(
             store=store, broker=broker, announcer=announcer, submit=self._submit_turn, hooks=hooks, now=now
         )
-        feeds = Feeds(store, install=home.install, base_url=ground.settings.link_url, now=now)
+        feeds = Feeds(store, install=home.install, base_url=context.settings.link_url, now=now)
         self.agenda = CalendarEntries(
             store=store,
             broker=broker,
@@ -40,12 +40,12 @@ class Calendar:
             now=now,
         )
         self.handlers = CalendarDeeds(self.agenda, self._runs, announcer)
-        self.handlers.register_buttons(ground.notices)
+        self.handlers.register_buttons(context.notices)
         self._snapshots = Publishing(
             NAME,
             PublishedCalendar(self.agenda, announcer).build,
             store=store,
-            workspaces=ground.workspaces,
+            workspaces=context.workspaces,
             scratch=home.scratch,
         )
         self._clock = CalendarScheduler(self._runs.run_due, self._runs.next_due_at, now=now)

@@ -12,16 +12,16 @@ from orchestrator.jobs.pool import Jobs
 from orchestrator.web.urls import UrlRules
 
 
-def build_assets(ground: AppContext, approvals: Approvals, jobs: Jobs) -> DownloadRequests:
+def build_assets(context: AppContext, approvals: Approvals, jobs: Jobs) -> DownloadRequests:
     """Who asks a person about downloads, with the jobs that fetch them."""
-    store, agents = ground.store, ground.agents
-    rules = UrlRules(plain_http=ground.settings.fetch_http)
-    endings = DownloadOutcomes(store, ground.broker, jobs)
+    store, agents = context.store, context.agents
+    rules = UrlRules(plain_http=context.settings.fetch_http)
+    endings = DownloadOutcomes(store, context.broker, jobs)
     assets = DownloadRequests(
-        store=store, agents=agents, approvals=approvals, grants=ground.grants, jobs=jobs, endings=endings, rules=rules
+        store=store, agents=agents, approvals=approvals, grants=context.grants, jobs=jobs, endings=endings, rules=rules
     )
-    landing = WorkspaceStore(ground.workspaces, agents, ground.reserve, ground.home.path)
-    internet, folder = ground.parts.internet, ground.home.scratch
+    landing = WorkspaceStore(context.workspaces, agents, context.reserve, context.home.path)
+    internet, folder = context.parts.internet, context.home.scratch
     downloads = DownloadWorker(
         assets=assets, endings=endings, landing=landing, internet=internet, rules=rules, folder=folder
     )

@@ -44,7 +44,7 @@ class Bench:
         """What the server is asked when a turn ends like this; everything was accepted, and nothing breaks a rule."""
         person = self.api.person(next(_people))
         person.opens(self.bot)
-        self.desk.mail.letters.clear()
+        self.desk.outbox.letters.clear()
         turn = self.desk.asks(chat=person.id)
         self.desk.ends(self.desk.takes(), reply, status, error)
         before = len(self.api.calls())
@@ -61,12 +61,12 @@ class Bench:
         answers = TurnReplies(
             render=render_markdown,
             store=telegram_store(house.store),
-            mail=self.desk.mail,
+            outbox=self.desk.outbox,
             turns=house.turns,
             folder=house.home / "answers",
         )
         assert await answers.post_due() == 1
-        await self.send(self.desk.mail.letters)
+        await self.send(self.desk.outbox.letters)
 
     async def send(self, letters: list[Message]) -> None:
         """The letters go over a line of their own."""

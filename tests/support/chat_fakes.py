@@ -78,7 +78,7 @@ class TurnsFixture:
     """A house with one bot, and its mail."""
 
     house: CoreFixture
-    mail: FakeOutbox
+    outbox: FakeOutbox
     updates: int = 0
     messages: dict[int, int] = field(default_factory=dict)
 

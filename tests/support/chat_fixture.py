@@ -85,15 +85,15 @@ class ChatFixture:
     def __post_init__(self) -> None:
         self.hooks = Hooks()
         rows = self.rows
-        self.mail = self.post or Outbox(rows, now=self.now)
+        self.outbox = self.post or Outbox(rows, now=self.now)
         self.buttons = Buttons(rows, now=self.now)
-        self.papers = TempFiles(rows, self.folder / "papers", now=self.now)
+        self.temp_files = TempFiles(rows, self.folder / "papers", now=self.now)
         self.asking = ApprovalPrompts(
-            store=rows, approvals=self.approvals, turns=self.turns, people=self.people, mail=self.mail,
-            buttons=self.buttons, papers=self.papers, now=self.now,
+            store=rows, approvals=self.approvals, turns=self.turns, people=self.people, outbox=self.outbox,
+            buttons=self.buttons, temp_files=self.temp_files, now=self.now,
         )  # fmt: skip
         self.zones = TimeZonePrompt(
-            store=rows, people=self.people, whereabouts=AddressBook(rows, self.people), mail=self.mail,
+            store=rows, people=self.people, address_book=AddressBook(rows, self.people), outbox=self.outbox,
             buttons=self.buttons, now=self.now,
         )  # fmt: skip
         self.notices = Notifications(self.store, Broker(), now=self.now)
@@ -105,16 +105,17 @@ class ChatFixture:
         )  # fmt: skip
         self.handled: list[IncomingMessage] = []
         self.inquiries = QuestionPrompts(
-            store=rows, questions=self.questions, whereabouts=AddressBook(rows, self.people),
-            mail=self.mail, buttons=self.buttons, papers=self.papers, handled=self.handled.append, now=self.now,
+            store=rows, questions=self.questions, address_book=AddressBook(rows, self.people),
+            outbox=self.outbox, buttons=self.buttons, temp_files=self.temp_files,
+            handled=self.handled.append, now=self.now,
         )  # fmt: skip
-        reception = AccessContext(rows, self.mail, self.buttons, self.people, self.now)
-        self.cards, self.groups = AccessRequests(reception), Groups(reception)
+        access_context = AccessContext(rows, self.outbox, self.buttons, self.people, self.now)
+        self.cards, self.groups = AccessRequests(access_context), Groups(access_context)
         self.handlers: dict[str, ButtonHandler] = {
             **self.asking.handlers, **self.noticing.handlers, **self.inquiries.handlers, **self.cards.handlers,
             **self.groups.handlers, **self.zones.handlers,
         }  # fmt: skip
-        self.presses = self.fresh_presses()
+        self.callbacks = self.fresh_presses()
 
     def now(self) -> float:
         """The time, as the test has it."""
@@ -127,14 +128,14 @@ class ChatFixture:
     def fresh_presses(self) -> Callbacks:
         """As after a restart: nothing is remembered but rows."""
         return Callbacks(
-            buttons=Buttons(telegram_store(self.store), now=self.now), mail=self.mail, people=self.person,
+            buttons=Buttons(telegram_store(self.store), now=self.now), outbox=self.outbox, people=self.person,
             handlers=self.handlers, pause=self.pauses.append,
         )  # fmt: skip
 
     def fresh_noticing(self) -> ChatNotifications:
         """As after a restart."""
         return ChatNotifications(
-            store=self.rows, notices=self.notices, whereabouts=AddressBook(self.rows, self.people), mail=self.mail,
+            store=self.rows, notices=self.notices, address_book=AddressBook(self.rows, self.people), outbox=self.outbox,
             buttons=self.buttons, ask_zone=self.zones.ask_zone, now=self.now,
         )  # fmt: skip
 
@@ -233,7 +234,7 @@ class ChatFixture:
 
     def body(self, ref: str) -> MessageBody:
         """What a letter says, amendments included."""
-        body = self.mail.body_of(ref)
+        body = self.outbox.body_of(ref)
         assert body is not None, f"no letter {ref} among {self.refs}"
         return body
 
@@ -277,7 +278,7 @@ class ChatFixture:
         chat = self.chat_of(ref)
         data = self.data(ref, label)
         press = self.a_press(data, by=by or chat, chat=chat, message=self.arrives(ref))
-        return self.presses.on_press(press)
+        return self.callbacks.on_press(press)
 
 
 @contextmanager

@@ -49,20 +49,20 @@ class Channel:
         self.desk, self.api, self.person = desk, api, person
         house = desk.house
         self.line = TelegramClient(token, api_url=api.url, patience=ClientTimeouts(connect_s=2, read_s=5))
-        self.mail = Outbox(telegram_store(house.store))
+        self.outbox = Outbox(telegram_store(house.store))
         self.answers = TurnReplies(
             render=render_markdown,
             store=telegram_store(house.store),
-            mail=self.mail,
+            outbox=self.outbox,
             turns=house.turns,
             folder=house.home / "answers",
         )
         self.progress = ProgressDisplay(
             render=render_markdown,
             store=telegram_store(house.store),
-            mail=self.mail,
+            outbox=self.outbox,
             turns=house.turns,
-            line_of=lambda _: self.line,
+            adapter_of=lambda _: self.line,
             clock=FastClock(),
         )
         self.news = house.broker.subscribe()
@@ -74,7 +74,7 @@ class Channel:
         await self.progress.start()
         await self.answers.post_due()
         self._tasks = [
-            asyncio.create_task(self.mail.run(lambda _: self.line, lambda *_: None)),
+            asyncio.create_task(self.outbox.run(lambda _: self.line, lambda *_: None)),
             asyncio.create_task(self._listen()),
         ]
 

@@ -24,7 +24,7 @@ class AccessContext:
     """What cards are made from."""
 
     store: ChannelStore
-    mail: Outbox
+    outbox: Outbox
     buttons: Buttons
     people: Users
     now: Callable[[], float] = time.time

@@ -36,11 +36,11 @@ _MOST_WAITING = 200
 class AccessRequests:
     """Strangers, and what became of them. For threads that may wait."""
 
-    def __init__(self, reception: AccessContext) -> None:
-        self._reception = reception
-        self._store, self._mail, self._buttons = reception.store, reception.mail, reception.buttons
-        self._people, self._now, self._audit = reception.people, reception.now, reception.write_audit
-        self._label = reception.store.traits.label
+    def __init__(self, access_context: AccessContext) -> None:
+        self._access_context = access_context
+        self._store, self._outbox, self._buttons = access_context.store, access_context.outbox, access_context.buttons
+        self._people, self._now, self._audit = access_context.people, access_context.now, access_context.write_audit
+        self._label = access_context.store.traits.label
 
     @property
     def handlers(self) -> dict[str, ButtonHandler]:
@@ -70,10 +70,10 @@ class AccessRequests:
                 f"{said}. Until you are let in, nothing you write here is read.",
                 f"Your {self._label} id is {sender.id}.",
             )
-            self._mail.post_message(
+            self._outbox.post_message(
                 Message(agent, sender.id, f"stranger:{agent}:{sender.id}:{now:.0f}", MessageBody(rich))
             )
-        self._reception.tell()
+        self._access_context.tell()
 
     def list_waiting(self) -> list[KnownStranger]:
         """Who was told that the operator is asked about them, and is not decided about, newest first."""
@@ -97,15 +97,15 @@ class AccessRequests:
         for card in cards:
             self._buttons.retire_buttons(card.ref)
             body = _turned_away((QuotedText(known.name), f", {self._label} id {person}."), kind)[1]
-            self._mail.amend_message(
+            self._outbox.amend_message(
                 card.ref, body if member is None else self.member_body(member, agent, card.ref, card.person)
             )
-        self._reception.tell()
+        self._access_context.tell()
         return member
 
     def _ask_about(self, agent: str, sender: Sender) -> bool:
         """The operator's private chat has a card about them; False when there is no such chat, or enough cards."""
-        now, subject, operator = self._now(), f"{agent}:{sender.id}", self._reception.operator_chat(agent)
+        now, subject, operator = self._now(), f"{agent}:{sender.id}", self._access_context.operator_chat(agent)
         with self._store.reading() as db:
             if button_rows.list_asking_refs(db, subject, (ALLOW,)):
                 return True
@@ -124,7 +124,7 @@ class AccessRequests:
             "Allow: they can talk to all your agents, in containers of their own and on your budget.",
             "Ignore: nothing happens for a week. Block: nothing ever happens, and you are not asked again.",
         )
-        return self._mail.post_message(
+        return self._outbox.post_message(
             Message(agent, operator, ref, MessageBody(rich, buttons=((allow,), (ignore, block))))
         )
 
@@ -134,7 +134,7 @@ class AccessRequests:
         member = self._let_in(agent, person, name)
         self._decide_request(agent, person, _STATES[ALLOW], user)
         self._buttons.retire_buttons(taken.ref)
-        self._reception.tell()
+        self._access_context.tell()
         return PressResult(
             f"{member.name} is a member now.", self.member_body(member, agent, taken.ref, press.sender.id)
         )
@@ -144,7 +144,7 @@ class AccessRequests:
         with self._store.writing() as db:
             rows.put_chat(db, KnownChat(agent, person, member.name, "open", self._now()))
         welcome = system_note(f"Welcome, {member.name}", f"You can talk to {agent} now. /help shows what you can do.")
-        self._mail.post_message(Message(agent, person, f"welcome:{agent}:{member.id}", MessageBody(welcome)))
+        self._outbox.post_message(Message(agent, person, f"welcome:{agent}:{member.id}", MessageBody(welcome)))
         return member
 
     def member_body(self, member: User, agent: str, ref: str, reader: int) -> MessageBody:
@@ -168,7 +168,7 @@ class AccessRequests:
         self._decide_request(agent, person, _STATES[taken.kind], user)
         said, body = _turned_away((QuotedText(name), f", {self._label} id {person}."), taken.kind)
         self._buttons.retire_buttons(taken.ref)
-        self._reception.tell()
+        self._access_context.tell()
         return PressResult(said, body)
 
     def _shut_out(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
@@ -183,7 +183,7 @@ class AccessRequests:
             rows.note_stranger(db, agent, person, member.name, self._now())
             rows.decide_stranger(db, agent, person, "blocked", self._now())
         self._buttons.retire_buttons(taken.ref)
-        self._reception.tell()
+        self._access_context.tell()
         rich = system_note(
             "Removed",
             (

@@ -58,11 +58,11 @@ class AppMessages:
         self,
         *,
         store: ChannelStore,
-        mail: Outbox,
+        outbox: Outbox,
         turns: Turns,
         people: Users,
         pictures: Pictures,
-        papers: TempFiles,
+        temp_files: TempFiles,
         app_of: Callable[[CubicleKey, str], WebApp],
         place_of: Callable[[Turn], TurnPlace | None],
         dashboard: str,
@@ -71,11 +71,11 @@ class AppMessages:
         """``app_of`` raises NotFound for what is gone; ``place_of`` says where a turn's answer belongs; ``dashboard``
         is the address by which people call it."""
         self._store = store
-        self._mail = mail
+        self._outbox = outbox
         self._turns = turns
         self._people = people
         self._pictures = pictures
-        self._papers = papers
+        self._temp_files = temp_files
         self._app_of = app_of
         self._place_of = place_of
         self._dashboard = dashboard
@@ -104,7 +104,7 @@ class AppMessages:
             for n, (app, picture) in enumerate(zip(apps, pictures, strict=False), 1):
                 rest = len(apps) - MOST if n == MOST else 0
                 body = self._message_body(app, place, picture, rest)
-                self._mail.post_message(Message(place.agent, place.chat, f"turn:{turn.id}:app:{n}", body))
+                self._outbox.post_message(Message(place.agent, place.chat, f"turn:{turn.id}:app:{n}", body))
 
     def _changed_apps(self, turn: Turn) -> list[WebApp]:
         """Those that are still there and can be opened."""
@@ -149,7 +149,7 @@ class AppMessages:
         if path is None:
             return None
         try:
-            return self._papers.write(path.read_bytes())
+            return self._temp_files.write(path.read_bytes())
         except (OSError, OrchestratorError) as error:  # a newer one is there just now, or no room
             logger.info("the picture of an app is not sent: %s", error)
             return None

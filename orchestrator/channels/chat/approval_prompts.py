@@ -63,19 +63,19 @@ class ApprovalPrompts:
         approvals: Approvals,
         turns: Turns,
         people: Users,
-        mail: Outbox,
+        outbox: Outbox,
         buttons: Buttons,
-        papers: TempFiles,
+        temp_files: TempFiles,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
         self._approvals = approvals
         self._turns = turns
         self._people = people
-        self._whereabouts = AddressBook(store, people)
-        self._mail = mail
+        self._address_book = AddressBook(store, people)
+        self._outbox = outbox
         self._buttons = buttons
-        self._papers = papers
+        self._temp_files = temp_files
         self._now = now
 
     @property
@@ -138,22 +138,22 @@ class ApprovalPrompts:
         """Post the question, once; buttons that were pressed to no effect are made anew."""
         ref, now = f"approval:{approval.id}", self._now()
         user, spot = (
-            self._whereabouts.owner_of(approval.cubicle),
-            self._whereabouts.place_of(approval.cubicle, approval.turn),
+            self._address_book.owner_of(approval.cubicle),
+            self._address_book.place_of(approval.cubicle, approval.turn),
         )
         if user is None or spot is None:
             return
         with self._store.reading() as db:
             is_posted, live = rows.is_posted(db, ref), rows.list_live_kinds(db, ref, now)
         needed = {kind for row in _first_choices(self._question_of(approval, user)) for _, kind, _ in row}
-        is_read = self._mail.body_of(f"{ref}{_READING}") is not None
+        is_read = self._outbox.body_of(f"{ref}{_READING}") is not None
         if is_posted and live >= needed - ({READ} if is_read else set()):
             return
         self._buttons.retire_buttons(ref)
         plain = self.prompt_body(approval, approval.cubicle.agent, ref, user.id_in(self._store.channel) or 0, user)
         body = replace(plain, thread=spot.thread, reply_to=spot.reply_to)
-        if not self._mail.post_message(Message(approval.cubicle.agent, spot.chat, ref, body)):
-            self._mail.amend_message(ref, body)
+        if not self._outbox.post_message(Message(approval.cubicle.agent, spot.chat, ref, body)):
+            self._outbox.amend_message(ref, body)
 
     def _close_prompts(self, approval: Approval, *, pressed: TakenButton | None = None) -> None:
         """Every letter that asks this says how it ended."""
@@ -163,14 +163,14 @@ class ApprovalPrompts:
             letters[pressed.ref] = rows.AskedMessage(approval.cubicle.agent, pressed.ref, pressed.person)
         for letter in tuple(letters.values()):
             read = f"{letter.ref}{_READING}"
-            if read not in letters and self._mail.body_of(read) is not None:
+            if read not in letters and self._outbox.body_of(read) is not None:
                 letters[read] = replace(letter, ref=read)
         for letter in letters.values():
-            self._mail.amend_message(letter.ref, self._ended_body(approval, letter))
+            self._outbox.amend_message(letter.ref, self._ended_body(approval, letter))
             self._buttons.retire_buttons(letter.ref, kinds=(*DECIDING, READ, PAGE))
 
     def _ended_body(self, approval: Approval, letter: rows.AskedMessage) -> MessageBody:
-        reader = self._people.of_identity(self._store.channel, letter.person) or self._whereabouts.owner_of(
+        reader = self._people.of_identity(self._store.channel, letter.person) or self._address_book.owner_of(
             approval.cubicle
         )
         question = self._question_of(approval, reader)
@@ -187,14 +187,14 @@ class ApprovalPrompts:
         return MessageBody(ended_body(question, self._now()), buttons=buttons, files=self._text_file(question))
 
     def _question_of(self, approval: Approval, reader: User | None) -> ApprovalQuestion:
-        owner = self._whereabouts.owner_of(approval.cubicle)
+        owner = self._address_book.owner_of(approval.cubicle)
         zone = "UTC" if reader is None else reader.time_zone
         return ApprovalQuestion(approval, "somebody who was removed" if owner is None else owner.name, zone)
 
     def _text_file(self, question: ApprovalQuestion) -> tuple[AttachedFile, ...]:
         if not question.is_long:
             return ()
-        path = self._papers.write(question.shown.encode("utf-8", "backslashreplace"))
+        path = self._temp_files.write(question.shown.encode("utf-8", "backslashreplace"))
         return (AttachedFile(path, question.file_name, "document"),)
 
     # --- deciding ----------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ class ApprovalPrompts:
     def _replied_to(self, message: IncomingMessage) -> Approval | None:
         ref = None
         if message.answers is not None:
-            ref = self._mail.ref_of(message.agent, message.place.chat, message.answers)
+            ref = self._outbox.ref_of(message.agent, message.place.chat, message.answers)
         if ref is None or not ref.startswith(_REF):
             return None
         try:
@@ -245,8 +245,8 @@ class ApprovalPrompts:
         body = replace(
             self._post_page(approval, press.agent, replace(taken, ref=ref), user, 1), thread=press.place.thread
         )
-        if not self._mail.post_message(Message(press.agent, press.place.chat, ref, body)):
-            self._mail.amend_message(ref, body)
+        if not self._outbox.post_message(Message(press.agent, press.place.chat, ref, body)):
+            self._outbox.amend_message(ref, body)
         return PressResult("It's below, one page at a time.")
 
     def _turn_page(self, taken: TakenButton, press: ButtonPress, user: User) -> PressResult:

@@ -50,14 +50,14 @@ class Callbacks:
         self,
         *,
         buttons: Buttons,
-        mail: Outbox,
+        outbox: Outbox,
         people: Callable[[int], User | None],
         handlers: Mapping[str, ButtonHandler],
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         """``people`` knows whoever may press anything, by their number."""
         self._buttons = buttons
-        self._mail = mail
+        self._outbox = outbox
         self._people = people
         self._handlers = dict(handlers)
         self._pause = pause
@@ -101,8 +101,8 @@ class Callbacks:
             self._buttons.give_back(taken)
             raise
         if outcome.body is not None:
-            self._mail.amend_message(taken.ref, outcome.body)
+            self._outbox.amend_message(taken.ref, outcome.body)
         if outcome.also is not None:
             for letter in build_replies(press, [replace(outcome.also, thread=press.place.thread)]):
-                self._mail.post_message(letter)
+                self._outbox.post_message(letter)
         return outcome.toast

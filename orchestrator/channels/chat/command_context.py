@@ -31,7 +31,7 @@ class CommandContext:
     asking: ApprovalPrompts
     cards: AccessRequests
     groups: Groups
-    papers: TempFiles
+    temp_files: TempFiles
     zones: TimeZonePrompt
     bot_names: Callable[[], dict[str, str]]
     """What people call the bots, by agent."""

@@ -121,7 +121,7 @@ def logs(call: CommandCall) -> list[MessageBody]:
     text = call.desk.services.log_text(call.key)
     if not text.strip():
         return note_reply("No log yet", f"{call.agent} records there what it does for you.")
-    path = call.desk.papers.write(terminal_safe(text).encode("utf-8", "backslashreplace"))
+    path = call.desk.temp_files.write(terminal_safe(text).encode("utf-8", "backslashreplace"))
     rich = system_note(
         f"The end of {call.agent}'s log", "Every thought, command and output, written by the agent itself."
     )
@@ -155,7 +155,7 @@ def _copy(desk: CommandContext, key: CubicleKey, path: FilePath) -> MessageBody:
     app = desk.store.traits.label
     try:
         with desk.services.workspaces.copy_out(
-            key, path, max_bytes=MOST_BYTES, keep_in=desk.papers.ensure_folder()
+            key, path, max_bytes=MOST_BYTES, keep_in=desk.temp_files.ensure_folder()
         ) as copy:
             kept, name, size_bytes = copy.path, copy.name, copy.size_bytes
     except TooLarge as error:

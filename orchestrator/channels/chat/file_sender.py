@@ -55,7 +55,7 @@ class FileSender:
         self,
         *,
         store: ChannelStore,
-        mail: Outbox,
+        outbox: Outbox,
         people: Users,
         deliveries: Deliveries,
         is_linked: Callable[[str], bool],
@@ -65,14 +65,14 @@ class FileSender:
         self.name, self.largest_bytes = store.channel, store.traits.upload_bytes
         self._album_most = store.traits.album_most
         self._store = store
-        self._mail = mail
+        self._outbox = outbox
         self._people = people
         self._deliveries = deliveries
         self._is_linked = is_linked
         self._gather_s = gather_s
         self._lock = threading.Lock()  # protects _albums
         self._albums: dict[_Spot, _Album] = {}
-        mail.subscribe(self._on_outcome)
+        outbox.subscribe(self._on_outcome)
 
     def close(self) -> None:
         """What still gathers goes out as it is."""
@@ -147,7 +147,7 @@ class FileSender:
             ref = rows.ref_of(db, delivery)
         if ref is None:
             return False
-        outcome = self._mail.status_of(ref)
+        outcome = self._outbox.status_of(ref)
         if outcome is not None and outcome.state in ("sent", "failed"):
             self._on_outcome(ref, outcome.why if outcome.state == "failed" else None)
         return outcome is not None
@@ -169,7 +169,7 @@ class FileSender:
                 body = _at(place, body)
             for delivery in carried:
                 rows.put_link(db, delivery.id, ref)
-            self._mail.post_message(Message(first.cubicle.agent, chat, ref, body))
+            self._outbox.post_message(Message(first.cubicle.agent, chat, ref, body))
 
     def _on_outcome(self, ref: str, why: str | None) -> None:
         """A letter was sent or failed. Of an album that is not taken, each file is tried by itself."""

@@ -43,10 +43,10 @@ _CHOICES = {
 class Groups:
     """The groups of every bot. For threads that may wait."""
 
-    def __init__(self, reception: AccessContext) -> None:
-        self._reception = reception
-        self._store, self._mail, self._buttons = reception.store, reception.mail, reception.buttons
-        self._people, self._now = reception.people, reception.now
+    def __init__(self, access_context: AccessContext) -> None:
+        self._access_context = access_context
+        self._store, self._outbox, self._buttons = access_context.store, access_context.outbox, access_context.buttons
+        self._people, self._now = access_context.people, access_context.now
 
     @property
     def handlers(self) -> dict[str, ButtonHandler]:
@@ -77,14 +77,14 @@ class Groups:
                 self._ask_about_group(chat, membership)
 
     def _ask_about_group(self, chat: KnownChat, membership: MembershipChange) -> None:
-        now, operator = self._now(), self._reception.operator_chat(chat.agent)
+        now, operator = self._now(), self._access_context.operator_chat(chat.agent)
         ref = f"group:{chat.agent}:{chat.chat}:{membership.update}"
         with self._store.reading() as db:
             cards = button_rows.posted_since(db, f"group:{chat.agent}:", now - _DAY_S)
         if operator is None or cards >= MOST_CARDS:
             return  # /groups shows it all the same
         body = self.group_body(chat, ref, operator, by=membership.sender)
-        self._mail.post_message(Message(chat.agent, operator, ref, body))
+        self._outbox.post_message(Message(chat.agent, operator, ref, body))
 
     def group_body(self, chat: KnownChat, ref: str, reader: int, *, by: Sender | None = None) -> MessageBody:
         """A group, how it stands, and the button to change that."""
@@ -93,7 +93,7 @@ class Groups:
         who = (
             ()
             if by is None
-            else (("Added by ", QuotedText(by.name), f" ({self._reception.store.traits.label} id {by.id})."),)
+            else (("Added by ", QuotedText(by.name), f" ({self._access_context.store.traits.label} id {by.id})."),)
         )
         made = tuple(
             MessageButton(label, self._buttons.make_button(agent, ref, reader, kind, subject))
@@ -110,7 +110,7 @@ class Groups:
         with self._store.writing() as db:
             if rows.set_chat_state(db, agent, number, state, now):
                 text = f"Group {number} was {state} by {user.name}."
-                self._reception.write_audit("group", text, agent=agent, user=user.id)
+                self._access_context.write_audit("group", text, agent=agent, user=user.id)
         with self._store.reading() as db:
             chat = rows.get_chat(db, agent, number)
         if chat is None or chat.state != state:

@@ -75,10 +75,10 @@ class Inbound:
         *,
         store: ChannelStore,
         inbox: Inbox,
-        mail: Outbox,
+        outbox: Outbox,
         asks: InboundMessages,
         deeds: InboundHandlers,
-        line_of: Callable[[str], ChannelAdapter | None],
+        adapter_of: Callable[[str], ChannelAdapter | None],
         gather_s: float = 0.6,
         resume_s: float = 5.0,
         now: Callable[[], float] = time.time,
@@ -87,10 +87,10 @@ class Inbound:
         long after a start the rest of one may take whose parts an earlier life has kept."""
         self._store = store
         self._inbox = inbox
-        self._mail = mail
+        self._outbox = outbox
         self._asks = asks
         self._deeds = deeds
-        self._line_of = line_of
+        self._adapter_of = adapter_of
         self._gather_s, self._resume_s = gather_s, resume_s
         self._now = now
         self._began_at = now()
@@ -189,7 +189,7 @@ class Inbound:
         try:
             with self._store.writing():
                 for letter in letters:
-                    self._mail.post_message(letter)
+                    self._outbox.post_message(letter)
                 self._inbox.mark_done(*parts)
         except Unavailable:
             raise
@@ -236,7 +236,7 @@ class Inbound:
         except Exception:  # whoever pressed must hear something
             logger.exception("press %s for %s broke what handles it", press.update, press.agent)
             text = BROKEN
-        line = self._line_of(press.agent)
+        line = self._adapter_of(press.agent)
         try:
             if line is not None:
                 await line.answer_press(press.query, text)

@@ -61,16 +61,16 @@ class InboundFiles:
         workspaces: Workspaces,
         audit: Audit,
         room: Callable[[CubicleKey], int],
-        line_of: Callable[[str], ChannelAdapter | None],
+        adapter_of: Callable[[str], ChannelAdapter | None],
         patience: FetchPatience = FetchPatience(),
     ) -> None:
-        """``room``: how many bytes a new file may have in this workspace; ``line_of`` is None while an agent has no
+        """``room``: how many bytes a new file may have in this workspace; ``adapter_of`` is None while an agent has no
         bot that runs."""
         self._traits = traits
         self._workspaces = workspaces
         self._audit = audit
         self._room = room
-        self._line_of = line_of
+        self._adapter_of = adapter_of
         self._patience = patience
 
     async def fetch_files(self, key: CubicleKey, files: Sequence[IncomingFile]) -> ReceivedFiles:
@@ -126,7 +126,7 @@ class InboundFiles:
     async def _fetch_once(self, agent: str, file: IncomingFile, spool: IO[bytes], most_bytes: int) -> None:
         spool.seek(0)
         spool.truncate()
-        line = self._line_of(agent)
+        line = self._adapter_of(agent)
         if line is None:
             raise Unreachable("the bot does not run", may_have_arrived=False)
         await line.download_file(file.file_id, spool, most_bytes)

@@ -28,7 +28,7 @@ class InboundMessages:
         channel: str,
         turns: Turns,
         inbox: Inbox,
-        arrivals: InboundFiles,
+        inbound_files: InboundFiles,
         commands: Callable[[IncomingMessage, User], list[Message]],
         answers: Callable[[IncomingMessage, User], list[Message] | None] = lambda _message, _user: None,
         met: Callable[[IncomingMessage, User], None] = lambda _message, _user: None,
@@ -38,7 +38,7 @@ class InboundMessages:
         self._channel = channel
         self._turns = turns
         self._inbox = inbox
-        self._arrivals = arrivals
+        self._inbound_files = inbound_files
         self._commands = commands
         self._answers = answers
         self._met = met
@@ -68,7 +68,7 @@ class InboundMessages:
         key, origin = CubicleKey(message.agent, user.id), turn_origin(self._channel, message)
         if await asyncio.to_thread(self._turns.of_origin, origin) is not None:
             return []  # it was asked before this program was killed
-        arrived = await self._arrivals.fetch_files(key, message.files)
+        arrived = await self._inbound_files.fetch_files(key, message.files)
         if prompt_text(message) or arrived.attachments:
             text = told(
                 "\n\n".join([*filter(None, [prompt_text(message)]), *map(_missing, arrived.trouble)]),

@@ -51,8 +51,8 @@ class ChatNotifications:
         *,
         store: ChannelStore,
         notices: Notifications,
-        whereabouts: AddressBook,
-        mail: Outbox,
+        address_book: AddressBook,
+        outbox: Outbox,
         buttons: Buttons,
         ask_zone: Callable[[CubicleKey], None],
         now: Callable[[], float] = time.time,
@@ -60,8 +60,8 @@ class ChatNotifications:
         """``ask_zone`` asks a person where they are, if they never were, in the transaction that is open."""
         self._store = store
         self._notices = notices
-        self._whereabouts = whereabouts
-        self._mail = mail
+        self._address_book = address_book
+        self._outbox = outbox
         self._buttons = buttons
         self._ask_zone = ask_zone
         self._now = now
@@ -108,11 +108,11 @@ class ChatNotifications:
 
     def _post_notification(self, notice: Notice) -> None:
         """Where there is no chat, the other surfaces have to do."""
-        spot = self._whereabouts.place_of(notice.cubicle, notice.turn)
+        spot = self._address_book.place_of(notice.cubicle, notice.turn)
         if spot is None or not notice.text.strip():
             return
         body = replace(self._message_body(notice), thread=spot.thread, reply_to=spot.reply_to)
-        self._mail.post_message(Message(notice.cubicle.agent, spot.chat, _ref(notice), body))
+        self._outbox.post_message(Message(notice.cubicle.agent, spot.chat, _ref(notice), body))
         if notice.kind == _OF_TIMES:
             self._ask_zone(notice.cubicle)
 
@@ -122,7 +122,7 @@ class ChatNotifications:
         return MessageBody(quote_in_note(title, notice.text, *ending), buttons=self._build_message(notice))
 
     def _build_message(self, notice: Notice) -> tuple[tuple[MessageButton, ...], ...]:
-        owner = self._whereabouts.owner_of(notice.cubicle)
+        owner = self._address_book.owner_of(notice.cubicle)
         if notice.settled_at is not None or owner is None:
             return ()
         agent, ref, person = notice.cubicle.agent, _ref(notice), owner.id_in(self._store.channel) or 0
@@ -140,13 +140,13 @@ class ChatNotifications:
             return
         if notice.settled_at is not None:
             self._buttons.retire_buttons(_ref(notice))
-            self._mail.amend_message(_ref(notice), self._message_body(notice))
+            self._outbox.amend_message(_ref(notice), self._message_body(notice))
 
     def _refresh_message(self, notice: Notice) -> None:
         with self._store.writing() as db:
             if rows.is_posted(db, _ref(notice)) and rows.live_count(db, _ref(notice), self._now()) < len(notice.offers):
                 self._buttons.retire_buttons(_ref(notice))
-                self._mail.amend_message(_ref(notice), self._message_body(notice))
+                self._outbox.amend_message(_ref(notice), self._message_body(notice))
 
     # --- pressing ----------------------------------------------------------------------------------------------
 

@@ -93,12 +93,12 @@ class Outbox:
     # --- in the loop -----------------------------------------------------------------------------------------------
 
     async def run(
-        self, line_of: Callable[[str], ChannelAdapter | None], trouble: Callable[[str, Exception], None]
+        self, adapter_of: Callable[[str], ChannelAdapter | None], trouble: Callable[[str, Exception], None]
     ) -> None:
         """Send what is posted until cancelled. A bot without a line keeps its letters. ``trouble`` is told, in the
         loop, when a bot can't be reached or is revoked, each time that this shows."""
         self._loop = asyncio.get_running_loop()
-        means = SenderParts(self._store, line_of, trouble, self._notify_listeners, self._now, self._first_pause_s)
+        means = SenderParts(self._store, adapter_of, trouble, self._notify_listeners, self._now, self._first_pause_s)
         rounds: dict[_Key, asyncio.Task[None]] = {}
         try:
             while True:

@@ -64,7 +64,7 @@ class SenderParts:
     """What every round works with."""
 
     store: ChannelStore
-    line_of: Callable[[str], ChannelAdapter | None]
+    adapter_of: Callable[[str], ChannelAdapter | None]
     trouble: Callable[[str, Exception], None]
     """Told, in the loop, when a bot can't be reached or is revoked."""
     told: Callable[[str, str | None], None]
@@ -94,7 +94,7 @@ class ChatSender:
         """Nothing is left to do in this chat when this returns."""
         while (found := await asyncio.to_thread(self._next_message)) is not None:
             letter, silent_s = found
-            line = self._means.line_of(self._agent)
+            line = self._means.adapter_of(self._agent)
             if line is None or line is self._dead:
                 await asyncio.sleep(_WITHOUT_A_LINE_S)
             elif silent_s > 0:

@@ -49,16 +49,16 @@ class ProgressDisplay:
         self,
         *,
         store: ChannelStore,
-        mail: Outbox,
+        outbox: Outbox,
         turns: Turns,
-        line_of: Callable[[str], ChannelAdapter | None],
+        adapter_of: Callable[[str], ChannelAdapter | None],
         render: Callable[[str], RichText],
         clock: LoopClock | None = None,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """``line_of`` gives an agent's line, or None while it has none; ``wall`` is the time that rows carry."""
-        self._board = ProgressRowsView(store, mail, turns, wall=wall)
-        self._means = ProgressParts(self._board, store.traits, render, line_of, clock or LoopClock(), ChatThrottle())
+        """``adapter_of`` gives an agent's line, or None while it has none; ``wall`` is the time that rows carry."""
+        self._board = ProgressRowsView(store, outbox, turns, wall=wall)
+        self._means = ProgressParts(self._board, store.traits, render, adapter_of, clock or LoopClock(), ChatThrottle())
         self._channel = store.channel
         self._wall = wall
         self._watched: dict[int, _Watched] = {}

@@ -39,11 +39,11 @@ class ProgressRowsView:
     """What progress knows and writes."""
 
     def __init__(
-        self, store: ChannelStore, mail: Outbox, turns: Turns, *, wall: Callable[[], float] = time.time
+        self, store: ChannelStore, outbox: Outbox, turns: Turns, *, wall: Callable[[], float] = time.time
     ) -> None:
         """``wall`` is the time that rows carry."""
         self._store = store
-        self._mail = mail
+        self._outbox = outbox
         self._turns = turns
         self._wall = wall
 
@@ -74,7 +74,7 @@ class ProgressRowsView:
         with self._store.writing() as db:
             if not rows.insert_status(db, turn, place.agent, place.chat):
                 return False
-            self._mail.post_message(Message(place.agent, place.chat, ref_of(turn), body))
+            self._outbox.post_message(Message(place.agent, place.chat, ref_of(turn), body))
         return True
 
     def message_of(self, turn: int) -> int | None:
@@ -95,7 +95,7 @@ class ProgressRowsView:
         message = self.message_of(turn)
         if message is not None:
             return StatusRemoval(message, is_old=self._is_old(turn))
-        self._mail.withdraw_message(ref_of(turn))
+        self._outbox.withdraw_message(ref_of(turn))
         with self._store.reading() as db:
             letter = rows.get_message(db, ref_of(turn))
         if letter is None or letter[0] == "failed":

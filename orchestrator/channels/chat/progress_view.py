@@ -52,7 +52,7 @@ class ProgressParts:
     traits: ChannelTraits
     render: Callable[[str], RichText]
     """An agent's Markdown as the app can show it."""
-    line_of: Callable[[str], ChannelAdapter | None]
+    adapter_of: Callable[[str], ChannelAdapter | None]
     clock: LoopClock
     manners: ChatThrottle
 
@@ -111,7 +111,7 @@ class ProgressView:
             self._checked_at = now
             await self._check_turn()
         held = self._means.manners.held_until(place.agent)
-        wire = self._means.line_of(place.agent)
+        wire = self._means.adapter_of(place.agent)
         if wire is None or self._is_cut_off or held > now:
             return pace.check_s if held <= now else min(pace.check_s, held - now)
         await self._send_typing(wire, place, pace)
@@ -225,7 +225,7 @@ async def take_down(means: ProgressParts, turn: int, agent: str, chat: int) -> N
 async def _is_down(means: ProgressParts, turn: int, agent: str, chat: int) -> bool:
     try:
         down = await asyncio.to_thread(means.board.take_down, turn)
-        wire = means.line_of(agent)
+        wire = means.adapter_of(agent)
         if down.is_under_way or (down.message is not None and wire is None):
             return False
         if down.message is not None and wire is not None:

@@ -42,20 +42,20 @@ class QuestionPrompts:
         *,
         store: ChannelStore,
         questions: Questions,
-        whereabouts: AddressBook,
-        mail: Outbox,
+        address_book: AddressBook,
+        outbox: Outbox,
         buttons: Buttons,
-        papers: TempFiles,
+        temp_files: TempFiles,
         handled: Callable[[IncomingMessage], None],
         now: Callable[[], float] = time.time,
     ) -> None:
         """``handled`` notes that a message had its effect, in the transaction that is open."""
         self._store = store
         self._questions = questions
-        self._whereabouts = whereabouts
-        self._mail = mail
+        self._address_book = address_book
+        self._outbox = outbox
         self._buttons = buttons
-        self._papers = papers
+        self._temp_files = temp_files
         self._handled = handled
         self._now = now
 
@@ -118,8 +118,8 @@ class QuestionPrompts:
 
     def _post_prompt(self, question: Question) -> None:
         """Post the question, once; buttons that were pressed to no effect are made anew."""
-        ref, owner = _ref(question), self._whereabouts.owner_of(question.cubicle)
-        spot = self._whereabouts.place_of(question.cubicle, question.turn)
+        ref, owner = _ref(question), self._address_book.owner_of(question.cubicle)
+        spot = self._address_book.place_of(question.cubicle, question.turn)
         if owner is None or spot is None:
             return
         with self._store.reading() as db:
@@ -129,8 +129,8 @@ class QuestionPrompts:
             return
         self._buttons.retire_buttons(ref)
         body = replace(self.prompt_body(question, ref, owner), thread=spot.thread, reply_to=spot.reply_to)
-        if not self._mail.post_message(Message(question.cubicle.agent, spot.chat, ref, body)):
-            self._mail.amend_message(ref, body)
+        if not self._outbox.post_message(Message(question.cubicle.agent, spot.chat, ref, body)):
+            self._outbox.amend_message(ref, body)
 
     def _close_prompts(self, question: Question) -> None:
         """Every letter that asks this says how it ended, once."""
@@ -140,16 +140,16 @@ class QuestionPrompts:
                 refs |= {asked.ref: None for asked in rows.list_asking_refs(db, f"{question.id}:{n}", (CHOICE,))}
         for ref in refs:
             self._buttons.retire_buttons(ref)
-            shown = self._mail.body_of(ref)
-            owner = self._whereabouts.owner_of(question.cubicle)
+            shown = self._outbox.body_of(ref)
+            owner = self._address_book.owner_of(question.cubicle)
             rich = question_text.ended_body(question, owner)
             if shown is not None and (shown.rich != rich or shown.buttons):
-                self._mail.amend_message(ref, replace(shown, rich=rich, buttons=()))
+                self._outbox.amend_message(ref, replace(shown, rich=rich, buttons=()))
 
     def _text_file(self, question: Question) -> tuple[AttachedFile, ...]:
         if not question_text.is_long(question):
             return ()
-        path = self._papers.write(question_text.whole_text(question).encode("utf-8", "backslashreplace"))
+        path = self._temp_files.write(question_text.whole_text(question).encode("utf-8", "backslashreplace"))
         return (AttachedFile(path, f"{question.cubicle.agent}-asks-{question.id}.txt", "document"),)
 
     # --- answering ---------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class QuestionPrompts:
         def along(_: Question) -> None:
             if message.answers is None:
                 for letter in build_replies(message, [MessageBody(question_text.taken_note(question))]):
-                    self._mail.post_message(letter)
+                    self._outbox.post_message(letter)
             self._handled(message)
 
         try:
@@ -209,7 +209,7 @@ class QuestionPrompts:
         return pending[0] if len(pending) == 1 and pending[0].free_text else None
 
     def _replied_to(self, message: IncomingMessage) -> Question | None:
-        ref = self._mail.ref_of(message.agent, message.place.chat, message.answers or 0)
+        ref = self._outbox.ref_of(message.agent, message.place.chat, message.answers or 0)
         if ref is None or not ref.startswith(_REF):
             return None
         try:
@@ -220,8 +220,8 @@ class QuestionPrompts:
 
     def _is_here(self, question: Question, message: IncomingMessage) -> bool:
         """It was asked in this chat: words in one chat don't answer what stands in another."""
-        outcome = self._mail.status_of(_ref(question))
-        spot = self._whereabouts.place_of(question.cubicle, question.turn)
+        outcome = self._outbox.status_of(_ref(question))
+        spot = self._address_book.place_of(question.cubicle, question.turn)
         return outcome is not None and outcome.state == "sent" and spot is not None and spot.chat == message.place.chat
 
 

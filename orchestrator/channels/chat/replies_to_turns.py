@@ -46,7 +46,7 @@ class TurnReplies:
         self,
         *,
         store: ChannelStore,
-        mail: Outbox,
+        outbox: Outbox,
         turns: Turns,
         folder: Path,
         render: Callable[[str], RichText],
@@ -57,7 +57,7 @@ class TurnReplies:
         """``folder`` is private and for this alone: the files of long answers lie there until they are sent.
         ``spot_of`` knows a person's private chat, ``title_of`` which entry of the calendar began a turn."""
         self._store = store
-        self._mail = mail
+        self._outbox = outbox
         self._turns = turns
         self._folder = folder
         self._render = render
@@ -101,7 +101,7 @@ class TurnReplies:
         with self._store.writing() as db:
             if rows.set_told(db, number, self._now()):
                 for letter in letters:
-                    self._mail.post_message(letter)
+                    self._outbox.post_message(letter)
 
     def place_of(self, turn: Turn) -> TurnPlace | None:
         """Where the answer belongs; None where nobody is to be told."""

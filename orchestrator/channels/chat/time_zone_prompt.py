@@ -70,15 +70,15 @@ class TimeZonePrompt:
         *,
         store: ChannelStore,
         people: Users,
-        whereabouts: AddressBook,
-        mail: Outbox,
+        address_book: AddressBook,
+        outbox: Outbox,
         buttons: Buttons,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
         self._people = people
-        self._whereabouts = whereabouts
-        self._mail = mail
+        self._address_book = address_book
+        self._outbox = outbox
         self._buttons = buttons
         self._now = now
 
@@ -94,13 +94,13 @@ class TimeZonePrompt:
 
     def ask_zone(self, key: CubicleKey, *, language: str = "") -> None:
         """The person is asked where they are, if they never were and there is a chat; joins the open transaction."""
-        user, spot = self._whereabouts.owner_of(key), self._whereabouts.private_place(key)
+        user, spot = self._address_book.owner_of(key), self._address_book.private_place(key)
         if user is None or user.time_zone_known or spot is None or self._is_asked(user):
             return
         with self._store.writing():
             if self._people.ask_zone(user.id):
                 ref = _ref(user)
-                self._mail.post_message(
+                self._outbox.post_message(
                     Message(key.agent, spot.chat, ref, self._message_body(key.agent, ref, user, language))
                 )
 

@@ -40,26 +40,28 @@ class ChatWiring:
     def __init__(self, services: Services, store: ChannelStore, accounts: ChannelAccounts, *, folder: Path) -> None:
         """``folder`` is private: what the house writes for its letters lies in it until they are sent."""
         self._services, self._store = services, store
-        self.outbox = mail = Outbox(store)
+        self.outbox = outbox = Outbox(store)
         self.inbox = Inbox(store)
         self.carrier = FileSender(
             store=store,
-            mail=mail,
+            outbox=outbox,
             people=services.people,
             deliveries=services.deliveries,
             is_linked=accounts.is_linked,
         )
-        buttons, papers = Buttons(store), TempFiles(store, folder / "papers")
-        self.approval_prompts = self._made_asking(buttons, papers)
-        whereabouts = AddressBook(store, services.people)
-        zones = TimeZonePrompt(store=store, people=services.people, whereabouts=whereabouts, mail=mail, buttons=buttons)
-        self.notifications = self._made_noticing(buttons, whereabouts, zones)
-        self.question_prompts = self._made_inquiries(buttons, papers, whereabouts)
-        reception = AccessContext(store, mail, buttons, services.people, tell=self._tell_of_people)
-        self.access_requests, self.groups = AccessRequests(reception), Groups(reception)
+        buttons, temp_files = Buttons(store), TempFiles(store, folder / "papers")
+        self.approval_prompts = self._build_approval_prompts(buttons, temp_files)
+        address_book = AddressBook(store, services.people)
+        zones = TimeZonePrompt(
+            store=store, people=services.people, address_book=address_book, outbox=outbox, buttons=buttons
+        )
+        self.notifications = self._build_notifications(buttons, address_book, zones)
+        self.question_prompts = self._build_question_prompts(buttons, temp_files, address_book)
+        access_context = AccessContext(store, outbox, buttons, services.people, tell=self._tell_of_people)
+        self.access_requests, self.groups = AccessRequests(access_context), Groups(access_context)
         cards, groups = self.access_requests, self.groups
         context = CommandContext(
-            services, store, buttons, self.approval_prompts, cards, groups, papers, zones, accounts.bot_names
+            services, store, buttons, self.approval_prompts, cards, groups, temp_files, zones, accounts.bot_names
         )
         self.commands = Commands(context)
         handlers = {
@@ -71,21 +73,25 @@ class ChatWiring:
             **groups.handlers,
             **self.commands.handlers,
         }
-        presses = Callbacks(buttons=buttons, mail=mail, people=self.find_person, handlers=handlers)
+        callbacks = Callbacks(buttons=buttons, outbox=outbox, people=self.find_person, handlers=handlers)
         self.turn_replies = TurnReplies(
             store=store,
-            mail=mail,
+            outbox=outbox,
             turns=services.turns,
             folder=folder / "answers",
             render=accounts.render_markdown,
-            spot_of=whereabouts.private_place,
+            spot_of=address_book.private_place,
             title_of=self._title_of,
         )
-        self.app_messages = self._made_app_letters(papers)
+        self.app_messages = self._build_app_messages(temp_files)
         self.progress = ProgressDisplay(
-            store=store, mail=mail, turns=services.turns, line_of=accounts.adapter_of, render=accounts.render_markdown
+            store=store,
+            outbox=outbox,
+            turns=services.turns,
+            adapter_of=accounts.adapter_of,
+            render=accounts.render_markdown,
         )
-        self.inbound = self._made_hearing(accounts, presses, zones)
+        self.inbound = self._build_inbound(accounts, callbacks, zones)
 
     def find_person(self, number: int) -> User | None:
         """Who has this number in the channel."""
@@ -96,26 +102,26 @@ class ChatWiring:
         denied = self.approval_prompts.take_reply(message, user)
         return self.question_prompts.take_reply(message, user) if denied is None else denied
 
-    def _made_hearing(self, accounts: ChannelAccounts, presses: Callbacks, zones: TimeZonePrompt) -> Inbound:
-        arrivals = InboundFiles(
+    def _build_inbound(self, accounts: ChannelAccounts, callbacks: Callbacks, zones: TimeZonePrompt) -> Inbound:
+        inbound_files = InboundFiles(
             traits=self._store.traits,
             workspaces=self._services.workspaces,
             audit=self._services.audit,
             room=self._free_space,
-            line_of=accounts.adapter_of,
+            adapter_of=accounts.adapter_of,
         )
-        prompting = InboundMessages(
+        inbound_messages = InboundMessages(
             channel=self._store.channel,
             turns=self._services.turns,
             inbox=self.inbox,
-            arrivals=arrivals,
+            inbound_files=inbound_files,
             commands=self.commands.run_command,
             answers=self._answer_prompt,
             met=zones.on_message,
         )
         deeds = InboundHandlers(
             people=self.find_person,
-            press=presses.on_press,
+            press=callbacks.on_press,
             stranger=self.access_requests.on_stranger,
             membership=self.groups.on_membership,
             is_paired=accounts.is_linked,
@@ -125,56 +131,60 @@ class ChatWiring:
         return Inbound(
             store=self._store,
             inbox=self.inbox,
-            mail=self.outbox,
-            asks=prompting,
+            outbox=self.outbox,
+            asks=inbound_messages,
             deeds=deeds,
-            line_of=accounts.adapter_of,
+            adapter_of=accounts.adapter_of,
         )
 
-    def _made_app_letters(self, papers: TempFiles) -> AppMessages:
+    def _build_app_messages(self, temp_files: TempFiles) -> AppMessages:
         services = self._services
         return AppMessages(
             store=self._store,
-            mail=self.outbox,
+            outbox=self.outbox,
             turns=services.turns,
             people=services.people,
             pictures=services.thumbnails,
-            papers=papers,
+            temp_files=temp_files,
             app_of=services.previews.get_app,
             place_of=self.turn_replies.place_of,
             dashboard=services.settings.link_url,
         )
 
-    def _made_asking(self, buttons: Buttons, papers: TempFiles) -> ApprovalPrompts:
+    def _build_approval_prompts(self, buttons: Buttons, temp_files: TempFiles) -> ApprovalPrompts:
         services = self._services
         return ApprovalPrompts(
             store=self._store,
             approvals=services.approvals,
             turns=services.turns,
             people=services.people,
-            mail=self.outbox,
+            outbox=self.outbox,
             buttons=buttons,
-            papers=papers,
+            temp_files=temp_files,
         )
 
-    def _made_noticing(self, buttons: Buttons, whereabouts: AddressBook, zones: TimeZonePrompt) -> ChatNotifications:
+    def _build_notifications(
+        self, buttons: Buttons, address_book: AddressBook, zones: TimeZonePrompt
+    ) -> ChatNotifications:
         return ChatNotifications(
             store=self._store,
             notices=self._services.notices,
-            whereabouts=whereabouts,
-            mail=self.outbox,
+            address_book=address_book,
+            outbox=self.outbox,
             buttons=buttons,
             ask_zone=zones.ask_zone,
         )
 
-    def _made_inquiries(self, buttons: Buttons, papers: TempFiles, whereabouts: AddressBook) -> QuestionPrompts:
+    def _build_question_prompts(
+        self, buttons: Buttons, temp_files: TempFiles, address_book: AddressBook
+    ) -> QuestionPrompts:
         return QuestionPrompts(
             store=self._store,
             questions=self._services.questions,
-            whereabouts=whereabouts,
-            mail=self.outbox,
+            address_book=address_book,
+            outbox=self.outbox,
             buttons=buttons,
-            papers=papers,
+            temp_files=temp_files,
             handled=self.inbox.mark_done,
         )
 

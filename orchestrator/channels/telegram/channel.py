@@ -56,7 +56,7 @@ class TelegramChannel:
         """``folder`` is private to the channel. Nothing runs yet."""
         self._services = services
         self._bots = bots
-        self._stations: dict[str, tuple[Bot, asyncio.Task[None]]] = {}
+        self._running: dict[str, tuple[Bot, asyncio.Task[None]]] = {}
         self._rows: dict[str, tuple[BotState, str]] = {}
         """As the last look found them, with the tokens."""
         rows = ChannelStore(store, TRAITS)
@@ -100,7 +100,7 @@ class TelegramChannel:
     @property
     def running_agents(self) -> Collection[str]:
         """Whose bots run."""
-        return self._stations.keys()
+        return self._running.keys()
 
     def adapter_of(self, agent: str) -> TelegramClient | None:
         """The connection of the agent's bot."""
@@ -142,10 +142,10 @@ class TelegramChannel:
     async def sync_bots(self) -> list[str]:
         """The bots that there should be run, the others don't; whose were opened now."""
         wanted = self._rows = await asyncio.to_thread(self._wanted_bots)
-        for agent, (station, task) in list(self._stations.items()):
+        for agent, (station, task) in list(self._running.items()):
             if agent not in wanted or wanted[agent][1] != station.token or task.done():
                 await self._close_bot(agent)
-        opened = [agent for agent in wanted if agent not in self._stations and not self._runner.is_ending]
+        opened = [agent for agent in wanted if agent not in self._running and not self._runner.is_ending]
         for agent in opened:
             self._open_bot(*wanted[agent])
         return opened
@@ -153,12 +153,12 @@ class TelegramChannel:
     async def update_bots(self) -> None:
         """Each bot has done what its row asks for: sent a code, shown its commands."""
         menus, rows = self._command_menus(), self._rows
-        ready = [(station, rows[agent][0]) for agent, (station, _) in self._stations.items() if agent in rows]
+        ready = [(station, rows[agent][0]) for agent, (station, _) in self._running.items() if agent in rows]
         await asyncio.gather(*[station.update_bot(state, menus) for station, state in ready])
 
     async def close(self) -> None:
         """No bot runs any more."""
-        await asyncio.gather(*[self._close_bot(agent) for agent in list(self._stations)])
+        await asyncio.gather(*[self._close_bot(agent) for agent in list(self._running)])
 
     # --- the bots -----------------------------------------------------------------------------------------------
 
@@ -187,17 +187,17 @@ class TelegramChannel:
             logger.warning("the bot of %s can't run: %s", state.agent, error.message)
             return
         task = asyncio.get_running_loop().create_task(station.run(), name=f"bot-{state.agent}")
-        self._stations[state.agent] = (station, task)
+        self._running[state.agent] = (station, task)
 
     async def _close_bot(self, agent: str) -> None:
-        _, task = self._stations.pop(agent)
+        _, task = self._running.pop(agent)
         task.cancel()
         outcome = (await asyncio.gather(task, return_exceptions=True))[0]
         if isinstance(outcome, Exception):
             logger.error("the bot of %s broke off", agent, exc_info=outcome)
 
     def _bot_of(self, agent: str) -> Bot | None:
-        found = self._stations.get(agent)
+        found = self._running.get(agent)
         return None if found is None else found[0]
 
     def _command_menus(self) -> Menus:

@@ -220,7 +220,7 @@ def test_an_operator_no_more_decides_nothing(pair: tuple[ChatFixture, CoreFixtur
     data = desk.buttons.make_button("crab", card(desk), 2002, "allow", f"crab:{EVE}")
     house.people.change(second.id, {"role": Role.MEMBER})
     press = desk.a_press(data, by=2002, chat=ADA, message=desk.arrives(card(desk)))
-    assert desk.presses.on_press(press) == "Only the operator may decide this."
+    assert desk.callbacks.on_press(press) == "Only the operator may decide this."
     assert member(desk) is None
 
 

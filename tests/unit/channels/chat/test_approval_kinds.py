@@ -196,7 +196,7 @@ def test_only_who_was_asked_may_say_always(desk: ChatFixture) -> None:
         desk.a_press(data, by=ADA, chat=GROUP, message=message),
         desk.a_press(f"always:{approval.id}", by=ADA, chat=ADA, message=message),
     ]
-    assert {desk.presses.on_press(press) for press in tries} == {"This button no longer works."}
+    assert {desk.callbacks.on_press(press) for press in tries} == {"This button no longer works."}
     assert desk.approvals.get(approval.id).status is ApprovalStatus.PENDING
 
 

@@ -202,14 +202,14 @@ def test_ask_again_makes_the_agent_try_again(desk: ChatFixture) -> None:
             "VALUES ('telegram', ?, ?, 'crab', ?, ?, ?, '', 0)",
             (press.bot, press.update, ADA, ADA, press.message),
         )
-    assert desk.presses.on_press(press) == "crab was asked to try again."
+    assert desk.callbacks.on_press(press) == "crab was asked to try again."
     made = desk.turns.of_origin(f"telegram:{press.bot}:{press.update}")
     assert made is not None
     assert (made.cubicle, made.source, made.status) == (KEY, "telegram", TurnStatus.QUEUED)
     assert DANGEROUS in made.prompt
     assert desk.labels(ref) == []
     assert desk.approvals.get(approval.id).status is ApprovalStatus.EXPIRED
-    assert desk.presses.on_press(press) != "crab was asked to try again."
+    assert desk.callbacks.on_press(press) != "crab was asked to try again."
     assert len(desk.turns.history(KEY)) == 2
 
 
@@ -382,12 +382,12 @@ def test_every_length_is_whole_or_a_file(desk: ChatFixture, length: int, char: s
 def test_papers_go_when_nobody_wants_them(desk: ChatFixture) -> None:
     """A day after the last letter that carries one."""
     desk.wants(long_command())
-    (paper,) = desk.papers.folder.iterdir()
+    (paper,) = desk.temp_files.folder.iterdir()
     desk.clock_s = 2 * 24 * 3600
-    desk.papers.ensure_folder()
+    desk.temp_files.ensure_folder()
     assert paper.exists()
     desk.arrives(desk.refs[0])
-    desk.papers.ensure_folder()
+    desk.temp_files.ensure_folder()
     assert not paper.exists()
 
 

@@ -31,7 +31,7 @@ def desk(tmp_path: Path) -> Iterator[ChatFixture]:
 def placed(desk: ChatFixture, kind: str = "allow", *, person: int = ADA, chat: int = ADA, **more: float) -> ButtonPress:
     """A button under a letter that has arrived, pressed as it should be."""
     data = desk.buttons.make_button("crab", "a-letter", person, kind, "subject", **more)
-    desk.mail.post_message(Message("crab", chat, "a-letter", MessageBody(RichText("?"))))
+    desk.outbox.post_message(Message("crab", chat, "a-letter", MessageBody(RichText("?"))))
     return desk.a_press(data, by=person, chat=chat, message=desk.arrives("a-letter"))
 
 
@@ -82,7 +82,7 @@ def test_what_does_not_fit_in_every_way_does_nothing(desk: ChatFixture, misfit: 
     wrong = MISFITS[misfit](press)
     assert desk.buttons.take_press(wrong, is_operator=False) is None
     assert not desk.buttons.is_early(wrong, is_operator=False)
-    assert desk.presses.on_press(wrong) == NO_LONGER
+    assert desk.callbacks.on_press(wrong) == NO_LONGER
     assert desk.buttons.take_press(press, is_operator=False) is not None
 
 
@@ -149,7 +149,7 @@ def test_retired_buttons_do_nothing(desk: ChatFixture) -> None:
 def test_a_press_before_the_number_is_known_is_early(desk: ChatFixture) -> None:
     """The message can be on the phone before Telegram's answer is here."""
     data = desk.buttons.make_button("crab", "a-letter", ADA, "allow", "subject")
-    desk.mail.post_message(Message("crab", ADA, "a-letter", MessageBody(RichText("?"))))
+    desk.outbox.post_message(Message("crab", ADA, "a-letter", MessageBody(RichText("?"))))
     press = desk.a_press(data, by=ADA, chat=ADA, message=77)
     assert desk.buttons.take_press(press, is_operator=False) is None
     assert desk.buttons.is_early(press, is_operator=False)
@@ -166,5 +166,5 @@ def test_buttons_go_with_their_agent_and_with_time(desk: ChatFixture) -> None:
     desk.buttons.forget_old()
     with desk.store.reading() as db:
         assert db.execute("SELECT COUNT(*) FROM chat_buttons").fetchone()[0] == 0
-    assert desk.presses.on_press(press) == NO_LONGER
+    assert desk.callbacks.on_press(press) == NO_LONGER
     assert press.bot == BOT

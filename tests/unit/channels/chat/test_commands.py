@@ -123,13 +123,15 @@ def test_a_stop_button_ends_one_turn(shop: CommandsFixture) -> None:
     turn = shop.house.services.turns.history(CubicleKey("crab", shop.bob.id))[0]
     data = shop.counter.buttons.make_button("crab", "update:1:1", BOB, "stop", str(turn.id))
     other = shop.counter.buttons.make_button("crab", "update:1:1", ADA, "stop", str(turn.id))
-    shop.counter.mail.post_message(Message("crab", GROUP, "update:1:1", shop.letters("/help")[0].body))
+    shop.counter.outbox.post_message(Message("crab", GROUP, "update:1:1", shop.letters("/help")[0].body))
     message = shop.counter.arrives("update:1:1")
     stranger = shop.counter.a_press(data, by=EVE, chat=GROUP, message=message)
-    assert shop.counter.presses.on_press(stranger) == "This button no longer works."
-    assert shop.counter.presses.on_press(shop.counter.a_press(data, by=BOB, chat=GROUP, message=message)) == "Stopping."
+    assert shop.counter.callbacks.on_press(stranger) == "This button no longer works."
     assert (
-        shop.counter.presses.on_press(shop.counter.a_press(other, by=ADA, chat=GROUP, message=message)) == "Stopping."
+        shop.counter.callbacks.on_press(shop.counter.a_press(data, by=BOB, chat=GROUP, message=message)) == "Stopping."
+    )
+    assert (
+        shop.counter.callbacks.on_press(shop.counter.a_press(other, by=ADA, chat=GROUP, message=message)) == "Stopping."
     )
 
 
@@ -194,7 +196,7 @@ def test_a_file_is_asked_for_by_name(shop: CommandsFixture) -> None:
     for text, content in (("a b.txt", b"one"), ("out/a b.txt", b"one"), ("work/deep/er.txt", b"two")):
         ((file,),) = [letter.body.files for letter in shop.letters(f"/files {text}")]
         assert file.path.read_bytes() == content
-        assert shop.counter.papers.folder in file.path.parents
+        assert shop.counter.temp_files.folder in file.path.parents
 
 
 def test_nothing_else_is_sent(shop: CommandsFixture) -> None:

@@ -113,7 +113,7 @@ def test_nobody_else_touches_a_calendar_by_a_button(shop: CommandsFixture) -> No
     (letter,) = shop.letters("/calendar")
     data, message = shop.counter.data(letter.ref, "Delete"), shop.counter.arrives(letter.ref)
     for by in (EVE, BOB):
-        assert shop.counter.presses.on_press(shop.counter.a_press(data, by=by, chat=ADA, message=message)) == (
+        assert shop.counter.callbacks.on_press(shop.counter.a_press(data, by=by, chat=ADA, message=message)) == (
             "This button no longer works."
         )
     assert status(shop, entry) == EntryStatus.ACTIVE
@@ -124,7 +124,7 @@ def test_nobody_else_touches_a_calendar_by_a_button(shop: CommandsFixture) -> No
     press = shop.counter.a_press(
         shop.counter.data(letter.ref, "Delete"), by=ADA, chat=BOB, message=shop.counter.arrives(letter.ref)
     )
-    assert shop.counter.presses.on_press(press) == "This belongs to someone else."
+    assert shop.counter.callbacks.on_press(press) == "This belongs to someone else."
     assert status(shop, theirs) == EntryStatus.ACTIVE
 
 
@@ -173,7 +173,7 @@ def test_facts_of_others_are_others(shop: CommandsFixture) -> None:
     (letter,) = shop.letters("/memory", by=BOB)
     data, message = shop.counter.data(letter.ref, "Forget"), shop.counter.arrives(letter.ref)
     press = shop.counter.a_press(data, by=ADA, chat=BOB, message=message)
-    assert shop.counter.presses.on_press(press) == "This belongs to someone else."
+    assert shop.counter.callbacks.on_press(press) == "This belongs to someone else."
     assert "bob's own" in shop.says("/memory", by=BOB)
 
 

@@ -81,7 +81,7 @@ def furnished(out: DeliveryFixture, office: OutboxFixture) -> House:
         note_number(ChannelDb(db, "telegram"), "crab", 42, 1, 0.0)
     carrier = FileSender(
         store=telegram_store(out.store),
-        mail=office.mail,
+        outbox=office.outbox,
         people=people,
         deliveries=out.deliveries,
         is_linked=lambda agent: _is_linked(out.store, agent),

@@ -105,22 +105,26 @@ class Scene:
         groups, rows = {self.group.id}, telegram_store(self.house.store)
         return UpdateInbox(rows, inbox, people=self.people, groups_enabled=lambda _, chat: chat in groups)
 
-    def hearing(self, inbox: Inbox, line: TelegramClient | None, mail: Any = None) -> Inbound:
+    def hearing(self, inbox: Inbox, line: TelegramClient | None, outbox: Any = None) -> Inbound:
         """As a start makes it."""
-        arrivals = InboundFiles(
+        inbound_files = InboundFiles(
             traits=TRAITS,
             workspaces=self.house.workspaces,
             audit=Audit(self.house.store),
             room=lambda _: 1 << 30,
-            line_of=lambda _: line,
+            adapter_of=lambda _: line,
             patience=FetchPatience(1.0, 0.01, 0.02),
         )
         return Inbound(
             store=telegram_store(self.house.store),
             inbox=inbox,
-            mail=mail or Outbox(telegram_store(self.house.store)),
+            outbox=outbox or Outbox(telegram_store(self.house.store)),
             asks=InboundMessages(
-                channel="telegram", turns=self.house.turns, inbox=inbox, arrivals=arrivals, commands=self.run_command
+                channel="telegram",
+                turns=self.house.turns,
+                inbox=inbox,
+                inbound_files=inbound_files,
+                commands=self.run_command,
             ),
             deeds=InboundHandlers(
                 people=self.people,
@@ -131,18 +135,18 @@ class Scene:
                 is_code=self.is_code,
                 how_to_link=lambda agent: f"Link {agent}.",
             ),
-            line_of=lambda _: line,
+            adapter_of=lambda _: line,
             gather_s=0.1,
             resume_s=10.0,
         )
 
     @asynccontextmanager
-    async def listening(self, mail: Any = None) -> AsyncIterator[None]:
+    async def listening(self, outbox: Any = None) -> AsyncIterator[None]:
         """While the bot listens."""
         self.line = line = TelegramClient(self.token, api_url=self.api.url)
         await line.open()
         inbox = self.inbox()
-        hearing = self.hearing(inbox, line, mail)
+        hearing = self.hearing(inbox, line, outbox)
         poller = UpdatePoller("crab", line, self.updates(inbox), on_kept=hearing.notify, reports=_Reports(), pace=_FAST)
         await hearing.resume_waiting("crab")
         task = asyncio.ensure_future(poller.run())
@@ -169,10 +173,10 @@ class Scene:
 
     def posted(self, chat: int = ADA) -> list[str]:
         """The texts that go to a chat, in order."""
-        mail = Outbox(telegram_store(self.house.store))
+        outbox = Outbox(telegram_store(self.house.store))
         with self.house.store.reading() as db:
             refs = [row["ref"] for row in db.execute("SELECT * FROM chat_outbox WHERE chat = ? ORDER BY id", (chat,))]
-        return [body.rich.text for ref in refs if (body := mail.body_of(ref)) is not None]
+        return [body.rich.text for ref in refs if (body := outbox.body_of(ref)) is not None]
 
 
 async def _until(holds: Callable[[], Any], timeout_s: float = 30.0) -> None:

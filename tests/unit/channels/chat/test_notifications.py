@@ -171,14 +171,14 @@ def test_nobody_else_presses_anything(desk: ChatFixture) -> None:
     """Strangers, other members, other messages and made-up data do nothing."""
     notice = say(desk)
     data, message = desk.data(ref(notice), "Cancel it"), desk.arrives(ref(notice))
-    presses = [
+    callbacks = [
         desk.a_press(data, by=EVE, chat=ADA, message=message),
         desk.a_press(data, by=BOB, chat=ADA, message=message),
         desk.a_press(data, by=ADA, chat=ADA, message=message + 1),
         desk.a_press(data, by=ADA, chat=ADA, message=message, agent="otter"),
         desk.a_press(f"{notice.id}:agenda.cancel", by=ADA, chat=ADA, message=message),
     ]
-    assert {desk.presses.on_press(press) for press in presses} == {"This button no longer works."}
+    assert {desk.callbacks.on_press(press) for press in callbacks} == {"This button no longer works."}
     assert traces(desk) == 0
 
 

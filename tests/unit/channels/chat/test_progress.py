@@ -47,9 +47,9 @@ class Stage:
         return ProgressDisplay(
             render=render_markdown,
             store=telegram_store(house.store),
-            mail=self.desk.mail,
+            outbox=self.desk.outbox,
             turns=house.turns,
-            line_of=cast("Any", self._line),
+            adapter_of=cast("Any", self._line),
             clock=self.clock,
             wall=wall,
         )
@@ -104,7 +104,7 @@ class Stage:
 
     async def is_up(self, turn: Turn, message: int = 555) -> None:
         """The status message has been sent."""
-        self.desk.mail.set(f"status:{turn.id}", "sent", message)
+        self.desk.outbox.set(f"status:{turn.id}", "sent", message)
         await self.settle()
 
     async def writes(self, turn: Turn, text: str) -> None:
@@ -114,7 +114,7 @@ class Stage:
 
     def status_refs(self) -> list[str]:
         """The status messages that were posted and not withdrawn."""
-        return [ref for ref in self.desk.mail.refs if ref.startswith("status:")]
+        return [ref for ref in self.desk.outbox.refs if ref.startswith("status:")]
 
     def rows(self) -> int:
         """How many status messages may be up."""
@@ -184,7 +184,7 @@ def test_a_slow_turn_gets_one_silent_status_message(desk: TurnsFixture) -> None:
         await stage.passes(60)
 
     stage = play(desk, scene)
-    body = desk.mail.letters[0].body
+    body = desk.outbox.letters[0].body
     assert (body.rich.text, body.is_silent, body.reply_to) == (f"{MARK} crab is thinking…", True, None)
     assert stage.paper.of("delete") == [555]
     assert (len(stage.status_refs()), stage.rows()) == (1, 0)
@@ -272,7 +272,7 @@ def test_in_groups_it_is_calmer_and_answers_the_message(desk: TurnsFixture) -> N
         await stage.passes(3)
 
     stage = play(desk, scene)
-    body = desk.mail.letters[0].body
+    body = desk.outbox.letters[0].body
     assert (body.reply_to, body.thread, body.is_silent) == (101, 9, True)
     assert stage.paper.of("draft") == []
     assert 1 <= len(stage.paper.of("edit")) <= 2
@@ -363,12 +363,12 @@ def test_a_line_that_hangs_holds_no_answer(desk: TurnsFixture) -> None:
         answers = TurnReplies(
             render=render_markdown,
             store=telegram_store(house.store),
-            mail=desk.mail,
+            outbox=desk.outbox,
             turns=house.turns,
             folder=house.home / "a",
         )
         assert await answers.post_due() == 1
-        assert desk.mail.texts() == [f"{MARK} crab:\nthe answer"]
+        assert desk.outbox.texts() == [f"{MARK} crab:\nthe answer"]
         stage.paper.gate.set()
         await stage.passes(30)
 
@@ -408,7 +408,7 @@ def test_no_trouble_with_progress_reaches_the_answer(desk: TurnsFixture, method:
         answers = TurnReplies(
             render=render_markdown,
             store=telegram_store(house.store),
-            mail=desk.mail,
+            outbox=desk.outbox,
             turns=house.turns,
             folder=house.home / "a",
         )
@@ -452,7 +452,7 @@ def test_a_status_message_that_is_just_being_sent_is_taken_down_later(desk: Turn
     async def scene(stage: Stage) -> None:
         turn = await stage.begins()
         await stage.passes(2)
-        desk.mail.set(f"status:{turn.id}", "sending")
+        desk.outbox.set(f"status:{turn.id}", "sending")
         await stage.ends(turn)
         await stage.passes(5)
         assert (stage.paper.of("delete"), stage.rows()) == ([], 1)

@@ -195,7 +195,7 @@ def test_how_a_question_ends_is_shown(desk: ChatFixture, how: str, is_told: bool
     if is_told:
         desk.inquiries.on_event(Event("question", KEY, as_json(desk.questions.get_question(question.id))))
     else:
-        late = desk.presses.on_press(desk.a_press(data, by=ADA, chat=ADA, message=number))
+        late = desk.callbacks.on_press(desk.a_press(data, by=ADA, chat=ADA, message=number))
         assert late.startswith("Too late")
     assert ENDS[how] in desk.text(ref(question))
     assert desk.labels(ref(question)) == []
@@ -222,13 +222,13 @@ def test_nobody_else_presses_anything(desk: ChatFixture) -> None:
     """Strangers, other members, other messages and made-up data answer nothing."""
     question = desk.inquires("Tea or coffee?", "tea", "coffee")
     data, message = desk.data(ref(question), "tea"), desk.arrives(ref(question))
-    presses = [
+    callbacks = [
         desk.a_press(data, by=EVE, chat=ADA, message=message),
         desk.a_press(data, by=BOB, chat=ADA, message=message),
         desk.a_press(data, by=ADA, chat=ADA, message=message + 1),
         desk.a_press(f"{question.id}:0", by=ADA, chat=ADA, message=message),
     ]
-    assert {desk.presses.on_press(press) for press in presses} == {"This button no longer works."}
+    assert {desk.callbacks.on_press(press) for press in callbacks} == {"This button no longer works."}
     assert answer(desk, question) == ("pending", None)
 
 

@@ -91,7 +91,7 @@ def test_nobody_says_it_for_another(desk: ChatFixture, zones: TimeZonePrompt) ->
     zones.on_message(words(desk), bob)
     ref = f"zone:{bob.id}"
     data = desk.data(ref, "Berlin")
-    answer = desk.presses.on_press(desk.a_press(data, by=ADA, chat=BOB, message=desk.arrives(ref)))
+    answer = desk.callbacks.on_press(desk.a_press(data, by=ADA, chat=BOB, message=desk.arrives(ref)))
     assert answer == "Only the person who was asked can answer this."
     assert zone(desk) == ("UTC", False)
     assert desk.people.operator().time_zone == "Europe/Vienna"
