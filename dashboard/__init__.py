@@ -1,4 +1,4 @@
-"""The dashboard and the HTTP API: what people's browsers and programs see of the house.
+"""The dashboard and the HTTP API: what people's browsers and programs see of the install.
 
 ``app`` puts it together · ``api/`` JSON, a blueprint a noun · ``pages/`` HTML for people · ``hosts``, ``auth``,
 ``origin``, ``csrf``, ``cookies``, ``headers`` one security idea each · ``shapes`` and ``times`` what things look

@@ -30,7 +30,7 @@ class _Id(IntegerConverter):
 
 
 def create_app(services: DashboardServices) -> Flask:
-    """The application for one house."""
+    """The application for one install."""
     app = Flask("dashboard", static_folder="static", template_folder="templates")
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.config["MAX_FORM_MEMORY_SIZE"] = auth.SMALL_BODY_BYTES

@@ -1,4 +1,4 @@
-"""The way from a request to the house behind it. The dashboard calls ``DashboardServices`` and nothing else of the
+"""The way from a request to the install behind it. The dashboard calls ``DashboardServices`` and nothing else of the
 orchestrator.
 """
 
@@ -12,7 +12,7 @@ _KEY = "hermitshell"
 
 
 def attach_services(app: Flask, house: DashboardServices) -> None:
-    """Requests to ``app`` are about this house."""
+    """Requests to ``app`` are about this install."""
     app.extensions[_KEY] = house
     app.before_request(_mark_news)
 
@@ -27,7 +27,7 @@ def _mark_news() -> None:
 
 
 def get_services() -> DashboardServices:
-    """The house of the current request."""
+    """The install of the current request."""
     found = current_app.extensions[_KEY]
     assert isinstance(found, DashboardServices)  # noqa: S101 - ``attach_services`` put it there
     return found

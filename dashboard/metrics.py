@@ -1,4 +1,4 @@
-"""Where Prometheus reads the house's numbers, with the API token of an operator."""
+"""Where Prometheus reads the install's numbers, with the API token of an operator."""
 
 from __future__ import annotations
 

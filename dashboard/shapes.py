@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What is going on in the house at one moment."""
+    """What is going on in the install at one moment."""
 
     busy: frozenset[CubicleKey]
     running: frozenset[CubicleKey]

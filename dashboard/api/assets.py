@@ -24,7 +24,7 @@ _ALIKE = {"pending": AssetStatus.ASKED}
 
 @api.get("/api/assets")
 def list_downloads() -> Any:
-    """The newest assets, of one status where given."""
+    """The newest downloads, of one status where given."""
     who, wanted = require_asker(), request.args.get("status", "")
     if wanted and wanted not in (*AssetStatus, *_ALIKE):
         raise BadInput(f"status: choose one of {', '.join(AssetStatus)}.")
@@ -48,7 +48,7 @@ def decide_download(asset: str) -> Any:
 
 
 def _find_visible(asset: str) -> Asset:
-    """The asset, when it is the asker's to see; raises NotFound."""
+    """The download, when it is the asker's to see; raises NotFound."""
     who, found = require_asker(), get_services().assets.get_download(asset)
     if not who.is_operator and found.cubicle.user != who.user.id:
         raise NotFound("There is no asset with this id. './hermit approvals' shows what is waiting.")

@@ -77,7 +77,7 @@ def _is_still_welcome(is_welcome: Callable[[], bool]) -> bool:
     try:
         return is_welcome()
     except Unavailable:
-        return False  # the house is being closed, and the browser will ask the next one
+        return False  # the install is being closed, and the browser will ask the next one
 
 
 def _is_for_viewer(event: Event, who: Asker) -> bool:

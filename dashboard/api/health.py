@@ -1,4 +1,4 @@
-"""How the house is: a bare yes or no for anybody, the detail for the operator, and which models there are to choose
+"""How the install is: a bare yes or no for anybody, the detail for the operator, and which models there are to choose
 from.
 """
 

@@ -1,4 +1,4 @@
-"""Notices: what the house said about a cubicle, and the buttons under it."""
+"""Notifications: what the install said about a cubicle, and the buttons under it."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ pages = Blueprint("install", __name__)
 
 @dataclass(frozen=True, slots=True)
 class PartView:
-    """A part of the house, and how it is."""
+    """A part of the install, and how it is."""
 
     name: str
     trouble: str

@@ -1,5 +1,5 @@
 """What templates are given: our nouns, read once and joined, so that a template only lays out. No template calls
-the house.
+the install.
 """
 
 from __future__ import annotations
@@ -152,11 +152,11 @@ class TurnView:
     steps: tuple[StepView, ...]
     deliveries: tuple[DeliveryView, ...] = ()
     decided: tuple[ApprovalView, ...] = ()
-    """What the house was asked to do, and how that ended."""
+    """What the install was asked to do, and how that ended."""
     answered: tuple[Question, ...] = ()
     """What the person was asked, and how that ended."""
     notices: tuple[Notice, ...] = ()
-    """What the house said about it."""
+    """What the install said about it."""
     planned: Planned | None = None
     """The entry of the calendar that made it, while there is one."""
     apps: tuple[SeenApp, ...] = ()

@@ -88,7 +88,7 @@ DASHBOARD_LIMITS = ServerLimits(
 
 
 class App:
-    """A running house."""
+    """A running install."""
 
     def __init__(self, settings: Settings, home: Home, parts: Edges) -> None:
         """Opens the database and puts the parts together; nothing runs yet. Raises Unavailable."""
@@ -301,7 +301,7 @@ class App:
         self._store.close()
 
     def _remove_leftovers(self) -> None:
-        """What a death left beside the doors goes; what is still needed of it is made again right after."""
+        """What a crash left beside the doors goes; what is still needed of it is made again right after."""
         for key in self._cubicles.known():
             self._doors.clear(key)
             self._locks.sweep(key, under_way=self._turns.held(key))

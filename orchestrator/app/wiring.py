@@ -83,7 +83,7 @@ class Edges:
     blot: Callable[[str], None] = lambda _: None
     """Keeps a text out of the log from now on."""
     outside: PackageIndexes = field(default_factory=PackageIndexes)
-    """How couriers get to the indexes of packages."""
+    """How package resolvers get to the indexes of packages."""
     examine: Callable[[], list[Finding]] = no_doctor
     """The doctor's look at every part."""
     embedder: Embedder | None = None
@@ -307,7 +307,7 @@ def build_bots(context: AppContext) -> Bots:
 
 
 def build_metrics(context: AppContext, cubicles: Cubicles, disk: QuotaMonitor, samples: UsageSamples) -> Metrics:
-    """The house in numbers."""
+    """The install in numbers."""
     gauges = Gauges(
         running=lambda: samples.running,
         streams=context.broker.clients,

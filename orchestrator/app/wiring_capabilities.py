@@ -75,7 +75,7 @@ class Capabilities:
         """What an agent should know at the start of a turn."""
 
     def start(self) -> None:
-        """Workers run, and what a death left half done is taken up."""
+        """Workers run, and what a crash left half done is taken up."""
         self.calls.forget_old()
         self.questions.reconcile()
         with self._store.reading() as db:

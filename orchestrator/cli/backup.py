@@ -1,5 +1,5 @@
 """``backup`` and ``restore``: everything of an install in one file, and back. ``recover``: a database again where the
-one that was there is damaged. They work on the files of HERMIT_HOME; only a backup is made while the house runs."""
+one that was there is damaged. They work on the files of HERMIT_HOME; only a backup is made while the install runs."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _meter(task: Task) -> making.Watch:
 
 
 def _end_cubicles(context: Context, home: Path) -> None:
-    """No container of the house that is to be replaced goes on working in its folders."""
+    """No container of the install that is to be replaced goes on working in its folders."""
     client = find_engine(LocalMachine(home / "logs", context.environment)).client
     if client is None:
         return

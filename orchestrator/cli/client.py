@@ -75,7 +75,7 @@ class ApiClient:
             raise Unavailable("The download broke off, and nothing was kept. Try again.") from error
 
     def open_events(self) -> EventStream:
-        """What goes on in the house, as it happens, for as long as it is held open."""
+        """What goes on in the install, as it happens, for as long as it is held open."""
         return EventStream(self._url, self._token)
 
     def is_healthy(self) -> bool:

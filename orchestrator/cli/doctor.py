@@ -1,4 +1,4 @@
-"""``doctor``: looks at every part and says how it is, with the mend. Works whether HermitShell runs or not."""
+"""``doctor``: looks at every part and says how it is, with the fix. Works whether HermitShell runs or not."""
 
 from __future__ import annotations
 

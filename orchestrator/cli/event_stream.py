@@ -1,4 +1,4 @@
-"""A turn as it goes on, for a terminal: the house's news in a thread of its own, and the reply as it grows.
+"""A turn as it goes on, for a terminal: the install's news in a thread of its own, and the reply as it grows.
 
 News only serve watching. They may stop at any time, and then whoever follows a turn looks by itself as before; nothing
 that is decided depends on them.
@@ -18,14 +18,14 @@ from urllib.parse import urlsplit
 from orchestrator.core.text import terminal_safe
 
 _SILENT_S = 40.0
-"""The house says every 15 s that it lives; without a word for so long the line is dead."""
+"""The install says every 15 s that it lives; without a word for so long the line is dead."""
 _MOST_LINES = 12
 """Of what one command prints while it runs."""
 _MOST_WAITING = 1_000
 
 
 class EventStream:
-    """The events of one house as they come, until the line breaks."""
+    """The events of one install as they come, until the line breaks."""
 
     def __init__(self, url: str, token: str) -> None:
         self._url = urlsplit(url)
@@ -71,7 +71,7 @@ class EventStream:
                 if answer.status == 200:
                     self._read_stream(answer)
         except (OSError, HTTPException, ValueError):
-            return  # the house was stopped, or speaks otherwise: whoever follows looks by itself
+            return  # the install was stopped, or speaks otherwise: whoever follows looks by itself
         finally:
             self.is_live = False
             line.close()

@@ -20,7 +20,7 @@ _NEWS_PAUSE_S = 1.0
 _HOST_PAUSE_S = 0.5
 """How often a chat looks whether the host was asked for something."""
 _CATCH_UP_S = 0.5
-"""Longer than news of one turn are ever behind; those of a busy house never end."""
+"""Longer than news of one turn are ever behind; those of a busy install never end."""
 ENDED = ("done", "failed", "stopped")
 """How a turn that is over stands."""
 
@@ -61,7 +61,7 @@ class Follower:
         self._host_at = 0.0
 
     def until_the_end(self) -> dict[str, Any]:
-        """The turn as it ended; raises Unavailable when the house is gone for long."""
+        """The turn as it ended; raises Unavailable when the install is gone for long."""
         pause_s = _FIRST_PAUSE_S
         while True:
             now = self._fetch_turn()

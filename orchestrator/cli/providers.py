@@ -30,7 +30,7 @@ def load_providers(context: Context) -> tuple[dict[str, Upstream], str]:
 
 def with_own(context: Context) -> tuple[dict[str, Upstream], str]:
     """The same, with the keys that were given in the dashboard; which of them the operator prefers, only the running
-    house knows. Raises ConfigError."""
+    install knows. Raises ConfigError."""
     given, default = load_providers(context)
     keys = KeyStore(context.settings.home / "keys" / "providers.json").every()
     own = {

@@ -46,7 +46,7 @@ def _status(context: Context, options: argparse.Namespace) -> int:
 
 
 def _gathered(context: Context, client: ApiClient) -> dict[str, Any]:
-    """What the API says of the house as a whole, and what one looks up next."""
+    """What the API says of the install as a whole, and what one looks up next."""
     body = client.get("/status")
     agents = [without_secrets(agent) for agent in client.get("/agents")["agents"]]
     models = {provider["name"]: provider["default_model"] for provider in client.get("/models")["providers"]}

@@ -112,7 +112,7 @@ def run_server(context: Context) -> int:
     # Ctrl-C is a person who wants everything to end; SIGTERM may be a restart, and running cubicles are adopted then.
     app.stop(stop_cubicles=by_signal[0] == signal.SIGINT)
     claim.release()
-    # An impatient second signal must not make a death of an orderly end while Python takes itself down.
+    # An impatient second signal must not make a crash of an orderly end while Python takes itself down.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return 0

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class Deletion:
-    """The way out of the house."""
+    """The way out of the install."""
 
     def __init__(
         self,

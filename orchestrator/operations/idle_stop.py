@@ -1,4 +1,4 @@
-"""Hibernation: cubicles with nothing to do are stopped, and woken by their next turn.
+"""Idle stop: cubicles with nothing to do are stopped, and woken by their next turn.
 
 A minute's look goes over what runs. Whatever an agent left running inside, such as the server of an app, keeps its
 cubicle awake, as it would not come back by itself. What a sleeping one loses is its ``/tmp``; nothing is paused, as a

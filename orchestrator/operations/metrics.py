@@ -1,8 +1,8 @@
-"""The house in numbers, as Prometheus reads them. Most are read from the database when somebody asks, so nothing that
+"""The install in numbers, as Prometheus reads them. Most are read from the database when somebody asks, so nothing that
 works pays for being counted; a few things that leave no row are counted as they happen.
 
-Counters begin at nothing when the house starts. A label is an agent's, a provider's or one of our own words, never what
-a person or a model wrote.
+Counters begin at nothing when the install starts. A label is an agent's, a provider's or one of our own words, never
+what a person or a model wrote.
 """
 
 from __future__ import annotations

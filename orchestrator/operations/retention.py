@@ -1,4 +1,4 @@
-"""How long the house keeps what it knows. A thread looks a few times a day and lets go of what is older than the
+"""How long the install keeps what it knows. A thread looks a few times a day and lets go of what is older than the
 settings say, in pieces of a few milliseconds with pauses between them, so that no turn waits for it.
 
 Conversations and the audit log are kept for ever unless somebody said otherwise. Workspaces are never touched.
@@ -29,7 +29,7 @@ _DAY_S = 24 * 3600.0
 _LETTERS_DAYS = 30
 """Longer than any question waits: what has no letter is told on Telegram, once more where it had one."""
 _USUAL_S = 3 * _DAY_S
-"""After a look that lies longer back, or ahead, the date is believed once the house has run with it for a day."""
+"""After a look that lies longer back, or ahead, the date is believed once the install has run with it for a day."""
 
 Piece = Callable[[sqlite3.Connection, float, int], int]
 

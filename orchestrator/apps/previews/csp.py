@@ -57,13 +57,13 @@ def security_policy(base: str, dashboard: str, *, has_server: bool = False) -> s
 
 
 def held_policy(dashboard: str = "'none'") -> str:
-    """For pages of the house itself on this origin: nothing runs or loads but their own style."""
+    """For pages of the install itself on this origin: nothing runs or loads but their own style."""
     return f"sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors {dashboard}"
 
 
 def for_kind(found: Mapping[str, str], kind: str) -> Mapping[str, str]:
     """The headers for an answer of this type. Documents that are no HTML are looked at, and nothing in them runs: the
-    house's own script can't be the first in them."""
+    install's own script can't be the first in them."""
     plain = kind.partition(";")[0].strip().lower()
     if not plain.endswith(("/xml", "+xml")):
         return found

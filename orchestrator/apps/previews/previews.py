@@ -1,5 +1,6 @@
-"""The preview origin as the rest of the house knows it: which apps there are, where a browser finds one, and whether it
-answers at all."""
+"""The preview origin as the rest of the install knows it: which apps there are, where a browser finds one, and
+whether it answers at all.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +68,7 @@ class Previews:
         self._server = PreviewServer(routes.answer_request)
 
     def start(self) -> None:
-        """It answers; where its port is taken the rest of the house goes on without it, and says so."""
+        """It answers; where its port is taken the rest of the install goes on without it, and says so."""
         host, port = self._address
         try:
             listening = listen(host, port, setting="HERMIT_PREVIEW_PORT")

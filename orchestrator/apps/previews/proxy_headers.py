@@ -113,7 +113,7 @@ def to_the_app(request: PreviewRequest, *, port: int, base: str, cookies: str) -
 
 
 def to_the_browser(headers: Iterable[tuple[bytes, bytes]], *, base: str) -> list[tuple[str, str]]:
-    """What the browser is told of the app's answer, beside the house's own headers."""
+    """What the browser is told of the app's answer, beside the install's own headers."""
     made = []
     for name, value in headers:
         plain = name.decode("ascii", "replace").lower()

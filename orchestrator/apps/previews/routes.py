@@ -188,7 +188,7 @@ class Routes:
         base: str,
         policy: Mapping[str, str],
     ) -> None:
-        """What the house itself has within an app: its script, and what the app remembers."""
+        """What the install itself has within an app: its script, and what the app remembers."""
         key, app = ticket.cubicle, ticket.app
         if name == shim.SCRIPT and request.method in ("GET", "HEAD"):
             body = shim.shim_script(base, await asyncio.to_thread(self._storage.get_values, key, app))

@@ -1,5 +1,5 @@
-"""The house's own script, which is the first that runs in each page of an app: it gives the app a storage that works in
-an opaque origin, leads root-relative addresses to the app's own prefix, and leaves nothing to see outside a frame.
+"""The install's own script, which is the first that runs in each page of an app: it gives the app a storage that works
+in an opaque origin, leads root-relative addresses to the app's own prefix, and leaves nothing to see outside a frame.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Tickets: whoever holds one sees one app of one cubicle, within one dashboard, for a while. Pure: it only writes and
-reads them. They are part of a URL, so that an app's relative links stay within it.
+"""Signed URLs: whoever holds one sees one app of one cubicle, within one dashboard, for a while. Pure: it only writes
+and reads them. They are part of a URL, so that an app's relative links stay within it.
 """
 
 from __future__ import annotations

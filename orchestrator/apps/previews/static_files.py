@@ -1,7 +1,7 @@
 """An app's files, as answers: which file a path means, its type, its tag, and which part of it was asked for.
 
-Every file is opened through the workspace, once, and sent from that descriptor. Pages get the house's own script put in
-first (``shim``); all else goes out as it is.
+Every file is opened through the workspace, once, and sent from that descriptor. Pages get the install's own script put
+in first (``shim``); all else goes out as it is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from orchestrator.files.mime_types import type_of
 from orchestrator.files.workspace import Workspaces
 
 MAX_PAGE_BYTES = 8 * 1024 * 1024
-"""A larger page goes out as it is, without the house's script."""
+"""A larger page goes out as it is, without the install's script."""
 _SMALL_BYTES = 32 * 1024
 _RANGE = re.compile(r"bytes=([0-9]{0,15})-([0-9]{0,15})")
 _HTML = "text/html"

@@ -142,4 +142,4 @@ def is_login_valid(opener: Opener) -> bool:
     try:
         return opener.is_welcome()
     except Unavailable:
-        return False  # the house is being closed
+        return False  # the install is being closed

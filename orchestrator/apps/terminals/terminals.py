@@ -1,8 +1,8 @@
 """All open terminals: opened for an operator in their own cubicle, and ended with the login, the page, the cubicle, the
-house, or after a while without a key. Whatever ends one, nothing that was started in it goes on inside.
+install, or after a while without a key. Whatever ends one, nothing that was started in it goes on inside.
 
 What a terminal shows and takes is written down nowhere; that it was open, for whom, how long and how much is in the
-audit log. A file for each cubicle with terminals says after a sudden death of ours where there is something to end.
+audit log. A file for each cubicle with terminals says after a crash of ours where there is something to end.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from orchestrator.engine.tty import MARK, Size
 logger = logging.getLogger(__name__)
 
 MOST = 4
-"""Open at a time in the whole house."""
+"""Open at a time in the whole install."""
 IDLE_S = 15 * 60.0
 LOST_S = 60.0
 """How long the page of a terminal may be away: a telephone in a tunnel comes back, a closed lid does not."""

@@ -27,8 +27,9 @@ Path = tuple[bytes, ...]
 
 
 def pack_app(workspaces: Workspaces, app: WebApp) -> dict[str, bytes]:
-    """The files for the errand, by their names in it. What the app remembers of its person is not among them. Raises
-    NotFound when its front page is gone, Unavailable."""
+    """The files for the helper container, by their names in it. What the app remembers of its person is not among
+    them. Raises NotFound when its front page is gone, Unavailable.
+    """
     policy = policy_headers(security_policy(_BASE, _ORIGIN), reach=_BASE)
     files: dict[str, bytes] = {}
     served: dict[str, Mapping[str, object]] = {}

@@ -74,7 +74,7 @@ class Thumbnails:
             )
         )
 
-    # --- what the house asks ---------------------------------------------------------------------------------------
+    # --- what the install asks ---------------------------------------------------------------------------------------
 
     def picture_of(self, key: CubicleKey, app: str) -> Path | None:
         """The app's picture, a PNG that nobody has decoded; None while there is none."""
@@ -126,7 +126,7 @@ class Thumbnails:
     # --- the work --------------------------------------------------------------------------------------------------
 
     def _prepare_start(self) -> None:
-        """After a start: nothing of a dead house is being taken, and what a restored one lost is taken anew."""
+        """After a start: nothing of a dead orchestrator is being taken, and what a restored one lost is taken anew."""
         if self._photographer is None:
             return
         self._photographer.clear_leftovers()

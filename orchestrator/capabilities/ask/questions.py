@@ -117,7 +117,7 @@ class Questions:
         self._end_all(overdue, EXPIRED)
 
     def end_expired(self) -> None:
-        """What time or a death has ended is ended. Called regularly."""
+        """What time or a crash has ended is ended. Called regularly."""
         self.expire_due()
         with self._store.reading() as db:
             orphans = rows.list_pending_of_ended_turns(db)

@@ -1,7 +1,7 @@
 """Runs: each time that an entry is due becomes one turn, or a row that says why not.
 
 A time is claimed by a row before anything is done, the turn carries the row's own origin, and the row gets the turn
-last; so a death at any instant is made good by doing the rest again, and nothing is done twice. Times that were run are
+last; so a crash at any instant is made good by doing the rest again, and nothing is done twice. Times that were run are
 kept as spans, so a clock that is put back brings none of them up again. What is missed, too late or in the way of the
 run before it is decided by ``capabilities.calendar.recurrence.missed`` and written down.
 """

@@ -1,5 +1,5 @@
-"""Settling: when a name in a tray has been quiet for so long that it can be taken. Pure: it is told what happened and
-what time it is (monotonic seconds).
+"""Debounce: when a name in an outbox folder has been quiet for so long that it can be taken. Pure: it is told what
+happened and what time it is (monotonic seconds).
 
 A rename says that the file is whole. A close may be one of many, when a program opens the file anew for each line: so
 a close waits a moment, and longer where closes came in slow succession, unless the command that wrote it has ended.
@@ -17,7 +17,7 @@ _GAPS = 3.0
 """Where closes follow each other, so many times the longest pause between them is waited."""
 FIRST_TRY_S, LAST_TRY_S = 0.5, 60.0
 MOST = 5_000
-"""Names that are waited for in one tray; of more, the tray is looked through instead."""
+"""Names that are waited for in one outbox folder; of more, the outbox folder is looked through instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class _Waiting:
 
 
 class Debouncer:
-    """What one tray waits for."""
+    """What one outbox folder waits for."""
 
     def __init__(self) -> None:
         self._waiting: dict[bytes, _Waiting] = {}
         self.is_overrun = False
-        """More happened than is remembered: the tray must be looked through."""
+        """More happened than is remembered: the outbox folder must be looked through."""
 
     def __len__(self) -> int:
         return len(self._waiting)

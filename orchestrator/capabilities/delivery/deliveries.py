@@ -1,6 +1,6 @@
 """Deliveries: what left a cubicle's ``out/``, who carries it to its person, and the private copies of it.
 
-It begins where a row is written and its copy kept; what a death left on its way goes on at the next start. Who carries
+It begins where a row is written and its copy kept; what a crash left on its way goes on at the next start. Who carries
 a file away is a ``Carrier``'s business; without one the row and its download are the delivery. It never looks into a
 workspace.
 """
@@ -84,7 +84,7 @@ class Deliveries:
         self._end_delivery(delivery, DeliveryStatus.FAILED, why)
 
     def reconcile(self) -> None:
-        """After a start, before anything new is taken: what a death interrupted goes on."""
+        """After a start, before anything new is taken: what a crash interrupted goes on."""
         with self._store.reading() as db:
             open_ones, notices = rows.list_open(db), rows.list_unsent(db, since=time.time() - _TOLD_AGAIN_S)
         self._remove_orphans(older_than=float("inf"))
@@ -111,7 +111,7 @@ class Deliveries:
         self._remove_orphans(older_than=now - _ORPHAN_S)
 
     def _remove_orphans(self, *, older_than: float) -> None:
-        """Copies of which no row speaks go: a death left them, or their agent was deleted."""
+        """Copies of which no row speaks go: a crash left them, or their agent was deleted."""
         files = [path for path in self._outbox.iterdir() if path.stat().st_mtime < older_than]
         with self._store.reading() as db:
             known = rows.list_copies(db)

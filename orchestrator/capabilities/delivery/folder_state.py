@@ -1,9 +1,9 @@
-"""One tray's watch: what it waits for, what it has dealt with, and the next bit of work in it.
+"""One outbox folder's watch: what it waits for, what it has dealt with, and the next bit of work in it.
 
 It is told of events, and of commands and turns that ended (under the lock it was given) and works in slices, one
-thread at a time. A *mark*, kept in the database, says until when everything in the tray was dealt with, by the kernel's
-own clock; so a look through the tray costs a glance a name, and what came before is never read again. Of a flood it
-takes what the cap lets through, and counts the rest once.
+thread at a time. A *mark*, kept in the database, says until when everything in the outbox folder was dealt with, by the
+kernel's own clock; so a look through the outbox folder costs a glance a name, and what came before is never read again.
+Of a flood it takes what the cap lets through, and counts the rest once.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ _AFTER_REPLY_S = 0.03
 _LATE_S = 0.02
 """How much later than a command's end the kernel's news of its last files may be heard."""
 _MOST_FOLDERS = 200
-"""Folders in one tray that are looked into; of more, only their own names count."""
+"""Folders in one outbox folder that are looked into; of more, only their own names count."""
 _MOST_DONE = 5_000
 _SLACK_NS = 2 * 10**9
 _FLOOD_QUIET_S, _FLOOD_LONGEST_S = 2.0, 30.0
 _REST = 10.0
-"""After reading in vain, so many times as long as it took, the tray has to wait: nobody keeps the disk busy by touching
-files."""
+"""After reading in vain, so many times as long as it took, the outbox folder has to wait: nobody keeps the disk
+busy by touching files.
+"""
 _LONGEST_REST_S = 60.0
 _FOLDER_TRIES = 4
 
@@ -48,7 +49,7 @@ class FolderState:
         self._taking = taking
         self._lock = lock
         self.is_heard = True
-        """Events tell of this tray."""
+        """Events tell of this outbox folder."""
         self.next_look = 0.0
         self.look_took_s = 0.0
         self.ended_turns: list[int] = []
@@ -80,7 +81,7 @@ class FolderState:
         self._settling.on_complete(path, now, at=time.time(), asked=turn)
 
     def look_soon(self, *, is_thorough: bool = False) -> None:
-        """Look through the tray; ``is_thorough`` also when no name came or went."""
+        """Look through the outbox folder; ``is_thorough`` also when no name came or went."""
         self._wants_look, self._look_from = True, 0.0
         self._is_thorough = self._is_thorough or is_thorough
 
@@ -210,7 +211,9 @@ class FolderState:
         self.look_took_s += time.monotonic() - began
 
     def _begin_look(self, *, is_thorough: bool) -> Iterator[OutFile]:
-        """All names, or only the folders where events and the tray's own time say that no name came or went."""
+        """All names, or only the folders where events and the outbox folder's own time say that no name came or
+        went.
+        """
         changed_ns = self._trays.changed_ns(self._key)
         self._look_began_ns = time.time_ns()
         if self.is_heard and not is_thorough and changed_ns is not None and changed_ns == self._looked_ns:
@@ -249,7 +252,7 @@ class FolderState:
         return self._mark_ns
 
     def _advance_mark(self) -> None:
-        """Nothing is waited for, and the tray was looked through: what came before that is done with."""
+        """Nothing is waited for, and the outbox folder was looked through: what came before that is done with."""
         with self._lock:
             is_idle = not len(self._settling) and self._names is None and not self._flood_began and not self._wants_look
         until_ns = self._look_began_ns - _SLACK_NS

@@ -1,7 +1,7 @@
-"""Taking: what lies in a cubicle's ``out/`` becomes a delivery, once.
+"""Intake: what lies in a cubicle's ``out/`` becomes a delivery, once.
 
 A private copy is made first, then the row, then the deed. The row is unique on where the file lay and what was in it,
-so no race and no death sends it twice; a death before the row leaves a file that the next look finds anew. Nothing is
+so no race and no crash sends it twice; a crash before the row leaves a file that the next look finds anew. Nothing is
 decided by a time that an agent can set.
 """
 
@@ -50,7 +50,7 @@ class IntakeOutcome(StrEnum):
 
 
 class Intake:
-    """Takes files out of trays."""
+    """Takes files out of outbox folders."""
 
     def __init__(
         self,
@@ -159,12 +159,12 @@ class Intake:
             self._insert_delivery(db, draft, is_again=True)
 
     def seen_until(self, key: CubicleKey) -> int:
-        """Until when, by the kernel's clock in nanoseconds, all in the tray was dealt with."""
+        """Until when, by the kernel's clock in nanoseconds, all in the outbox folder was dealt with."""
         with self._store.reading() as db:
             return rows.get_mark(db, key)
 
     def set_mark(self, key: CubicleKey, until_ns: int) -> None:
-        """Everything in the tray that changed until then was dealt with."""
+        """Everything in the outbox folder that changed until then was dealt with."""
         with self._store.writing() as db:
             rows.set_mark(db, key, until_ns)
 
@@ -181,7 +181,7 @@ class Intake:
             return words.asked_for(rows.get_action(db, turn))
 
     def list_unanswered(self, *, since: float) -> list[tuple[CubicleKey, int, bytes]]:
-        """What turns that ended since then asked for by name, and a death came between."""
+        """What turns that ended since then asked for by name, and a crash came between."""
         with self._store.reading() as db:
             return [
                 (asking.cubicle, asking.turn, path)

@@ -41,7 +41,7 @@ def within_out(path: bytes) -> bytes:
 
 
 def quote_caption(caption: str) -> str:
-    """What an agent says of a file, so that it can't pass for the house's own words; empty for nothing."""
+    """What an agent says of a file, so that it can't pass for the install's own words; empty for nothing."""
     return f"“{one_line(caption, MOST_CAPTION)}”" if caption else ""
 
 

@@ -1,4 +1,5 @@
-"""Trays: looking at what lies in the ``out/`` of each cubicle, and taking private copies of it, a folder as one zip.
+"""Outbox folders: looking at what lies in the ``out/`` of each cubicle, and taking private copies of it, a folder as
+one zip.
 
 Everything goes from descriptors of folders and follows no link; names are data; every look is bounded. Nothing that an
 agent made is ever unpacked here, and nothing is decided by times that an agent can set.
@@ -39,7 +40,7 @@ class OutboxFolders:
         self._outbox = outbox
 
     def changed_ns(self, key: CubicleKey) -> int | None:
-        """When a name last came or went in the tray; None when there is no tray."""
+        """When a name last came or went in the outbox folder; None when there is no outbox folder."""
         try:
             with self._workspaces.out_folder(key) as folder:
                 return os.fstat(folder).st_ctime_ns
@@ -47,7 +48,7 @@ class OutboxFolders:
             return None
 
     def look_at(self, key: CubicleKey, path: bytes) -> OutFile | None:
-        """How one name in the tray stands, or a path beneath it; None when it is gone, or behind a link."""
+        """How one name in the outbox folder stands, or a path beneath it; None when it is gone, or behind a link."""
         try:
             *above, name = parts_of(path or b".")  # refuses whatever leads up or elsewhere
             with self._workspaces.out_folder(key) as tray:
@@ -62,8 +63,9 @@ class OutboxFolders:
             return None
 
     def list_names(self, key: CubicleKey) -> Iterator[OutFile]:
-        """All names in the tray as they stand, in no order, one by one, so that a wide tray can be looked at in parts.
-        Close it when done."""
+        """All names in the outbox folder as they stand, in no order, one by one, so that a wide outbox folder can
+        be looked at in parts. Close it when done.
+        """
         try:
             with self._workspaces.out_folder(key) as folder, os.scandir(folder) as entries:
                 for number, entry in enumerate(entries):
@@ -76,7 +78,7 @@ class OutboxFolders:
             return
 
     def survey_folder(self, key: CubicleKey, path: bytes) -> Survey | None:
-        """What is in a folder of the tray; None when it is none, or gone."""
+        """What is in a folder of the outbox folder; None when it is none, or gone."""
         try:
             parts = parts_of(path or b".")
             with self._workspaces.out_folder(key) as folder:
@@ -85,7 +87,7 @@ class OutboxFolders:
             return None
 
     def copy_file(self, key: CubicleKey, path: bytes, *, max_bytes: int) -> PrivateCopy:
-        """A private copy of a file in the tray, kept in the outbox.
+        """A private copy of a file in the outbox folder, kept in the outbox.
 
         Raises NotFound, UnsafePath, TooLarge, Changing while a program may still write to it, Unavailable.
         """
@@ -93,7 +95,7 @@ class OutboxFolders:
         return self._workspaces.copy_out(key, parts, max_bytes=max_bytes, keep_in=self._outbox, only_finished=True)
 
     def zip_folder(self, key: CubicleKey, name: bytes, *, max_bytes: int) -> Zipped:
-        """A private zip of the plain files in a folder of the tray, kept in the outbox.
+        """A private zip of the plain files in a folder of the outbox folder, kept in the outbox.
 
         Raises NotFound, TooLarge for a folder with too much in it, Changing, Unavailable; nothing is left then.
         """
@@ -184,7 +186,7 @@ class _Tally:
 
 
 def _survey(tray: int, top: tuple[bytes, ...]) -> Survey:
-    """Folder by folder with a list instead of recursion, each opened by steps from the tray's descriptor."""
+    """Folder by folder with a list instead of recursion, each opened by steps from the outbox folder's descriptor."""
     tally, waiting = _Tally(len(top)), [top]
     while waiting and tally.is_complete:
         parts = waiting.pop()

@@ -1,4 +1,4 @@
-"""Sending: a program in a cubicle hands a file of ``out/`` to its person, with a word to go with it.
+"""Sending a file: a program in a cubicle hands a file of ``out/`` to its person, with a word to go with it.
 
 A job copies it, as that takes its time; the delivery and the job's end are one transaction, so nothing is sent twice.
 """

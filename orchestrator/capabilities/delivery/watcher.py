@@ -1,8 +1,8 @@
 """The out watch: notices what agents put into ``out/``, waits until it has settled, and has it taken.
 
-Events tell at once; a look through the whole tray finds what they missed: at the start, when the kernel dropped events,
-when a turn ended, and every minute. A few threads serve all cubicles, one of them a cubicle at a time and never for
-long, so that no agent can keep the others waiting. Nothing here opens a file.
+Events tell at once; a look through the whole outbox folder finds what they missed: at the start, when the kernel
+dropped events, when a turn ended, and every minute. A few threads serve all cubicles, one of them a cubicle at a time
+and never for long, so that no agent can keep the others waiting. Nothing here opens a file.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _DEAF_SHARE = 20.0
 _TIDY_S = 600.0
 _THREADS = 3
 _MOST_HEARD = 50_000
-"""Events that wait to be sorted; of more, the trays are looked through instead."""
+"""Events that wait to be sorted; of more, the outbox folders are looked through instead."""
 
 
 class OutboxWatcher:
-    """Watches every tray whose cubicle was opened."""
+    """Watches every outbox folder whose cubicle was opened."""
 
     def __init__(self, workspaces: Workspaces, taking: Intake, *, tidy: Callable[[float], None]) -> None:
         """``tidy`` is called now and then, with the time."""
@@ -62,7 +62,7 @@ class OutboxWatcher:
         return self._events.problem
 
     def start(self, cubicles: list[CubicleKey]) -> None:
-        """Look through these trays, then go on watching."""
+        """Look through these outbox folders, then go on watching."""
         self._events.start()
         self._thread.start()
         for key in cubicles:
@@ -81,7 +81,7 @@ class OutboxWatcher:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def add_cubicle(self, key: CubicleKey) -> None:
-        """The cubicle's tray is watched; again is fine, and right when its folder may be another."""
+        """The cubicle's outbox folder is watched; again is fine, and right when its folder may be another."""
         try:
             with self._workspaces.out_folder(key) as folder:
                 is_heard = self._events.add_folder(key, folder)
@@ -99,7 +99,7 @@ class OutboxWatcher:
             self._changed.notify()
 
     def drop_cubicle(self, key: CubicleKey) -> None:
-        """The cubicle's tray is not watched any more; again is fine."""
+        """The cubicle's outbox folder is not watched any more; again is fine."""
         self._events.drop_folder(key)
         with self._changed:
             watch = self._watches.pop(key, None)
@@ -108,7 +108,9 @@ class OutboxWatcher:
                 watch.close()
 
     def command_ended(self, key: CubicleKey) -> None:
-        """A command has ended: the files that it left in the tray, closed, are taken at once. Returns at once."""
+        """A command has ended: the files that it left in the outbox folder, closed, are taken at once. Returns at
+        once.
+        """
         now = time.monotonic()
         with self._changed:
             watch = self._watches.get(key)
@@ -120,7 +122,9 @@ class OutboxWatcher:
                 self._changed.notify()
 
     def turn_ended(self, key: CubicleKey, turn: int) -> None:
-        """A turn has its outcome: what its answer named is sent, and its tray is looked through. Returns at once."""
+        """A turn has its outcome: what its answer named is sent, and its outbox folder is looked through. Returns
+        at once.
+        """
         with self._changed:
             watch = self._watches.get(key)
             if watch is None or self._is_closing:
@@ -130,7 +134,7 @@ class OutboxWatcher:
             self._changed.notify()
 
     def is_settling(self, key: CubicleKey) -> bool:
-        """Something in this cubicle's tray is on its way to being taken."""
+        """Something in this cubicle's outbox folder is on its way to being taken."""
         with self._changed:
             watch = self._watches.get(key)
             return watch is not None and (key in self._busy or watch.has_work or any(h[0] == key for h in self._heard))
@@ -167,7 +171,7 @@ class OutboxWatcher:
                 self._pool.submit(self._work_folder, key, watch)
 
     def _sort_events(self, now: float) -> list[tuple[CubicleKey, FolderState]]:
-        """Hand what was heard to its trays; the trays with work to do that nobody is at, in turn."""
+        """Hand what was heard to its outbox folders; the outbox folders with work to do that nobody is at, in turn."""
         while self._heard:
             key, name, is_whole, heard, at = self._heard.popleft()
             watch = self._watches.get(key)
@@ -200,7 +204,7 @@ class OutboxWatcher:
         return max(0.001, min([self._next_look, *dues]) - now)
 
     def _work_folder(self, key: CubicleKey, watch: FolderState) -> None:
-        """A part of what there is to do in one tray."""
+        """A part of what there is to do in one outbox folder."""
         self._run_guarded(watch.run_slice)
         with self._changed:
             self._busy.discard(key)
@@ -236,24 +240,26 @@ class OutboxWatcher:
 
 
 def _period_s(watch: FolderState) -> float:
-    """How often a tray is looked through: where nothing is heard of it often, but never for much of the time."""
+    """How often an outbox folder is looked through: where nothing is heard of it often, but never for much of the
+    time.
+    """
     return PERIOD_S if watch.is_heard else min(PERIOD_S, max(_DEAF_PERIOD_S, watch.look_took_s * _DEAF_SHARE))
 
 
 class WatchedDoors:
-    """Doors whose cubicles' trays are watched from when they open."""
+    """Doors whose cubicles' outbox folders are watched from when they open."""
 
     def __init__(self, doors: SocketOpener, watch: OutboxWatcher) -> None:
         self._doors = doors
         self._watch = watch
 
     def open(self, key: CubicleKey, *, uid: int, gid: int) -> None:
-        """The door answers and the tray is watched; again is fine."""
+        """The door answers and the outbox folder is watched; again is fine."""
         self._doors.open(key, uid=uid, gid=gid)
         self._watch.add_cubicle(key)
 
     def renew(self, key: CubicleKey, *, uid: int, gid: int) -> None:
-        """Another door, the same tray."""
+        """Another door, the same outbox folder."""
         self._doors.renew(key, uid=uid, gid=gid)
 
     def close(self, key: CubicleKey) -> None:

@@ -1,4 +1,4 @@
-"""Assets as a noun: asking a person, and hearing the answer.
+"""Downloads as a noun: asking a person, and hearing the answer.
 
 What is approved is the exact URL, by its digest; what may be fetched is that and nothing else. Owns no thread and
 touches no network: ``downloads`` fetches what this says was agreed to.
@@ -68,13 +68,13 @@ class DownloadRequests:
     def list_downloads(
         self, status: AssetStatus | None = None, user: int | None = None, *, limit: int = 200
     ) -> list[Asset]:
-        """The newest assets, of one status and one person where given."""
+        """The newest downloads, of one status and one person where given."""
         self._approvals.expire_due()
         with self._store.reading() as db:
             return [read_asset(job) for job in rows.every(db, KIND, progress=status, user=user, limit=limit)]
 
     def get_download(self, asset: str) -> Asset:
-        """The asset with this id; raises NotFound."""
+        """The download with this id; raises NotFound."""
         with self._store.reading() as db:
             found = rows.one(db, KIND, asset)
         if found is None:
@@ -116,7 +116,7 @@ class DownloadRequests:
     def _ask_person(
         self, db: sqlite3.Connection, caller: Caller, link: Link, detail: dict[str, Any], *, wanted: str
     ) -> Asset:
-        """The asset of the question about this link, both new or open already. Raises TooMany."""
+        """The download of the question about this link, both new or open already. Raises TooMany."""
         approval = self._approvals.ask(
             db,
             caller.key,

@@ -1,4 +1,6 @@
-"""The words of assets: what a person is shown before they decide, what a file shall be called, how it ended. Pure."""
+"""The words of downloads: what a person is shown before they decide, what a file shall be called, how it ended.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,7 @@ def outcome_result(asset: Asset) -> dict[str, Any]:
 
 
 def led_astray(asset: Asset, other: Asset) -> str:
-    """Why an asset failed that sends on to another."""
+    """Why a download failed that sends on to another."""
     return f"{asset.host} sends on to {other.host}. {outcome_text(other)}"
 
 
@@ -134,7 +136,7 @@ def _landed(asset: Asset) -> str:
 
 
 def as_json(asset: Asset) -> dict[str, Any]:
-    """The asset as surfaces show it."""
+    """The download as surfaces show it."""
     is_done = asset.status is AssetStatus.DONE
     return {
         "id": asset.id,

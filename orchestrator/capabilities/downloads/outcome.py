@@ -1,7 +1,7 @@
-"""Endings: what is said when an asset has come or will not come, and what ends with it.
+"""Outcomes: what is said when a download has come or will not come, and what ends with it.
 
 Whoever waits in a turn under way hears it there; everybody else by a notice, the agent by a note. What sends on to
-another asset ends as that did.
+another download ends as that did.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from orchestrator.turns import rows as turn_rows
 
 
 class DownloadOutcomes:
-    """Says how assets ended."""
+    """Says how downloads ended."""
 
     def __init__(self, store: Store, broker: Broker, jobs: Jobs) -> None:
         self._store, self._broker, self._jobs = store, broker, jobs
@@ -62,7 +62,7 @@ class DownloadOutcomes:
 
 
 def waiting_for(db: sqlite3.Connection, asset: Asset) -> list[Asset]:
-    """The assets that wait for this one, directly or by way of others."""
+    """The downloads that wait for this one, directly or by way of others."""
     direct = [read_asset(job) for job in rows.waiting_for(db, KIND, reference(KIND, asset.id))]
     return [*direct, *(further for each in direct for further in waiting_for(db, each))]
 

@@ -1,6 +1,6 @@
 """Putting a fetched file into ``in/``: once, whole, under a name that the host chose, within the limits of the disk.
 
-The name is in the row before the file is in the folder, so after a death one look tells whether it came that far. The
+The name is in the row before the file is in the folder, so after a crash one look tells whether it came that far. The
 file is stored as every upload is, by the workspace: not executable, replacing nothing.
 """
 
@@ -50,7 +50,7 @@ class WorkspaceStore:
         return min(left, shutil.disk_usage(self._home).free // 2)
 
     def lies_there(self, asset: Asset) -> bool:
-        """A death came after the file was stored and before that was written down."""
+        """A crash came after the file was stored and before that was written down."""
         if not asset.name:
             return False
         try:

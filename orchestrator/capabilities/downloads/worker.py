@@ -1,6 +1,6 @@
 """Downloads: the jobs that fetch what was agreed to, one file a cubicle at a time.
 
-What comes is kept in a nameless file until it is whole, which no death leaves behind.
+What comes is kept in a nameless file until it is whole, which no crash leaves behind.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ODD = "Something went wrong on the host; its log says what. Ask again."
 
 
 class DownloadWorker:
-    """Fetches assets."""
+    """Fetches downloads."""
 
     def __init__(
         self,

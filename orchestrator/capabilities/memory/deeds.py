@@ -47,7 +47,7 @@ class MemoryDeeds:
         return {ADD.name: self._add_fact, SEARCH.name: self._find_facts, DELETE.name: self._delete_fact}
 
     def reconcile(self) -> None:
-        """After a start: searches that a death cut off are over."""
+        """After a start: searches that a crash cut off are over."""
         with self._store.reading() as db:
             waiting = call_rows.list_waiting_for(db, SEARCHES)
         for reference in waiting:

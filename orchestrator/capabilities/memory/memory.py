@@ -71,7 +71,7 @@ class Memories:
         self._handlers.reconcile()
         with self._store.reading() as db:
             cubicles = agent_rows.list_cubicles(db)
-        self._snapshots.start(cubicles)  # a death may have come between a change and its snapshot
+        self._snapshots.start(cubicles)  # a crash may have come between a change and its snapshot
         if self._meaning is not None:
             self._meaning.start()
 

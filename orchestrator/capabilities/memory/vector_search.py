@@ -1,4 +1,4 @@
-"""Meaning: a query's vector, paid for like a model call, compared with those of a cubicle's facts.
+"""Vector search: a query's vector, paid for like a model call, compared with those of a cubicle's facts.
 
 A search waits for the vector a second at most and otherwise goes by words alone; while the model fails, nobody waits
 for it at all. What fails is logged once, and again only after it has worked.

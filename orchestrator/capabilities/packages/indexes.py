@@ -1,5 +1,6 @@
-"""Which index the courier asks, and how it gets there: by the settings, else as pip and npm on this machine would, by
-the environment and the machine's certificates."""
+"""Which index the package resolver asks, and how it gets there: by the settings, else as pip and npm on this
+machine would, by the environment and the machine's certificates.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class PackageIndexes:
     """Where certificates of authorities may lie; the first that is there is taken."""
 
     def certificates(self) -> bytes:
-        """The machine's certificates, PEM; empty where it has none: the courier's own are used then."""
+        """The machine's certificates, PEM; empty where it has none: the package resolver's own are used then."""
         for path in self.bundles:
             if path.is_file() and path.stat().st_size <= _MOST_BYTES:
                 return path.read_bytes()

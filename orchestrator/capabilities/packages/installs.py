@@ -1,5 +1,5 @@
-"""Installations: an agent wishes for packages, a courier finds out what that comes to, a person agrees to exactly that
-list, the courier fetches it, and the files lie in the cubicle's read-only ``data/packages``.
+"""Installs: an agent wishes for packages, a package resolver finds out what that comes to, a person agrees to
+exactly that list, the package resolver fetches it, and the files lie in the cubicle's read-only ``data/packages``.
 
 A job does it: it resolves, waits for the person, and downloads. What runs of the packages runs inside the cubicle.
 """

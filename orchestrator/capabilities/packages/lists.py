@@ -1,5 +1,7 @@
-"""Lists: the packages that a wish comes to, as a courier reported them, held against what can be, and as a person is
-asked about them. A report is a stranger's text: whatever does not fit exactly makes the whole of it worthless."""
+"""Lists: the packages that a wish comes to, as a package resolver reported them, held against what can be, and as a
+person is asked about them. A report is a stranger's text: whatever does not fit exactly makes the whole of it
+worthless.
+"""
 
 from __future__ import annotations
 

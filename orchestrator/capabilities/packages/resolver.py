@@ -1,4 +1,5 @@
-"""The courier: sends an errand with a task in a private folder, and reads what it brought as a stranger's word.
+"""The package resolver: sends a helper container with a task in a private folder, and reads what it brought as a
+stranger's word.
 
 The host looks at the report as text and at files as plain bytes: it compares sizes and hashes, and unpacks, loads or
 runs nothing.
@@ -33,7 +34,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """One file of an errand, checked."""
+    """One file of a helper container, checked."""
 
     package: Package
     path: Path
@@ -41,19 +42,19 @@ class Brought:
 
 
 class PackageResolver:
-    """Sends errands, one at a time."""
+    """Sends helper containers, one at a time."""
 
     def __init__(
         self, helpers: HelperEngine, *, folder: Path, image: Callable[[], str], outside: PackageIndexes
     ) -> None:
-        """``folder`` is private to the courier; ``image`` gives its image, built first where it is missing."""
+        """``folder`` is private to the package resolver; ``image`` gives its image, built first where it is missing."""
         self._helpers = helpers
         self._folder = folder
         self._image = image
         self._outside = outside
 
     def clear_leftovers(self) -> None:
-        """No errand is under way, and nothing of one is left."""
+        """No helper container is under way, and nothing of one is left."""
         self._helpers.clear_helpers(COURIER)
         helper_folder.emptied(self._folder)
 
@@ -107,7 +108,7 @@ class PackageResolver:
         return report
 
     def _pack_task(self, name: str, task: Mapping[str, Any], max_bytes: int) -> HelperSpec:
-        """The errand's two folders, with the task in one."""
+        """The helper container's two folders, with the task in one."""
         outside = {
             "pip_index_url": self._outside.pip_index_url,
             "npm_registry": self._outside.npm_registry,

@@ -1,5 +1,6 @@
-"""The studio: has a text animated by a container that is thrown away, and looks at what it brought as a stranger's: its
-size and its first bytes. Nothing decodes it on the host."""
+"""The video renderer: has a text animated by a container that is thrown away, and looks at what it brought as a
+stranger's: its size and its first bytes. Nothing decodes it on the host.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ class VideoRenderer:
     def __init__(
         self, helpers: HelperEngine, *, folder: Path, image: Callable[[], str], program: Path = PROGRAM
     ) -> None:
-        """``folder`` is private to the studio; ``image`` gives its image, built first where it is missing."""
+        """``folder`` is private to the video renderer; ``image`` gives its image, built first where it is missing."""
         self._helpers = helpers
         self._folder = folder
         self._image = image

@@ -1,7 +1,7 @@
-"""Videos: an agent wishes for one, a job has it made in the studio, and it lies in the cubicle's ``out/``.
+"""Videos: an agent wishes for one, a job has it made in the video renderer, and it lies in the cubicle's ``out/``.
 
-A video lies hidden in the tray before the job's row says which name it gets, and gets it in one rename, so after a
-death one look tells how far it came: it is made again or named, and never there twice.
+A video lies hidden in the outbox folder before the job's row says which name it gets, and gets it in one rename, so
+after a crash one look tells how far it came: it is made again or named, and never there twice.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Videos:
         check_room: Callable[[], None],
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``check_room`` raises Unavailable when the house's disk is full."""
+        """``check_room`` raises Unavailable when the install's disk is full."""
         self._agents, self._jobs, self._workspaces = agents, jobs, workspaces
         self._studio, self._check_room, self._now = studio, check_room, now
         jobs.add_kind(
@@ -94,7 +94,7 @@ class Videos:
     # --- the work ----------------------------------------------------------------------------------------------
 
     def _run_job(self, running: Running) -> dict[str, Any]:
-        """Make it, or end what a death left nearly done."""
+        """Make it, or end what a crash left nearly done."""
         job = running.job
         try:
             if job.progress == _PLACING:
@@ -106,7 +106,7 @@ class Videos:
         return {}
 
     def _make_video(self, running: Running) -> None:
-        """The video is made, and lies in the tray."""
+        """The video is made, and lies in the outbox folder."""
         job, wish = running.job, running.job.payload
         self._check_room()
         try:

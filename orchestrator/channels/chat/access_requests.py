@@ -1,4 +1,4 @@
-"""Cards: what the operator is asked about people who want in, and the one fixed answer that a stranger gets.
+"""Access requests: what the operator is asked about people who want in, and the one fixed answer that a stranger gets.
 
 A stranger is a number, a name and a decision. What they write is not read here, nothing of theirs reaches a model, and
 nothing is downloaded; however many write, and however often, the operator gets a few cards a day and they a word each.

@@ -1,4 +1,4 @@
-"""Whereabouts: in which chat something about a cubicle belongs, and whose clock counts there. Reads rows alone."""
+"""Address book: in which chat something about a cubicle belongs, and whose clock counts there. Reads rows alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orchestrator.core.models import CubicleKey, User
 
 @dataclass(frozen=True, slots=True)
 class ChatAddress:
-    """Where a letter goes."""
+    """Where a message goes."""
 
     chat: int
     thread: int | None = None

@@ -11,13 +11,15 @@ from orchestrator.channels.chat.split import MAX_ENTITIES, reach, split_pieces, 
 from orchestrator.core.text import chat_safe, one_line
 
 MESSAGE_UNITS = 4096
-"""What most chat apps take in a message, in UTF-16 units; no message of the house itself is longer."""
+"""What most chat apps take in a message, in UTF-16 units; no message of the install itself is longer."""
 CAPTION_UNITS = 1024
 MAX_PIECES = 8
 """A text of more messages than this is better read as a file."""
 
 MARK = "◆"
-"""Begins every line of the house's own; in what others wrote it becomes another, so that only the house writes it."""
+"""Begins every line of the install's own; in what others wrote it becomes another, so that only the install writes
+it.
+"""
 _NOT_THE_MARK = "◇"
 _HEADER_UNITS = 80
 """Room for the longest header, with its numbers."""
@@ -49,7 +51,7 @@ def caption_text(rich: RichText, limit: int = CAPTION_UNITS) -> RichText:
 
 
 def add_header(agent_name: str, rich: RichText, part: str = "") -> RichText:
-    """The agent's text under the line that says whose it is, which no agent can write: it begins with the house's
+    """The agent's text under the line that says whose it is, which no agent can write: it begins with the install's
     mark and is the first of its message. ``part`` is, say, ``2/3``."""
     line = f"{MARK} {one_line(agent_name, 40)}{f' ({part})' if part else ''}:"
     units = utf16_len(line)

@@ -1,9 +1,9 @@
-"""App letters: after the answer of a turn that made or changed web apps, a small letter for each, with its picture
+"""App messages: after the answer of a turn that made or changed web apps, a small message for each, with its picture
 where one is made in time and a button that opens it.
 
-A turn's letters are posted once, by their refs, in one transaction. The button leads to the app's page in the
+A turn's messages are posted once, by their refs, in one transaction. The button leads to the app's page in the
 dashboard, in the private chat of its owner by way of a login that works once and not for long; anywhere else it is no
-way in. Chat apps take no buttons to addresses of this machine: then the letter says where the app is found.
+way in. Chat apps take no buttons to addresses of this machine: then the message says where the app is found.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from orchestrator.turns.queue import Turns
 logger = logging.getLogger(__name__)
 
 MOST = 3
-"""Apps of one turn that get a letter each."""
+"""Apps of one turn that get a message each."""
 WAITS_S = 20.0
 """For a picture that is being taken."""
 LOGIN_S = 3600.0
@@ -144,7 +144,7 @@ class AppMessages:
         return f"{self._dashboard}/login/{code}?next={quote(path, safe='')}"
 
     def _copy_picture(self, app: WebApp) -> Path | None:
-        """A copy of the app's picture that stays until the letter is sent."""
+        """A copy of the app's picture that stays until the message is sent."""
         path = self._pictures.picture_of(app.cubicle, app.name)
         if path is None:
             return None

@@ -1,6 +1,6 @@
-"""Asking: each open question of an agent becomes a letter with Approve and Deny, where its turn was asked for; when it
-is decided, wherever that was, the letter says how it ended and has no such buttons any more. A reply to it is a no with
-words.
+"""Approval prompts: each open question of an agent becomes a message with Approve and Deny, where its turn was asked
+for; when it is decided, wherever that was, the message says how it ended and has no such buttons any more. A reply to
+it is a no with words.
 
 The rows of the approvals are the truth. This looks at them whenever it is told to, and after a start at all that are
 open or still shown as open. Nothing but a pressed button, or another surface's decision, agrees.
@@ -93,7 +93,7 @@ class ApprovalPrompts:
         }
 
     def on_event(self, event: Event) -> None:
-        """News of the house; those of approvals are acted upon."""
+        """An event of the install; those of approvals are acted upon."""
         if event.kind == "approval":
             self.show_approval(str(event.body["id"]))
 
@@ -117,7 +117,7 @@ class ApprovalPrompts:
             self._close_prompts(found)
 
     def prompt_body(self, approval: Approval, agent: str, ref: str, person: int, reader: User) -> MessageBody:
-        """The question for a letter ``ref`` of this agent's bot, with buttons for this person."""
+        """The question for a message ``ref`` of this agent's bot, with buttons for this person."""
         question = self._question_of(approval, reader)
         made = self._build_prompt(approval, agent, ref, person, _first_choices(question))
         return MessageBody(asked_body(question, self._now()), buttons=made, files=self._text_file(question))
@@ -156,7 +156,7 @@ class ApprovalPrompts:
             self._outbox.amend_message(ref, body)
 
     def _close_prompts(self, approval: Approval, *, pressed: TakenButton | None = None) -> None:
-        """Every letter that asks this says how it ended."""
+        """Every message that asks this says how it ended."""
         with self._store.reading() as db:
             letters = {asking.ref: asking for asking in rows.list_asking_refs(db, approval.id, DECIDING)}
         if pressed is not None and pressed.ref not in letters:
@@ -255,7 +255,7 @@ class ApprovalPrompts:
         return PressResult("", self._post_page(self._open_approval(number), press.agent, taken, user, int(page)))
 
     def _open_approval(self, number: str) -> Approval:
-        """The question, while it is open; else its letters say how it ended. Raises Conflict."""
+        """The question, while it is open; else its messages say how it ended. Raises Conflict."""
         approval = self._approvals.get(number)
         if approval.status is not ApprovalStatus.PENDING:
             self._close_prompts(approval)

@@ -165,5 +165,5 @@ def _cut(text: str, units: int) -> str:
 
 
 def _without_mark(line: NoteLine) -> NoteLine:
-    """A reason of the house may quote the command."""
+    """A reason of the install may quote the command."""
     return line.replace(MARK, NOT_THE_MARK) if isinstance(line, str) else line

@@ -1,4 +1,4 @@
-"""Buttons: opaque ids under our messages, each bound to an agent, a letter, a person, a deed and an end.
+"""Buttons: opaque ids under our messages, each bound to an agent, a message, a person, a deed and an end.
 
 What a button means is a row here, never a word in it, and the row is written before anybody sees the button. Data that
 was not made here, or comes from anywhere but where it was put, stands for nothing.
@@ -34,7 +34,7 @@ class Buttons:
     def make_button(
         self, agent: str, ref: str, person: int, kind: str, subject: str, *, expires_at: float | None = None
     ) -> str:
-        """A new button for the letter ``ref``, to be pressed by this person (or an operator): its data."""
+        """A new button for the message ``ref``, to be pressed by this person (or an operator): its data."""
         button = secrets.token_urlsafe(24)
         with self._store.writing() as db:
             rows.insert_button(
@@ -69,7 +69,7 @@ class Buttons:
             rows.give_back(db, taken.id)
 
     def retire_buttons(self, ref: str, *, kinds: Sequence[str] = ()) -> int:
-        """The letter's buttons (of these kinds, or all) do nothing any more; how many that were."""
+        """The message's buttons (of these kinds, or all) do nothing any more; how many that were."""
         with self._store.writing() as db:
             return rows.retire_buttons(db, ref, self._now(), kinds=kinds)
 

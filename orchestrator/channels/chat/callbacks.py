@@ -1,4 +1,4 @@
-"""Presses: from a pressed button to its deed, by a table from kind to handler.
+"""Callbacks: from a pressed button to its deed, by a table from kind to handler.
 
 The presser is looked up by numeric id and must be somebody we know; then the button must fit in every way. Whatever
 does not gets one constant answer, which says nothing about why.

@@ -62,7 +62,7 @@ class CommandCall:
         return self.user.role is Role.OPERATOR
 
     def ref(self, n: int = 0) -> str:
-        """The ref of the answer's first letter, or of its n-th after that."""
+        """The ref of the answer's first message, or of its n-th after that."""
         return reply_ref(self.message, n)
 
     def format_time(self, at: float) -> str:
@@ -70,7 +70,7 @@ class CommandCall:
         return format_clock(at, self.user.time_zone, self.desk.now())
 
     def make_button(self, kind: str, subject: str) -> str:
-        """A button under the answer's first letter, for this person."""
+        """A button under the answer's first message, for this person."""
         return self.desk.buttons.make_button(self.agent, self.ref(), self.message.sender.id, kind, subject)
 
 

@@ -1,4 +1,4 @@
-"""Commands: what a person can tell the house itself, beside talking to the agent. A table by name.
+"""Commands: what a person can tell the install itself, beside talking to the agent. A table by name.
 
 Only a message that a person sent is a command, and only its first word; nothing that an agent writes is ever read here.
 No command decides a question about a command of an agent: for that there are buttons.

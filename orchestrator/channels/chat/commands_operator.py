@@ -1,4 +1,4 @@
-"""Commands about the whole house, for the operator alone and in private: agents, containers, people, groups."""
+"""Commands about the whole install, for the operator alone and in private: agents, containers, people, groups."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Files on their way to a person's chat: each delivery becomes a letter with its private copy, pictures of one turn
-that come together become an album. Knows nothing of how letters are sent; reports how each ended.
+"""Files on their way to a person's chat: each delivery becomes a message with its private copy, pictures of one turn
+that come together become an album. Knows nothing of how messages are sent; reports how each ended.
 
-A death loses nothing: whatever was not handed over as a letter is handed to this carrier again at the next start, and
+A crash loses nothing: whatever was not handed over as a message is handed to this carrier again at the next start, and
 what was is not posted twice.
 """
 
@@ -139,10 +139,10 @@ class FileSender:
             album.timer.cancel()
             self._post_files(list(album.files.values()))
 
-    # --- letters ---------------------------------------------------------------------------------------------------
+    # --- messages ---------------------------------------------------------------------------------------------------
 
     def _was_taken(self, delivery: int) -> bool:
-        """There is a letter already; if it has ended meanwhile, that is said again."""
+        """There is a message already; if it has ended meanwhile, that is said again."""
         with self._store.reading() as db:
             ref = rows.ref_of(db, delivery)
         if ref is None:
@@ -172,7 +172,7 @@ class FileSender:
             self._outbox.post_message(Message(first.cubicle.agent, chat, ref, body))
 
     def _on_outcome(self, ref: str, why: str | None) -> None:
-        """A letter was sent or failed. Of an album that is not taken, each file is tried by itself."""
+        """A message was sent or failed. Of an album that is not taken, each file is tried by itself."""
         if not ref.startswith((_FILE, _NOTICE)):
             return
         with self._store.reading() as db:

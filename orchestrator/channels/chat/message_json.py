@@ -1,4 +1,4 @@
-"""A letter's body as text for a row, and back. Pure."""
+"""A message's body as text for a row, and back. Pure."""
 
 from __future__ import annotations
 

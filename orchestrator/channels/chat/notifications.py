@@ -1,8 +1,8 @@
-"""Noticing: each notice of the house becomes a letter with its buttons, where the turn that it is about was asked for;
-when somebody has dealt with it, wherever that was, the letter says how and has no buttons any more.
+"""Notifications: each notice of the install becomes a message with its buttons, where the turn that it is about was
+asked for; when somebody has dealt with it, wherever that was, the message says how and has no buttons any more.
 
 The rows of the notices are the truth. A mark remembers up to where they were told, in the same transaction as the
-letters, so that each is told once and in order, whatever dies in between.
+messages, so that each is told once and in order, whatever crashes in between.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ChatNotifications:
         return {DEED: self._on_press}
 
     def on_event(self, event: Event) -> None:
-        """News of the house; those of notices are acted upon."""
+        """An event of the install; those of notices are acted upon."""
         if event.kind == "notice":
             self.post_due()
             if event.body.get("outcome"):
@@ -133,7 +133,7 @@ class ChatNotifications:
         return tuple(tuple(made[n : n + 2]) for n in range(0, len(made), 2))
 
     def _show_outcome(self, number: int) -> None:
-        """A letter whose notice was dealt with says so."""
+        """A message whose notice was dealt with says so."""
         try:
             notice = self._notices.get(number)
         except NotFound:

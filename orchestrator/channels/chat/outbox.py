@@ -1,8 +1,8 @@
-"""Everything that is said in chats, as letters: written down first, then sent, in order within each chat, once. What a
-death or a broken connection interrupts goes on afterwards. How one chat's letters go out is in ``outbox_sender``.
+"""Everything that is said in chats, as messages: written down first, then sent, in order within each chat, once. What a
+crash or a broken connection interrupts goes on afterwards. How one chat's messages go out is in ``outbox_sender``.
 
 Posting, amending and withdrawing work from any thread, and within a transaction of the caller's: what he writes and the
-letter are there together or not at all.
+message are there together or not at all.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from orchestrator.core.errors import OrchestratorError
 logger = logging.getLogger(__name__)
 
 SWEEP_S = 5.0
-"""How often letters are looked for when nobody rings; only what a failing database held up needs that."""
+"""How often messages are looked for when nobody rings; only what a failing database held up needs that."""
 _AFTER_FAILURE_S = 1.0
 _Key = tuple[str, int]
 
 
 class Outbox:
-    """The letters of all agents."""
+    """The messages of all agents."""
 
     def __init__(
         self, store: ChannelStore, *, now: Callable[[], float] = time.time, first_pause_s: float = FIRST_PAUSE_S
@@ -46,14 +46,14 @@ class Outbox:
         self._rung = asyncio.Event()
 
     def subscribe(self, told: Callable[[str, str | None], None]) -> None:
-        """From now on ``told`` hears of every letter that was sent (its ref, None) or failed (its ref, a sentence for
-        a person), in some thread. A death in between can swallow that: :meth:`status_of` knows."""
+        """From now on ``told`` hears of every message that was sent (its ref, None) or failed (its ref, a sentence for
+        a person), in some thread. A crash in between can swallow that: :meth:`status_of` knows."""
         self._told.append(told)
 
     # --- from any thread -------------------------------------------------------------------------------------------
 
     def post_message(self, letter: Message) -> bool:
-        """The letter will be sent; False when one of this ref was posted before, or there is no such agent."""
+        """The message will be sent; False when one of this ref was posted before, or there is no such agent."""
         with self._store.writing() as db:
             is_new = rows.insert_message(
                 db, letter.agent, letter.chat, letter.ref, body_to_json(letter.body), now=self._now()
@@ -62,30 +62,30 @@ class Outbox:
         return is_new
 
     def amend_message(self, ref: str, body: MessageBody) -> bool:
-        """The letter says this from now on, whether it is sent already or not; the latest call wins. False when there
-        is no such letter, or it failed. A message with a file keeps it: its caption changes."""
+        """The message says this from now on, whether it is sent already or not; the latest call wins. False when there
+        is no such message, or it failed. A message with a file keeps it: its caption changes."""
         with self._store.writing() as db:
             is_known = rows.amend_message(db, ref, body_to_json(body))
         self._wake_senders()
         return is_known
 
     def withdraw_message(self, ref: str) -> bool:
-        """The letter will not be sent; False when it may be under way, or is there already."""
+        """The message will not be sent; False when it may be under way, or is there already."""
         with self._store.writing() as db:
             return rows.withdraw_message(db, ref)
 
     def ref_of(self, agent: str, chat: int, message: int) -> str | None:
-        """The letter that became this message."""
+        """The outbox entry that became this message."""
         with self._store.reading() as db:
             return rows.ref_of(db, agent, chat, message)
 
     def status_of(self, ref: str) -> SendOutcome | None:
-        """How the letter stands: ``waiting``, ``sending``, ``sent`` or ``failed``, and why."""
+        """How the message stands: ``waiting``, ``sending``, ``sent`` or ``failed``, and why."""
         with self._store.reading() as db:
             return rows.get_status(db, ref)
 
     def body_of(self, ref: str) -> MessageBody | None:
-        """What the letter says, or soon will."""
+        """What the message says, or soon will."""
         with self._store.reading() as db:
             text = rows.body_of(db, ref)
         return None if text is None else body_from_json(text)
@@ -95,7 +95,7 @@ class Outbox:
     async def run(
         self, adapter_of: Callable[[str], ChannelAdapter | None], trouble: Callable[[str, Exception], None]
     ) -> None:
-        """Send what is posted until cancelled. A bot without a line keeps its letters. ``trouble`` is told, in the
+        """Send what is posted until cancelled. A bot without a line keeps its messages. ``trouble`` is told, in the
         loop, when a bot can't be reached or is revoked, each time that this shows."""
         self._loop = asyncio.get_running_loop()
         means = SenderParts(self._store, adapter_of, trouble, self._notify_listeners, self._now, self._first_pause_s)
@@ -132,27 +132,27 @@ class Outbox:
             return rows.chats_with_mail(db)
 
     def _is_over(self, rounds: dict[_Key, asyncio.Task[None]], key: _Key, _: asyncio.Task[None]) -> None:
-        """A letter that came while the round was ending is found by the next look."""
+        """A message that came while the round was ending is found by the next look."""
         del rounds[key]
         self._rung.set()
 
     def _wake_senders(self) -> None:
         loop = self._loop
         if loop is not None:
-            with suppress(RuntimeError):  # the loop is closed already; the next one finds the letter
+            with suppress(RuntimeError):  # the loop is closed already; the next one finds the message
                 loop.call_soon_threadsafe(self._rung.set)
 
     def _notify_listeners(self, ref: str, why: str | None) -> None:
         for told in self._told:
             try:
                 told(ref, why)
-            except Exception:  # whoever listens must not hold up the letters of others
+            except Exception:  # whoever listens must not hold up the messages of others
                 logger.exception("the outcome of message %s could not be reported", ref)
 
 
 async def _walk(sending: ChatSender) -> None:
     try:
         await sending.send_waiting()
-    except Exception:  # the top of a task: the database fails, or we do; the letters are tried again
+    except Exception:  # the top of a task: the database fails, or we do; the messages are tried again
         logger.exception("messages to %s are held up", sending)
         await asyncio.sleep(_AFTER_FAILURE_S)

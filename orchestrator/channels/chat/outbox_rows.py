@@ -1,4 +1,4 @@
-"""Rows of letters to chats. A letter is ``waiting``, then ``sending`` from before its call until the answer is
+"""Rows of messages to chats. A message is ``waiting``, then ``sending`` from before its call until the answer is
 known, then ``sent`` or ``failed`` for ever; a sent one may have an amendment on its way. Bodies are text to this file.
 """
 
@@ -36,7 +36,7 @@ _MOST_KNOWN = 1000
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """A letter with something to do."""
+    """A message with something to do."""
 
     id: int
     agent: str
@@ -54,7 +54,7 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class SendOutcome:
-    """How a letter stands."""
+    """How a message stands."""
 
     state: str
     message: int | None
@@ -62,7 +62,7 @@ class SendOutcome:
 
 
 def insert_message(db: ChannelDb, agent: str, chat: int, ref: str, body: str, *, now: float) -> bool:
-    """Write a letter down; False when there is one of this ref, or no such agent."""
+    """Write a message down; False when there is one of this ref, or no such agent."""
     cursor = db.sql.execute(
         "INSERT INTO chat_outbox (channel, agent, chat, ref, body, state, created_at) "
         "SELECT ?, name, ?, ?, ?, 'waiting', ? FROM agents WHERE name = ? ON CONFLICT (channel, ref) DO NOTHING",
@@ -72,7 +72,7 @@ def insert_message(db: ChannelDb, agent: str, chat: int, ref: str, body: str, *,
 
 
 def amend_message(db: ChannelDb, ref: str, body: str) -> bool:
-    """The letter is to say this; the latest wins. False when there is none, or it failed."""
+    """The message is to say this; the latest wins. False when there is none, or it failed."""
     cursor = db.sql.execute(
         "UPDATE chat_outbox SET body = CASE WHEN state = 'waiting' THEN ? ELSE body END, "
         "amendment = CASE WHEN state = 'waiting' THEN NULL ELSE ? END WHERE channel = ? AND ref = ? "
@@ -83,7 +83,7 @@ def amend_message(db: ChannelDb, ref: str, body: str) -> bool:
 
 
 def withdraw_message(db: ChannelDb, ref: str) -> bool:
-    """The letter is not sent; False when it may be under way, or is there already."""
+    """The message is not sent; False when it may be under way, or is there already."""
     cursor = db.sql.execute(
         "UPDATE chat_outbox SET state = 'failed', why = 'withdrawn' WHERE channel = ? AND ref = ? "
         "AND state = 'waiting'",
@@ -93,7 +93,7 @@ def withdraw_message(db: ChannelDb, ref: str) -> bool:
 
 
 def get_status(db: ChannelDb, ref: str) -> SendOutcome | None:
-    """How the letter of this ref stands."""
+    """How the message of this ref stands."""
     row = db.sql.execute(
         "SELECT state, message, why FROM chat_outbox WHERE channel = ? AND ref = ?", (db.channel, ref)
     ).fetchone()
@@ -101,7 +101,7 @@ def get_status(db: ChannelDb, ref: str) -> SendOutcome | None:
 
 
 def body_of(db: ChannelDb, ref: str) -> str | None:
-    """What the letter of this ref says, amendments on their way included."""
+    """What the message of this ref says, amendments on their way included."""
     row = db.sql.execute(
         "SELECT COALESCE(amendment, body) FROM chat_outbox WHERE channel = ? AND ref = ?", (db.channel, ref)
     ).fetchone()
@@ -109,7 +109,7 @@ def body_of(db: ChannelDb, ref: str) -> str | None:
 
 
 def ref_of(db: ChannelDb, agent: str, chat: int, message: int) -> str | None:
-    """The letter that became this message."""
+    """The outbox entry that became this message."""
     row = db.sql.execute(
         "SELECT ref FROM chat_outbox WHERE channel = ? AND agent = ? AND chat = ? AND message = ? "
         "ORDER BY id DESC LIMIT 1",
@@ -125,7 +125,7 @@ def chats_with_mail(db: ChannelDb) -> list[tuple[str, int]]:
 
 
 def get_first(db: ChannelDb, agent: str, chat: int) -> StoredMessage | None:
-    """The oldest letter of this chat with something to do."""
+    """The oldest message of this chat with something to do."""
     row = db.sql.execute(
         "SELECT id, agent, chat, ref, body, state, message, tries, not_before, amendment, after "  # noqa: S608 - constant
         f"FROM chat_outbox WHERE channel = ? AND agent = ? AND chat = ? AND {_OPEN} ORDER BY id LIMIT 1",
@@ -199,7 +199,7 @@ def mark_failed(db: ChannelDb, letter: int, why: str) -> None:
 
 
 def fail_all(db: ChannelDb, agent: str, chat: int, why: str) -> list[str]:
-    """Nothing more can be done in this chat; the refs of the letters that were to be sent."""
+    """Nothing more can be done in this chat; the refs of the messages that were to be sent."""
     rows = db.sql.execute(
         "UPDATE chat_outbox SET state = 'failed', why = ?, amendment = NULL "
         "WHERE channel = ? AND agent = ? AND chat = ? AND state IN ('waiting', 'sending') RETURNING ref",

@@ -1,4 +1,4 @@
-"""One chat's letters on their way: the oldest first, one at a time, each written down as ``sending`` before its call
+"""One chat's messages on their way: the oldest first, one at a time, each written down as ``sending`` before its call
 and as ``sent`` after it. What had no clear end is looked for in the chat before it is sent again.
 
 It knows nothing of other chats, except that a bot which has to be silent is silent everywhere.
@@ -68,13 +68,13 @@ class SenderParts:
     trouble: Callable[[str, Exception], None]
     """Told, in the loop, when a bot can't be reached or is revoked."""
     told: Callable[[str, str | None], None]
-    """Told, in a thread, how each letter ended."""
+    """Told, in a thread, how each message ended."""
     now: Callable[[], float]
     first_pause_s: float
 
 
 class ChatSender:
-    """The letters of one chat, until none is left."""
+    """The messages of one chat, until none is left."""
 
     def __init__(self, means: SenderParts, agent: str, chat: int) -> None:
         self._means = means
@@ -85,7 +85,7 @@ class ChatSender:
         self._failures = 0
         self._dead: ChannelAdapter | None = None
         self._arrived: tuple[int, int, int] | None = None
-        """A letter that has arrived, with its first and last message, until that is written down."""
+        """A message that has arrived, with its first and last message, until that is written down."""
 
     def __str__(self) -> str:
         return f"{self._agent}'s chat {self._chat}"
@@ -103,7 +103,7 @@ class ChatSender:
                 await self._try_once(line, letter)
 
     def _next_message(self) -> tuple[StoredMessage, float] | None:
-        """The letter whose turn it is, and how long its bot has to be silent before."""
+        """The message whose turn it is, and how long its bot has to be silent before."""
         with self._store.reading() as db:
             letter = rows.get_first(db, self._agent, self._chat)
             silent_s = rows.silent_until(db, self._agent) - self._now()
@@ -111,7 +111,7 @@ class ChatSender:
         return None if letter is None else (letter, silent_s if silent_s <= LONGEST_SILENCE_S else 0.0)
 
     async def _try_once(self, line: ChannelAdapter, letter: StoredMessage) -> None:
-        """One step forward with this letter, or a wait."""
+        """One step forward with this message, or a wait."""
         try:
             await (self._edit_message(line, letter) if letter.state == "sent" else self._send_message(line, letter))
             self._failures = 0
@@ -138,7 +138,7 @@ class ChatSender:
         except Unavailable as error:  # the disk takes nothing just now
             logger.warning("message %s to %s waits: %s", letter.ref, self, error.message)
             await self._back_off(line)
-        except Exception:  # a mistake of ours or of the library's: the letters behind this one must not wait for ever
+        except Exception:  # a mistake of ours or of the library's: the messages behind this one must not wait for ever
             logger.exception("message %s to %s", letter.ref, self)
             if letter.tries >= _MOST_STRANGE_TRIES or letter.state == "sent":
                 await self._mark_failed(letter, _STRANGE)

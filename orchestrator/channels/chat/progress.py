@@ -1,5 +1,5 @@
 """Progress: which turns from a channel are under way, each shown in its chat until it ends, and after a restart nothing
-stale left standing. Listens to the house's events; what it shows is ``progress_view``'s, what it says
+stale left standing. Listens to the install's events; what it shows is ``progress_view``'s, what it says
 ``progress_text``'s.
 """
 
@@ -67,7 +67,7 @@ class ProgressDisplay:
 
     async def start(self) -> None:
         """Take up again what was shown before a restart, and take down what is no longer true. Before the mail begins
-        to send, so that no status message of a turn that has ended leaves the house. Again is fine."""
+        to send, so that no status message of a turn that has ended leaves the install. Again is fine."""
         if self._is_started:
             return
         self._is_started = True
@@ -79,7 +79,7 @@ class ProgressDisplay:
             self._watch_turn(turn.id, turn.cubicle, _PHASES[turn.status], age_s=self._wall() - since, is_up=is_up)
 
     async def on_event(self, event: Event) -> None:
-        """Something happened in the house."""
+        """Something happened in the install."""
         await self.start()
         turn = event.body.get("turn")
         if not isinstance(turn, int):

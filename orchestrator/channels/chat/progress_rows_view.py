@@ -1,5 +1,5 @@
-"""The status messages that are up, on disk: posted as letters like everything else, so that they keep their place among
-the chat's other messages and can be found and taken down after any death. Blocks: for threads that may wait.
+"""The status messages that are up, on disk: posted as messages like everything else, so that they keep their place
+among the chat's other messages and can be found and taken down after any crash. Blocks: for threads that may wait.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a turn under way is doing, folded from its events, and the few words that say so. Pure.
 
 What the agent wrote (a command, the reply so far) stands under the same line as its answers do, so that nothing in it
-can pass for the house's own words.
+can pass for the install's own words.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Inquiries: what an agent asks its person, as a letter with a button for each choice, where its turn was asked for. It
-is answered by a button, by a reply, or in private by the next words; and the letter says how it ended.
+"""Question prompts: what an agent asks its person, as a message with a button for each choice, where its turn was asked
+for. It is answered by a button, by a reply, or in private by the next words; and the message says how it ended.
 
 The rows of the questions are the truth. Nothing that an agent writes is an answer, and no words in a group are one but
 a reply to the question itself.
@@ -65,7 +65,7 @@ class QuestionPrompts:
         return {CHOICE: self._on_press}
 
     def on_event(self, event: Event) -> None:
-        """News of the house; those of questions are acted upon."""
+        """An event of the install; those of questions are acted upon."""
         if event.kind == "question":
             self.show_question(str(event.body["id"]))
 
@@ -89,7 +89,7 @@ class QuestionPrompts:
         return [question for question in reversed(pending) if question.cubicle == key]
 
     def prompt_body(self, question: Question, ref: str, reader: User) -> MessageBody:
-        """The question for a letter ``ref`` of its agent's bot, with buttons for this person."""
+        """The question for a message ``ref`` of its agent's bot, with buttons for this person."""
         until = question.expires_at + _GRACE_S
         made = [
             MessageButton(
@@ -133,7 +133,7 @@ class QuestionPrompts:
             self._outbox.amend_message(ref, body)
 
     def _close_prompts(self, question: Question) -> None:
-        """Every letter that asks this says how it ended, once."""
+        """Every message that asks this says how it ended, once."""
         refs = {_ref(question): None}
         with self._store.reading() as db:
             for n in range(len(question.choices)):
@@ -171,7 +171,7 @@ class QuestionPrompts:
 
     def take_reply(self, message: IncomingMessage, user: User) -> list[Message] | None:
         """The message as the answer to a question, where it is one: what is left to reply; None where it is for the
-        agent. An answer and the note that the message was handled are one: a death can't make a prompt of it as well.
+        agent. An answer and the note that the message was handled are one: a crash can't make a prompt of it as well.
         """
         question = self._find_meant(message, user)
         if question is None:

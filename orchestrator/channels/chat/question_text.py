@@ -1,5 +1,6 @@
-"""What an agent asks its person, in words: under the house's line, as a quote in which nothing hides and nothing can be
-tapped; how to answer, and how it ended. Pure."""
+"""What an agent asks its person, in words: under the install's line, as a quote in which nothing hides and nothing
+can be tapped; how to answer, and how it ended. Pure.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +104,7 @@ def _how(question: Question) -> str:
 
 
 def _laid_out(question: Question, title: str, ending: str, answer: str = "") -> RichText:
-    """The quote between the house's two lines."""
+    """The quote between the install's two lines."""
     words = unlink_text(whole_text(question).replace(MARK, NOT_THE_MARK)).strip() or "(nothing)"
     if is_long(question):
         units = words.encode("utf-16-le", "replace")[: 2 * _BEGINNING_UNITS]

@@ -1,8 +1,8 @@
-"""Answers: every turn that came from a channel ends in letters to the chat it came from, once; what the calendar began
-is told in the person's private chat, unless it was silent.
+"""Replies to turns: every turn that came from a channel ends in messages to the chat it came from, once; what the
+calendar began is told in the person's private chat, unless it was silent.
 
-The turn's row says whether that was done, in the same transaction as the letters, so a sweep after any death posts what
-is missing and nothing twice. What the agent wrote stands under the line that says so; a text that would fill the
+The turn's row says whether that was done, in the same transaction as the messages, so a sweep after any crash posts
+what is missing and nothing twice. What the agent wrote stands under the line that says so; a text that would fill the
 chat goes as its beginning and a file. Sends nothing itself: the mail does.
 """
 
@@ -68,7 +68,7 @@ class TurnReplies:
         self._sweeping = asyncio.Lock()  # one sweep at a time, so that the answers of a chat keep their order
 
     async def post_due(self) -> int:
-        """Post what is owed; returns for how many turns. Never raises for a full disk or a closing house: the next
+        """Post what is owed; returns for how many turns. Never raises for a full disk or a closing install: the next
         sweep tries again."""
         async with self._sweeping:
             return await asyncio.to_thread(self._post_all)
@@ -92,7 +92,7 @@ class TurnReplies:
             return rows.list_unposted(db, _BATCH)
 
     def _post_reply(self, number: int) -> None:
-        """The turn's letters and the note that they are posted, or neither."""
+        """The turn's messages and the note that they are posted, or neither."""
         turn = self._turns.get(number)
         place = self.place_of(turn)
         with self._store.reading() as db:
@@ -182,7 +182,7 @@ class TurnReplies:
         return path
 
     def _remove_old_files(self) -> None:
-        """Files whose letters are done with are no longer needed."""
+        """Files whose messages are done with are no longer needed."""
         for path in self._folder.glob("answer-*.md"):
             turn = path.stem.removeprefix("answer-")
             with self._store.reading() as db:

@@ -1,6 +1,6 @@
-"""One channel at work: its parts in one thread with one event loop, from the house's start to its stop.
+"""One channel at work: its parts in one thread with one event loop, from the install's start to its stop.
 
-The rows say what there is to do; news of the house only says when to look. Everything that may wait for the disk is
+The rows say what there is to do; news of the install only says when to look. Everything that may wait for the disk is
 done in threads, everything that waits for the app in tasks, so no bot waits for another.
 """
 
@@ -89,7 +89,7 @@ class ChatRunner:
     def _run_thread(self) -> None:
         try:
             asyncio.run(self._run_loop())
-        except Exception:  # the top of a thread; the rest of the house goes on without this channel
+        except Exception:  # the top of a thread; the rest of the install goes on without this channel
             logger.exception("the %s channel broke down", self._name)
             self._is_up.set()
 

@@ -1,6 +1,6 @@
-"""What the house itself says in a chat: words of its own, and words of others marked as such. Pure.
+"""What the install itself says in a chat: words of its own, and words of others marked as such. Pure.
 
-A note begins with the house's mark, which no agent can write. What an agent or a stranger called something stands in
+A note begins with the install's mark, which no agent can write. What an agent or a stranger called something stands in
 it as code, on one line, so that nothing in it can be tapped, hide something or pass for ours.
 """
 
@@ -40,7 +40,7 @@ NoteLine = NotePart | tuple[NotePart, ...]
 
 
 def system_note(title: str, *lines: NoteLine) -> RichText:
-    """A message of the house: its title, and lines below it."""
+    """A message of the install: its title, and lines below it."""
     return caption_text(laid_out(title, lines), _NOTE_UNITS)
 
 
@@ -65,7 +65,7 @@ def unlink_text(text: str) -> str:
 
 
 def quote_in_note(title: str, text: str, *endings: str) -> RichText:
-    """A text of the house in which words of others stand between “ and ”: those are code, whatever they hold, and of
+    """A text of the install in which words of others stand between “ and ”: those are code, whatever they hold, and of
     the rest nothing can be tapped. The endings are bold."""
     lines = [_with_quotes(line) for line in text.replace(MARK, NOT_THE_MARK).splitlines()]
     body = caption_text(laid_out(title, lines), _NOTE_UNITS - sum(utf16_len(ending) + 3 for ending in endings))

@@ -1,5 +1,6 @@
-"""Papers: the files that the house writes for its own letters (a long command, a log), in a private folder where no
-agent reaches. They go when no letter wants them any more; who sends them never has to think of that."""
+"""Temp files: the files that the install writes for its own messages (a long command, a log), in a private folder
+where no agent reaches. They go when no message wants them any more; who sends them never has to think of that.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.core.errors import Unavailable
 
 _KEPT_S = 24 * 3600.0
-"""A letter may be amended long after it was sent, so a paper outlives the sending by a day."""
+"""A message may be amended long after it was sent, so a temp file outlives the sending by a day."""
 
 
 class TempFiles:

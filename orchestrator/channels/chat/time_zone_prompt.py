@@ -1,5 +1,5 @@
-"""Zones: what time it is where a person is. They are asked for it once, ever, with a few places to choose from, and may
-say it at any time with ``/timezone``. Until then their times are UTC, which is said.
+"""Time zone prompt: what time it is where a person is. They are asked for it once, ever, with a few places to choose
+from, and may say it at any time with ``/timezone``. Until then their times are UTC, which is said.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class TimeZonePrompt:
                 )
 
     def zone_message(self, agent: str, ref: str, user: User, language: str) -> MessageBody:
-        """The person's zone for a letter of this ref, with others to choose from."""
+        """The person's zone for a message of this ref, with others to choose from."""
         lines: list[NoteLine] = [
             f"{user.time_zone}: it is {_clock(user.time_zone, self._now())} there."
             + ("" if user.time_zone_known else " You haven't set one, so I use this for now."),

@@ -100,7 +100,7 @@ def was_followed(db: ChannelDb, place: TurnPlace) -> bool:
 
 
 def get_message(db: ChannelDb, ref: str) -> tuple[str, int | None] | None:
-    """How the letter of this ref stands, and the number it got; None when there is none."""
+    """How the message of this ref stands, and the number it got; None when there is none."""
     row = db.sql.execute(
         "SELECT state, message FROM chat_outbox WHERE channel = ? AND ref = ?", (db.channel, ref)
     ).fetchone()

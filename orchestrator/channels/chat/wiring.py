@@ -1,4 +1,4 @@
-"""A channel's composition root: everything between its bots and the house, put together. Nothing runs here."""
+"""A channel's composition root: everything between its bots and the install, put together. Nothing runs here."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ChatWiring:
     """The parts, ready to be run by the channel."""
 
     def __init__(self, services: Services, store: ChannelStore, accounts: ChannelAccounts, *, folder: Path) -> None:
-        """``folder`` is private: what the house writes for its letters lies in it until they are sent."""
+        """``folder`` is private: what the install writes for its messages lies in it until they are sent."""
         self._services, self._store = services, store
         self.outbox = outbox = Outbox(store)
         self.inbox = Inbox(store)

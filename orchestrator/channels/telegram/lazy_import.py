@@ -1,5 +1,5 @@
 """Opens lines to Telegram. The library for it is loaded with the first of them, as it takes 10 MiB and a fifth of a
-second, and many a house has no bot."""
+second, and many an install has no bot."""
 
 from __future__ import annotations
 

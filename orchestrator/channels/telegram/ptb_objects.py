@@ -1,4 +1,4 @@
-"""A letter's body in the library's own objects: entities, buttons, files opened for sending. Sends nothing."""
+"""A message's body in the library's own objects: entities, buttons, files opened for sending. Sends nothing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The backups of a running house: made one at a time into ``HERMIT_HOME/backups``, listed, handed out, deleted. A
-backup under way has no name yet, and none when it fails or the house stops.
+"""The backups of a running install: made one at a time into ``HERMIT_HOME/backups``, listed, handed out, deleted. A
+backup under way has no name yet, and none when it fails or the install stops.
 """
 
 from __future__ import annotations

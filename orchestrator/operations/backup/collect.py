@@ -77,7 +77,7 @@ class Notes:
 
 
 class BackupCollector:
-    """One look through a house."""
+    """One look through an install."""
 
     def __init__(self, home: Path, workspaces: Workspaces, inside: Inside, database: BinaryIO, notes: Notes) -> None:
         """``inside`` and ``database``: the copy of the database, which says whose folders are looked for."""
@@ -105,7 +105,7 @@ class BackupCollector:
             else:
                 yield from self._walk_own((name,))
 
-    # --- what is the house's ---------------------------------------------------------------------------------------
+    # --- what is the install's ---------------------------------------------------------------------------------------
 
     def _walk_own(self, parts: Parts) -> Iterator[BackupItem]:
         if not _is_kept(parts):

@@ -1,7 +1,7 @@
 """Whether the database's file can be trusted, and a copy of one that can't, beside nothing that it could overwrite.
 
 It looks without changing anything: a connection that only reads neither moves the log into the file nor forgets it. It
-mends nothing.
+fixes nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Access = Callable[[Path, int], bool]
 
 
 def why_unreadable(path: Path, *, user: int | None = None, access: Access = os.access) -> tuple[str, str] | None:
-    """What keeps us from reading and writing the database's files, and the mend; None when nothing does. ``user``: whom
+    """What keeps us from reading and writing the database's files, and the fix; None when nothing does. ``user``: whom
     we run as, where that is not asked of the system."""
     me = os.geteuid() if user is None else user
     for file in (path.parent, *_files(path)):

@@ -133,7 +133,7 @@ def member_mode(member: Member) -> int:
 
 
 def cubicle_of(parts: Parts) -> CubicleKey | None:
-    """Whose cubicle can write what lies here; None for what is the house's."""
+    """Whose cubicle can write what lies here; None for what is the install's."""
     if len(parts) < 4 or parts[0] != WORKSPACES or parts[3] not in _AGENTS_OWN or not parts[2].isdigit():
         return None
     return CubicleKey(parts[1].decode("ascii", "replace"), int(parts[2]))

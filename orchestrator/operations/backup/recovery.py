@@ -1,5 +1,5 @@
 """What is done about a database that is damaged: it is kept aside as it is, what to go back to is named, and what can
-still be read is put into a fresh one when a person asks for that. Nothing is mended by itself.
+still be read is put into a fresh one when a person asks for that. Nothing is fixed by itself.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Recovered:
 
 
 def database_path(home: Path) -> Path:
-    """Where the database of a house is."""
+    """Where the database of an install is."""
     return home / "db" / "hermit.db"
 
 
@@ -66,7 +66,7 @@ def check_database(home: Path, *, now: float) -> None:
 
 
 def find_trouble(home: Path, *, patience_s: float = PATIENCE_S) -> Trouble | None:
-    """What is wrong with the database of a house, and the mend; None when nothing is, or there is none yet. Changes
+    """What is wrong with the database of an install, and the fix; None when nothing is, or there is none yet. Changes
     nothing. Raises Unavailable when somebody keeps it locked."""
     path = database_path(home)
     barred = why_unreadable(path)
@@ -77,10 +77,10 @@ def find_trouble(home: Path, *, patience_s: float = PATIENCE_S) -> Trouble | Non
 
 
 def recover_database(home: Path, copy: Path | None, *, now: float) -> Recovered:
-    """The house has a database again that can be used: what can be read of the damaged one, or ``copy`` of one. The
+    """The install has a database again that can be used: what can be read of the damaged one, or ``copy`` of one. The
     damaged one is kept.
 
-    Raises Conflict when the house runs or its database is whole, NotFound, Unavailable; it is as it was then.
+    Raises Conflict when the install runs or its database is whole, NotFound, Unavailable; it is as it was then.
     """
     path = database_path(home)
     if not path.parent.is_dir() or (copy is None and not _has_content(path)):

@@ -1,4 +1,4 @@
-"""The files of a backup in a new folder, with the owners and permissions that a house gives them, whoever made the
+"""The files of a backup in a new folder, with the owners and permissions that an install gives them, whoever made the
 backup on whatever machine. Nothing that is there is ever written over.
 """
 
@@ -66,7 +66,7 @@ class _Unpacking:
             self._look_into(Path(os.fsdecode(self._path_of(member))))
 
     def finish(self, checked: Checked) -> None:
-        """The last folders are done. Raises BadInput when this was no house."""
+        """The last folders are done. Raises BadInput when this was no install."""
         while self._open:
             self._close_folder(self._open.pop())
         if self._inside is None or self._inside.migrations != checked.manifest.migrations:

@@ -1,6 +1,6 @@
-"""Making a backup: the whole of a house into one file, which has its name only when it was read back and found good.
+"""Making a backup: the whole of an install into one file, which has its name only when it was read back and found good.
 
-Whatever goes wrong on the way, nothing is left behind and the house was not touched.
+Whatever goes wrong on the way, nothing is left behind and the install was not touched.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def is_packed(path: Path) -> bool:
 
 
 def keeps_reserve(home: Path, folder: Path) -> Callable[[], None]:
-    """A check that a backup on the house's own disk leaves the house the room that it needs."""
+    """A check that a backup on the install's own disk leaves the install the room that it needs."""
     reserve = Reserve(home, ballast=home)
     if folder.stat().st_dev != home.stat().st_dev:
         return lambda: None

@@ -1,5 +1,5 @@
-"""The doctor in a running house: one examination at a time, in a thread of its own, and what the last one found. It
-mends nothing.
+"""The doctor in a running install: one examination at a time, in a thread of its own, and what the last one found. It
+fixes nothing.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def examine_watches(machine: Machine) -> Finding:
 
 
 def examine_descriptors(used_of_limit: tuple[int, int] | None) -> Finding:
-    """How many files and connections the running house has open, of how many; None where nobody knows."""
+    """How many files and connections the running install has open, of how many; None where nobody knows."""
     if used_of_limit is None:
         return ok(DESCRIPTORS, "Not checked: HermitShell is not running here.")
     used, limit = used_of_limit

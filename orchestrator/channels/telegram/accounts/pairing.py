@@ -1,4 +1,4 @@
-"""Handshakes: how it is proved whose a bot is. The rules of a code are in ``pairing_codes``; here they meet the rows,
+"""Pairing: how it is proved whose a bot is. The rules of a code are in ``pairing_codes``; here they meet the rows,
 the operator's Telegram id and the audit log.
 
 Whoever fails is told nothing that helps: the answer is the same for a wrong code, an old one and none at all.

@@ -74,7 +74,9 @@ class StoredBot:
     state: str
     """Empty for a token that nobody looked at yet."""
     problem: str = ""
-    """What the house has last met with, in a sentence; it is over, or nobody knows, while the house does not run."""
+    """What the install has last met with, in a sentence; it is over, or nobody knows, while the install does not
+    run.
+    """
 
 
 class BotToken:

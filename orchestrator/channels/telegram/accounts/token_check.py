@@ -1,4 +1,4 @@
-"""Proofs: what a pasted token is, by its form and by what Telegram says of it. Nothing is stored here."""
+"""Token check: what a pasted token is, by its form and by what Telegram says of it. Nothing is stored here."""
 
 from __future__ import annotations
 
