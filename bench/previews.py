@@ -71,7 +71,7 @@ def live(house: House, count: int) -> list[str]:
     added = statistics.median(ours) - statistics.median(theirs)
     return [
         _row("round trip, same server on plain loopback", theirs),
-        _row("round trip through preview origin, ferry and cubicle", ours),
+        _row("round trip through preview origin, tunnel and cubicle", ours),
         f"| … what that adds at p50 | {added:.2f} |  | ≤ 5 |",
         _row(f"an event of one of {STREAMS} streams at once, plain loopback", told_beside),
         _row(f"an event of one of {STREAMS} streams at once, through the preview origin", told),

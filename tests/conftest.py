@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 from tests import fuzzing
+from tests.support import made_once
 
 FREE_TIERS = ("docker", "browser", "model", "thirdparty")
 OUR_THREADS = ("http", "watch", "wake", "out-")
@@ -37,9 +38,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--cases", type=int, default=0, help="cases of each kind for every operation of the API")
 
 
-def pytest_configure() -> None:
-    """Properties say nothing about how fast this machine is."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Properties say nothing about how fast this machine is; what is always the same is made once."""
     fuzzing.load_profile()
+    patch = pytest.MonkeyPatch()
+    made_once.share_for_the_session(patch)
+    config.add_cleanup(patch.undo)
 
 
 class NetworkGuard:

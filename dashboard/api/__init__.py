@@ -1,4 +1,4 @@
-"""The HTTP API, a blueprint a noun. ``BLUEPRINTS`` is the whole of it."""
+"""The HTTP API, one blueprint for each subject. ``BLUEPRINTS`` lists them all."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Pages for people, rendered on the server; their scripts fetch parts of them anew. ``BLUEPRINTS`` is the whole of
-it.
-"""
+"""Pages for people, rendered on the server; their scripts fetch parts of them again. ``BLUEPRINTS`` lists them all."""
 
 from __future__ import annotations
 

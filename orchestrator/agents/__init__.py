@@ -1,5 +1,5 @@
 """Agents, the people who use them, and their cubicles.
 
 ``agents`` and ``users`` keep them, ``cubicles`` starts and stops the container of an agent for a user, ``waker`` does
-so in the background, ``publisher`` writes what a cubicle may read, ``install_settings`` are what the operator chose.
+so in the background, ``publisher`` writes what a cubicle may read, ``install_settings`` holds what the operator chose.
 """

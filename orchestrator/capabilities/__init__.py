@@ -1,8 +1,8 @@
 """What an agent may set in motion on the host: one folder for each capability.
 
 Each describes itself in its ``capability.py``: what it is asked with, its command and help, its line in the prompt, its
-switch, who decides, how a person is asked, its deed. ``table`` is the list of them and the one other file to edit when
-one is added. ``registry`` looks things up in that list, ``calls`` carries calls out, once each, however they came: as a
+switch, who decides, how a person is asked, what it does. ``table`` is the list of them; a new one is added there and
+here. ``registry`` looks things up in that list. ``calls`` carries calls out, once each, however they came: as a
 *hermit* command inside the cubicle or as a panel action of an answer. ``actions/`` reads and writes panel actions.
 A folder holds the rows and the work of its capability too, and imports no other folder but ``delivery/``.
 
@@ -13,6 +13,6 @@ A folder holds the rows and the work of its capability too, and imports no other
     memory/      facts that outlive a conversation
     packages/    packages of Python and Node, after a person agreed
     roll/        dice that the host throws
-    status/      how the agent stands
+    status/      budget, disk and what comes next
     video/       an animated video
 """

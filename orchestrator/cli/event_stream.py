@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import queue
-import socket
 import threading
-from collections.abc import Mapping
-from http.client import HTTPConnection, HTTPException
+from collections.abc import Iterator, Mapping
 from typing import IO, Any, Self
-from urllib.parse import urlsplit
+
+import requests
 
 from orchestrator.core.text import terminal_safe
 
@@ -28,11 +27,11 @@ class EventStream:
     """The events of one install as they come, until the line breaks."""
 
     def __init__(self, url: str, token: str) -> None:
-        self._url = urlsplit(url)
+        self._url = url
         self._token = token
         self._events: queue.Queue[tuple[str, dict[str, Any]] | None] = queue.Queue(_MOST_WAITING)
-        self._socket: socket.socket | None = None
-        self._lock = threading.Lock()  # protects _socket and _is_closed
+        self._answer: requests.Response | None = None
+        self._lock = threading.Lock()  # protects _answer and _is_closed
         self._is_closed = False
         self.is_live = False
         """News come. Without them one has to look."""
@@ -45,8 +44,8 @@ class EventStream:
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._is_closed = True
-            if self._socket is not None:
-                _hang_up(self._socket)
+            if self._answer is not None:
+                _hang_up(self._answer)
         self._thread.join(2.0)
 
     def next_event(self, timeout_s: float) -> tuple[str, dict[str, Any]] | None:
@@ -57,31 +56,35 @@ class EventStream:
             return None
 
     def _run_thread(self) -> None:
-        host, port = self._url.hostname or "127.0.0.1", self._url.port or 80
-        line = HTTPConnection(host, port, timeout=_SILENT_S)
         try:
-            line.connect()
-            with self._lock:
-                if self._is_closed:
-                    return
-                self._socket = line.sock
-            line.request("GET", "/api/events", headers={"Authorization": f"Bearer {self._token}"})
-            answer = line.getresponse()
-            with answer:
-                if answer.status == 200:
-                    self._read_stream(answer)
-        except (OSError, HTTPException, ValueError):
+            with requests.Session() as session:  # its own: one session is not for two threads
+                session.trust_env = False
+                self._follow(session)
+        except (requests.RequestException, ValueError):
             return  # the install was stopped, or speaks otherwise: whoever follows looks by itself
         finally:
             self.is_live = False
-            line.close()
             self._put_event(None)
 
-    def _read_stream(self, stream: IO[bytes] | Any) -> None:
+    def _follow(self, session: requests.Session) -> None:
+        headers = {"Authorization": f"Bearer {self._token}"}
+        with session.get(f"{self._url}/api/events", headers=headers, stream=True, timeout=_SILENT_S) as answer:
+            with self._lock:
+                if self._is_closed:
+                    return
+                self._answer = answer
+            try:
+                if answer.status_code == 200:
+                    self._read_stream(answer.iter_lines())
+            finally:
+                with self._lock:
+                    self._answer = None
+
+    def _read_stream(self, lines: Iterator[bytes]) -> None:
         kind = ""
         self.is_live = True
-        for raw in stream:
-            text = raw.decode("utf-8", "replace").rstrip("\r\n")
+        for line in lines:
+            text = line.decode("utf-8", "replace")
             if text.startswith("event: "):
                 kind = text.removeprefix("event: ")
             elif text.startswith("data: ") and kind:
@@ -175,8 +178,9 @@ def is_of(body: Mapping[str, Any], turn: int) -> bool:
     return body.get("turn") == turn
 
 
-def _hang_up(line: socket.socket) -> None:
+def _hang_up(answer: requests.Response) -> None:
+    """Wake whoever reads the answer."""
     try:
-        line.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        return  # it is closed already
+        answer.raw.shutdown()
+    except (OSError, RuntimeError):
+        return  # it has ended already

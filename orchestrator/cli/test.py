@@ -1,5 +1,5 @@
-"""``test``: everything that the tests need, then the whole suite on the real engine; or, for as long as one likes,
-storms of faults with ``--soak``, or with ``--fuzz`` all that a machine can think of for readers of strangers' words."""
+"""``test``: everything that the tests need, then the whole suite on the real engine, or with ``--changed`` the tests
+that a change can reach; or, for as long as one likes, storms of faults with ``--soak``, or with ``--fuzz`` all that a machine can think of for readers of strangers' words."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from orchestrator.cli.changed_tests import choose_tests, list_changed_files
 from orchestrator.cli.context import Context
 from orchestrator.cli.help import add_help
 from orchestrator.core.errors import BadInput
@@ -30,6 +31,9 @@ _NEVER_AGAIN = ("tests/adversarial/", "tests/chaos/", "tests/fuzz/", "tests/inte
 _TESTS_FAILED = 1
 """pytest's exit code when tests ran and some failed; others are for what went wrong with the run."""
 
+_NO_TESTS = 5
+"""pytest's exit code when there was no test to run."""
+
 _HANGS_S = 300
 """A property that takes so much longer than all were given hangs: where, is told, and the run ends."""
 
@@ -39,8 +43,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     test = commands.add_parser(
         "test",
         help="set up for the tests, then run them; arguments go to pytest",
-        usage="hermit test [PYTEST ARGS | --soak TIME [--seed N] [--out DIR] [--restart-engine COMMAND] | --fuzz TIME]",
+        usage="hermit test [PYTEST ARGS | --changed [REF] | --soak TIME [--seed N] [--out DIR] [--restart-engine COMMAND] | --fuzz TIME]",
     )
+    _add_changed(test)
     _add_soak(test)
     _add_fuzz(test)
     test.set_defaults(run=run)
@@ -49,7 +54,16 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "Set up what the tests need, then run them on the real engine. Arguments go to pytest.",
         "test",
         "test tests/unit -q",
+        "test --changed",
+        "test --changed main -q",
         "test --soak 30m",
+    )
+
+
+def _add_changed(parser: argparse.ArgumentParser) -> None:
+    changed = parser.add_argument_group("only the tests that a change can reach")
+    changed.add_argument(
+        "--changed", metavar="REF", nargs="?", const="HEAD", help="what differs from this commit; by default the last"
     )
 
 
@@ -78,6 +92,11 @@ def run(context: Context, options: argparse.Namespace) -> int:
         return _soak(context, options.rest)
     if any(argument.partition("=")[0] == "--fuzz" for argument in options.rest):
         return _fuzz(context, options.rest)
+    rounds = _rounds(options.rest)
+    if any(argument.partition("=")[0] == "--changed" for argument in options.rest):
+        rounds = _changed(context, options.rest)
+        if not rounds:
+            return 0
     machine, progress = context.machine, context.progress
     client = ensure_engine(machine, progress)
     for target in ("base", "studio"):
@@ -86,8 +105,9 @@ def run(context: Context, options: argparse.Namespace) -> int:
     ensure_test_tools(machine, progress, context.root)
     environment = _untouched(context)
     os.chdir(context.root)
-    rounds = _rounds(options.rest)
     codes = [_pytest(arguments, environment) for arguments in rounds]
+    if len(rounds) > 1:  # a round of which nothing was chosen
+        codes = [0 if code == _NO_TESTS else code for code in codes]
     code = next((code for code in codes if code), 0)
     unlucky = second_tries(context.root / ".pytest_cache") if len(rounds) > 1 else []
     if not unlucky or any(code not in (0, _TESTS_FAILED) for code in codes):
@@ -168,6 +188,23 @@ def _fuzz(context: Context, given: list[str]) -> int:
         cwd=context.root,
         check=False,
     ).returncode
+
+
+def _changed(context: Context, given: list[str]) -> list[list[str]]:
+    """The rounds with what the change can reach, which is said; none where it reaches nothing."""
+    parser = argparse.ArgumentParser(prog="hermit test")
+    _add_changed(parser)
+    options, others = parser.parse_known_args(given)
+    changed = list_changed_files(context.root, options.changed)
+    if not changed:
+        print(f"== nothing differs from {options.changed}", flush=True)
+        return []
+    chosen = choose_tests(context.root, changed)
+    if chosen is None:
+        print("== every test, since what every test stands on has changed", flush=True)
+        return _rounds(others)
+    print(f"== {len(changed)} changed files reach {len(chosen)} test files", flush=True)
+    return [[*arguments, *chosen] for arguments in _rounds(others)] if chosen else []
 
 
 def _untouched(context: Context) -> dict[str, str]:

@@ -7,9 +7,9 @@ Events are hints to look again; the rows in the database are the truth.
 from __future__ import annotations
 
 import hashlib
-import queue
 import secrets
 import threading
+from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,16 +20,6 @@ LIVE = frozenset({"delta", "output"})
 _BACKLOG = 1000
 
 
-class _Place:
-    """A place in a queue for the newest of some live news; empty once it was taken."""
-
-    __slots__ = ("event", "key")
-
-    def __init__(self, key: tuple[str, Any], event: Event) -> None:
-        self.key = key
-        self.event: Event | None = event
-
-
 class Subscription:
     """One watcher's queue."""
 
@@ -37,15 +27,18 @@ class Subscription:
         self.is_of_all = is_of_all
         """It was made for all news."""
         self._kinds: frozenset[str] | None = None
-        self._queue: queue.Queue[Event | _Place | None] = queue.Queue(_BACKLOG)
-        self._places: dict[tuple[str, Any], _Place] = {}
-        self._lock = threading.Lock()  # protects _places and what is in them
-        self._is_closed = threading.Event()
+        self._changed = threading.Condition()  # protects all below; notified when there is something to fetch
+        self._waiting: deque[Event] = deque()
+        self._fetched = 0
+        """How many events were fetched or dropped: the number of the one that waits longest."""
+        self._newest: dict[tuple[str, Any], int] = {}
+        """The numbers of live events that the next one of their kind and turn may replace."""
+        self._is_closed = False
 
     @property
     def is_closed(self) -> bool:
         """Nothing will ever come again."""
-        return self._is_closed.is_set()
+        return self._is_closed
 
     def narrow(self, kinds: Iterable[str] | None) -> None:
         """From now on only news of these kinds is wanted; of all kinds with None."""
@@ -57,65 +50,40 @@ class Subscription:
 
     def put(self, event: Event) -> None:
         """Add an event; when the watcher is too slow its oldest one goes."""
-        entry = self._placed(event)
-        if entry is not None:
-            self._enqueue(entry)
+        turn = event.body.get("turn")
+        with self._changed:
+            if event.kind in LIVE:
+                place = self._newest.get((event.kind, turn), -1) - self._fetched
+                if place >= 0:  # nobody has fetched it yet
+                    self._waiting[place] = event
+                    return
+                self._newest[event.kind, turn] = self._fetched + len(self._waiting)
+            else:
+                for kind in LIVE:  # what comes now comes after this
+                    self._newest.pop((kind, turn), None)
+            self._waiting.append(event)
+            if len(self._waiting) > _BACKLOG:
+                self._fetch()
+            self._changed.notify()
 
     def get(self, timeout_s: float) -> Event | None:
         """The next event, or None when there was none in time or the broker was closed."""
-        if self._is_closed.is_set():
-            return None
-        try:
-            entry = self._queue.get(timeout=timeout_s)
-        except queue.Empty:
-            return None
-        return self._taken(entry) if isinstance(entry, _Place) else entry
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._is_closed, timeout_s)
+            return None if self._is_closed or not self._waiting else self._fetch()
 
     def close(self) -> None:
         """Whoever waits, waits no longer."""
-        self._is_closed.set()
-        self._enqueue(None)
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
 
-    def _placed(self, event: Event) -> Event | _Place | None:
-        """What to queue: None where the event took the place of one that nobody has fetched yet."""
-        turn = event.body.get("turn")
-        with self._lock:
-            if event.kind not in LIVE:
-                for kind in LIVE:  # what comes now comes after this
-                    self._places.pop((kind, turn), None)
-                return event
-            place = self._places.get((event.kind, turn))
-            if place is not None:
-                place.event = event
-                return None
-            place = _Place((event.kind, turn), event)
-            self._places[place.key] = place
-        return place
-
-    def _taken(self, place: _Place) -> Event | None:
-        """What stood in the place, which is given up."""
-        with self._lock:
-            if self._places.get(place.key) is place:
-                del self._places[place.key]
-            event, place.event = place.event, None
+    def _fetch(self) -> Event:
+        event = self._waiting.popleft()
+        self._fetched += 1
+        if not self._waiting:
+            self._newest.clear()
         return event
-
-    def _enqueue(self, entry: Event | _Place | None) -> None:
-        while True:
-            try:
-                self._queue.put_nowait(entry)
-            except queue.Full:
-                self._drop_oldest()
-            else:
-                return
-
-    def _drop_oldest(self) -> None:
-        try:
-            dropped = self._queue.get_nowait()
-        except queue.Empty:
-            return
-        if isinstance(dropped, _Place):
-            self._taken(dropped)
 
 
 class Broker:

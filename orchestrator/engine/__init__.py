@@ -1,10 +1,10 @@
 """Containers: what the program asks of whoever runs them, and Docker's answer. Nothing else starts or enters one.
 
 protocol.py                what an engine can be asked: cubicles, helpers, exec, images
-helpers.py, tty.py         the words for it: kinds of helper containers, a terminal's stream
+helpers.py, tty.py         kinds of helper containers, a terminal's stream
 helper_folder.py           the two private folders of a helper container
-probe.py, probe_inside.py  looks at a cubicle's walls from the inside
-kill_session.py            ends, inside, what was started in a terminal
+probe.py, probe_inside.py  tests a cubicle's isolation from the inside
+kill_session.py            ends what was started in a terminal; runs inside
 docker/                    the engine that there is; with setup/ the only importer of its library
 setup/                     what has to stand on the host first: Docker, base image, cubicle image
 """

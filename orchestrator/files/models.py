@@ -27,6 +27,13 @@ class Readable(Protocol):
         """At most ``size`` bytes; none at the end."""
 
 
+class Writable(Protocol):
+    """Where the bytes of a download go; may block."""
+
+    def write(self, data: bytes, /) -> object:
+        """Take all of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class DirEntry:
     """One name in a folder."""

@@ -1,4 +1,4 @@
 """Calls to language models: ``proxy`` carries a cubicle's call to its provider, within its ``budget``, and books the
-cost (``pricing``, ``ledger_rows``). ``providers`` are the models that there are, ``key_store`` keeps keys,
-``upstreams/`` speak to them.
+cost (``paid_call``, ``pricing``, ``ledger_rows``). ``providers`` lists the providers there are, ``key_store`` keeps
+their keys, ``upstreams/`` speaks to them, and ``provider_check`` tests one with a real call.
 """

@@ -18,16 +18,9 @@ from orchestrator.agents.agents import Agents
 from orchestrator.core.errors import BadInput, NotFound, Stopped, UpstreamFailed
 from orchestrator.core.events import Broker
 from orchestrator.core.models import MICRO, Agent, Completion, CubicleKey, ModelRequest, TokenUse, Upstream
-from orchestrator.llm.budget import Budget, Hold
-from orchestrator.llm.pricing import (
-    PriceTable,
-    believable,
-    cost,
-    price_of,
-    reservation,
-    tokens_reserved,
-    tokens_used,
-)
+from orchestrator.llm.budget import Budget
+from orchestrator.llm.paid_call import PaidCall
+from orchestrator.llm.pricing import PriceTable, price_of
 from orchestrator.llm.reply_events import Drafting, Keep
 from orchestrator.llm.request import read_request, size_of
 from orchestrator.llm.upstreams.models import default_model_of
@@ -203,29 +196,25 @@ class Proxy:
         model = route.model or default_model_of(route.upstream)
         price = price_of(route.upstream.name, model, self._prices())
         size = sum(size_of(message["content"]) for message in request.messages)
-        most = reservation(price, size, request.max_tokens, messages=len(request.messages))
-        tokens = tokens_reserved(price, size, request.max_tokens, messages=len(request.messages))
-        hold = self._budget.reserve(
-            agent, call.key, call.turn, provider=route.upstream.name, model=model, micro=most, tokens=tokens
+        paid_call = PaidCall(
+            self._budget,
+            agent,
+            call.key,
+            call.turn,
+            provider=route.upstream.name,
+            model=model,
+            price=price,
+            size_bytes=size,
+            messages=len(request.messages),
+            max_tokens=request.max_tokens,
         )
-        try:
+        with paid_call.sending(nothing_came="no answer came"):
             completion = call.send(route.upstream, replace(request, model=model))
-        except UpstreamFailed as error:
-            if error.may_have_cost:
-                self._budget.keep(hold, TokenUse(), "no answer came")
-            else:
-                self._budget.release(hold, "it was refused")
-            raise
-        except BaseException:
-            self._budget.keep(hold, TokenUse(), "it was cut off")
-            raise
-        text = self._listen(call, completion, hold)
-        use = believable(completion.use)
-        paid = cost(price, use, hold.micro)
-        self._budget.settle(hold, paid, use, tokens=tokens_used(use, hold.tokens))
+        text = self._listen(call, completion, paid_call)
+        use, paid = paid_call.settle(completion.use)
         return {"output": text, "usage": _usage(use, paid), "model": model}
 
-    def _listen(self, call: _Call, completion: Completion, hold: Hold) -> str:
+    def _listen(self, call: _Call, completion: Completion, paid_call: PaidCall) -> str:
         """The whole answer, shown to whoever watches as it comes; one that breaks off is kept as far as it came."""
         parts: list[str] = []
         sketch = self._drafting.begin(call.key, call.turn)
@@ -234,7 +223,7 @@ class Proxy:
                 parts.append(delta)
                 sketch.add(delta)
         except BaseException:
-            self._budget.keep(hold, believable(completion.use), "the answer broke off")
+            paid_call.break_off(completion.use)
             sketch.keep()
             raise
         finally:

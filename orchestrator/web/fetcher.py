@@ -17,11 +17,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse
-from typing import Protocol, cast
+from typing import cast
 
 import certifi
 
 from orchestrator.core.errors import BadInput, Forbidden, Unavailable
+from orchestrator.files.models import Writable
 from orchestrator.web.body import FetchConnection, FetchDeadline, FetchLimits, too_large, unpacked
 from orchestrator.web.ip_rules import Address, unmapped
 from orchestrator.web.network import Network, SystemNetwork, addresses_of
@@ -42,13 +43,6 @@ _REFUSALS = {
     410: "does not have it any more",
     429: "is asked too often; try again later",
 }
-
-
-class Writable(Protocol):
-    """Where the bytes go."""
-
-    def write(self, data: bytes, /) -> object:
-        """Take all of them."""
 
 
 class NewHost(Forbidden):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from orchestrator.channels.chat.events import MembershipChange, StrangerMessage
 from orchestrator.channels.chat.inbox import LANES, Inbox, Lane, WaitingEvent, chat_of
+from orchestrator.channels.telegram.client_types import BotIdentity
 from orchestrator.channels.telegram.update_filter import sort_update
 from orchestrator.channels.telegram.update_inbox import UpdateInbox
 from orchestrator.core.models import Role, User
@@ -23,7 +24,6 @@ from tests.support.bot_api import BotApi
 from tests.support.chat_fakes import telegram_store
 from tests.support.core_fixture import core_fixture
 from tests.unit.channels.telegram.test_update_filter import Scene
-from tests.unit.channels.telegram.test_update_filter import _Me as Me
 
 ADA, EVE, ENABLED = 42, 666, -5
 Json = dict[str, Any]
@@ -34,7 +34,7 @@ class Post:
     """What a bot got, where it is kept, and which group it hears."""
 
     updates: list[Json]
-    me: Me
+    me: BotIdentity
     group: int
     inbox: Inbox
     updates_in: UpdateInbox
@@ -51,7 +51,8 @@ def post(tmp_path: Path) -> Iterator[Post]:
         token = api.bot("Crab", username="crab_bot")
         ada, eve = api.person(ADA, "Ada", username="ada_l"), api.person(EVE, "Eve")
         group, other = api.group("The lab", token, ada, eve), api.group("Elsewhere", token, ada)
-        scene = Scene(api, token, Me(api.bot_user(token)["id"], "crab_bot"), ada, eve, group, other)
+        me = BotIdentity(api.bot_user(token)["id"], "crab_bot", "Crab", can_read_groups=False)
+        scene = Scene(api, token, me, ada, eve, group, other)
         for who in (ada, eve):
             who.opens(token)
             for where in (token, group, other) if who is ada else (token, group):

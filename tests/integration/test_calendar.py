@@ -39,7 +39,7 @@ for way in (
 """.replace("DATABASE", DATABASE)
 
 
-def _soon(seconds: float = 2.0) -> str:
+def _soon(seconds: float = 6.0) -> str:
     return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat(timespec="seconds")
 
 
@@ -104,7 +104,7 @@ def test_an_agent_schedules_the_next_one_itself(house: RealApp) -> None:
     """From within a run of the calendar, as often as it likes."""
     agent = house.agent()
     last = house.plays.add(answers("That was all."))
-    first = house.plays.add(answers("On it goes.", actions=[_create("Second", last, _soon(6))]))
+    first = house.plays.add(answers("On it goes.", actions=[_create("Second", last, _soon(14))]))
     agent.ask(house.plays.add(answers("Begun.", actions=[_create("First", first, _soon())])))
     assert _run(agent, "First")["status"] == "done"
     assert _run(agent, "Second")["reply"] == "That was all."

@@ -36,6 +36,7 @@ from orchestrator.turns.steps import Steps
 from orchestrator.web.limits import Internet
 from tests.support.fakes import HelpersByKind, engine_of
 from tests.support.free_ports import free_port
+from tests.support.made_once import put_empty_database, usual_certificates
 
 API_TOKEN = "test-token-of-the-operator"
 PATIENCE_S = 10.0
@@ -256,9 +257,11 @@ def run_app(
         engine_of(engine, helpers=HelpersByKind(drawing), programs=lines, named=lambda image: f"test/{image}"),
         upstreams,
         "rehearsal",
-        internet=internet or Internet(),
+        internet=internet or Internet(tls=usual_certificates()),
     )
-    app = App(settings, prepare(settings.home), parts)
+    home = prepare(settings.home)
+    put_empty_database(home.database)
+    app = App(settings, home, parts)
     services = app.services
     house = AppFixture(app, services, app._steps, engine)
     if crabs:

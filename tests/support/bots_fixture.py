@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.channels.telegram.accounts.bots import Bots
 from orchestrator.channels.telegram.accounts.rows import BotState
+from orchestrator.channels.telegram.client_types import BotIdentity
 from orchestrator.core.errors import BadInput, Unavailable
 from tests.support.core_fixture import CoreFixture
 
@@ -13,14 +14,6 @@ TOKEN = f"7000000001:AA{'c' * 33}"
 ROTATED = f"7000000001:AA{'r' * 33}"
 OTHER = f"7000000002:AA{'o' * 33}"
 ADA, BOB, EVE = 4_200_001, 4_200_002, 4_200_666
-
-
-@dataclass
-class FakeIdentity:
-    """What Telegram says of a token."""
-
-    bot: int
-    username: str
 
 
 @dataclass
@@ -54,7 +47,7 @@ class BotsFixture:
             now=lambda: self.at,
         )
 
-    def prove(self, token: str) -> FakeIdentity:
+    def prove(self, token: str) -> BotIdentity:
         """Telegram's answer."""
         self.asked.append(token)
         if self.down:
@@ -62,7 +55,7 @@ class BotsFixture:
         if token in self.unknown:
             raise BadInput("Telegram does not know this token. Copy it again from @BotFather.")
         number = int(token.partition(":")[0])
-        return FakeIdentity(number, f"bot{number % 100}_bot")
+        return BotIdentity(number, f"bot{number % 100}_bot", "Bot", can_read_groups=False)
 
     def ada_is(self, number: int | None) -> None:
         """The operator's Telegram id."""

@@ -28,6 +28,7 @@ from orchestrator.llm.budget import Budget
 from orchestrator.turns.queue import Turns
 from orchestrator.turns.step_approvals import StepApprovals
 from orchestrator.turns.steps import Steps
+from tests.support.made_once import put_empty_database
 
 KEY = CubicleKey("crab", 1)
 OTHER = CubicleKey("crab", 2)
@@ -83,6 +84,7 @@ def core_fixture(home: Path, **agent: Any) -> Iterator[CoreFixture]:
     """The rooms over ``home``, with agent ``crab``, operator ``ada`` and member ``bob``; opened again when they were
     there before."""
     home.mkdir(exist_ok=True)
+    put_empty_database(home / "hermit.db")
     store, broker, hooks = Store(home / "hermit.db"), Broker(), Hooks()
     workspaces = Workspaces(home)
     locks = LockFiles(workspaces)

@@ -24,6 +24,7 @@ from orchestrator.operations.backup import restore as restoring
 from orchestrator.operations.backup import verify as reading
 from orchestrator.operations.backup import write as writing
 from orchestrator.operations.backup.write import Written
+from tests.support.made_once import put_empty_database
 
 KEY = CubicleKey("crab", 1)
 MOMENT = ("run", "backups", "scratch", "errands")
@@ -32,6 +33,7 @@ MOMENT = ("run", "backups", "scratch", "errands")
 def make(path: Path) -> Home:
     """Two agents, one person, a cubicle with files, an outbox and keys."""
     home = prepare(path)
+    put_empty_database(home.database)
     store = Store(home.database, keep_in=home.backups)
     Users(store).ensure_operator("ada", "")
     agents = Agents(store, providers=("fake",), toolsets=TOOLSETS, hooks=Hooks())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,20 @@ CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^(#{1,6}) (.+?)\s*$", re.MULTILINE)
 CONTENTS = re.compile(r"^\*\*On this page\*\*\n\n((?:- \[.*\n)+)", re.MULTILINE)
 NAMED = re.compile(r"\bdocs/[\w-]+\.md\b")
+QUOTED = re.compile(r"`([^`\n]+)`")
+STARTS = (
+    *("", "orchestrator", "orchestrator/capabilities/calendar", "orchestrator/channels", "orchestrator/llm/upstreams"),
+    "tests/unit",
+)
+"""Where a path on a page may begin."""
+TOPS = ("orchestrator", "dashboard", "crab", "cubicle", "bench", "tests")
+NONE_OF_OURS = {
+    *("in/", "out/", "work/", "www/", "data/"),  # of a workspace
+    *("lib/", "css/", "http.client"),  # of other packages
+    *("image/png", "turns/next", "data/packages", "db/ballast", "limits.disk_mb", "limits.memory_mb", "hermit.env"),
+    *("app.json", "sitecustomize.py", "orchestrator/capabilities/coin/capability.py"),  # an agent's, and an example's
+}
+"""What looks like a name of ours on a page."""
 
 
 def commands() -> list[str]:
@@ -155,6 +171,80 @@ def test_pages_that_the_program_names_are_there() -> None:
     named = {(str(file.relative_to(ROOT)), name) for file in files for name in NAMED.findall(_text(file))}
     assert named
     assert sorted(one for one in named if not (ROOT / one[1]).exists()) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_and_modules_that_a_page_names_are_there(page: Path) -> None:
+    """Every `path/file.py`, `package/`, `package/module`, `module.function` and `Class.method` in backquotes."""
+    assert [name for name in _quoted(page) if not _is_there(name)] == []
+
+
+def test_a_name_that_is_gone_is_found() -> None:
+    """Of each form; what only looks like one is left alone."""
+    good = ["tests/unit/test_docs.py", "llm/test_budget.py", "turns/", "jobs/pool", "App.start", "budget.reserve"]
+    good += ["limits.disk_mb", "in/", "image/png", "hermit.env", "`in/` of an agent", "TIMES/", "-d"]
+    gone = ["tests/floors.py", "app_builders.py", "store/", "store/jobs", "turns.submit", "budget.spend", "App.begin"]
+    assert [name for name in good + gone if not _is_there(name)] == gone
+
+
+@pytest.mark.parametrize("name", ["architecture.md", "extending.md"])
+def test_words_of_the_program_on_its_maps_are_in_it(name: str) -> None:
+    """A module, a class, a function, a field, a table or a state is called so."""
+    words = {re.sub(r"\(.*\)$", "", one) for one in _quoted(ROOT / "docs" / name)}
+    assert sorted(word for word in words if re.fullmatch(r"[A-Za-z_]\w+", word) and word not in _words()) == []
+
+
+def _quoted(page: Path) -> list[str]:
+    return QUOTED.findall(CODE.sub("", _text(page)))
+
+
+def _is_there(name: str) -> bool:
+    """What this names in our files; true too where it names nothing of ours."""
+    if name in NONE_OF_OURS:
+        return True
+    if re.fullmatch(r"[a-z][a-z0-9_/-]*\.py", name):
+        return any((ROOT / start / name).is_file() for start in STARTS) or (
+            "/" not in name and any(path.name == name for path in _modules())
+        )
+    if re.fullmatch(r"[a-z]\w*(/[a-z]\w*)*/", name):
+        return any((ROOT / start / name).is_dir() for start in STARTS)
+    if re.fullmatch(r"[a-z]\w*(/[a-z]\w*)+", name):
+        return any((ROOT / start / f"{name}{end}").exists() for start in STARTS for end in ("", ".py"))
+    if re.fullmatch(r"[A-Za-z]\w*\.[a-z]\w*", name):
+        return _is_defined(*name.split("."))
+    return True
+
+
+def _is_defined(owner: str, name: str) -> bool:
+    """A class has such a method, a module such a function, a package such a module; true for any other owner."""
+    if owner[0].isupper():
+        texts = [text for text in _modules().values() if re.search(rf"^class {owner}\b", text, re.MULTILINE)]
+        return not texts or any(re.search(rf"^    def {name}\b", text, re.MULTILINE) for text in texts)
+    if (ROOT / "orchestrator" / owner).is_dir():
+        return (ROOT / "orchestrator" / owner / f"{name}.py").exists()
+    texts = [text for path, text in _modules().items() if path.stem == owner]
+    return not texts or any(re.search(rf"^ *(def|class) {name}\b", text, re.MULTILINE) for text in texts)
+
+
+@cache
+def _modules() -> dict[Path, str]:
+    """Every module of ours, with its text."""
+    return {path: _text(path) for top in TOPS for path in sorted((ROOT / top).rglob("*.py"))}
+
+
+@cache
+def _words() -> frozenset[str]:
+    """What modules, folders, names and texts of the program are called; comments and docstrings don't count."""
+    words = {part for path in _modules() for part in path.with_suffix("").parts}
+    for text in _modules().values():
+        tree = ast.parse(text)
+        told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+                words.update(re.findall(r"\w+", node.value))
+            for field in ("id", "attr", "name", "arg"):
+                words.add(str(getattr(node, field, "")))
+    return frozenset(words)
 
 
 def _texts(part: str) -> list[Path]:

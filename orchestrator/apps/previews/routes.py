@@ -9,12 +9,12 @@ import html
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Protocol
 
 from orchestrator.apps.previews import shim_loader as shim
 from orchestrator.apps.previews.apps import INDEX, AppKind, Apps, WebApp
 from orchestrator.apps.previews.connection import PreviewConnection, PreviewRequest
 from orchestrator.apps.previews.csp import held_policy, policy_headers, security_policy
+from orchestrator.apps.previews.live_proxy import LiveApps
 from orchestrator.apps.previews.signed_urls import Ticket, Tickets
 from orchestrator.apps.previews.static_files import StaticFiles, parts_below
 from orchestrator.apps.previews.storage import AppStorage
@@ -32,22 +32,6 @@ body{{font:16px/1.5 system-ui,sans-serif;max-width:32rem;margin:15vh auto;paddin
 """
 
 
-class LiveRoutes(Protocol):
-    """Leads requests to servers inside cubicles."""
-
-    async def answer_request(
-        self,
-        wire: PreviewConnection,
-        request: PreviewRequest,
-        app: WebApp,
-        path: bytes,
-        *,
-        base: str,
-        policy: Mapping[str, str],
-    ) -> None:
-        """The server's answer; raises OrchestratorError before anything was answered."""
-
-
 class Routes:
     """Everything on this origin."""
 
@@ -58,7 +42,7 @@ class Routes:
         apps: Apps,
         files: StaticFiles,
         storage: AppStorage,
-        live: LiveRoutes,
+        live: LiveApps,
         is_open: Callable[[Ticket], bool],
         is_own_host: Callable[[str], bool],
         origin_of: Callable[[str], str],

@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from orchestrator.agents.agents import Agents
 from orchestrator.capabilities.memory.embedder import PROVIDER, Embedded, Embedder, Vector
@@ -18,9 +18,13 @@ from orchestrator.capabilities.memory.embedding_worker import EmbeddingWorker
 from orchestrator.capabilities.memory.rank_fusion import Found
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import OrchestratorError, UpstreamFailed
-from orchestrator.core.models import CubicleKey, TokenUse
+from orchestrator.core.models import CubicleKey
 from orchestrator.llm.budget import Budget
-from orchestrator.llm.pricing import Price, believable, cost, reservation, tokens_reserved, tokens_used
+from orchestrator.llm.paid_call import PaidCall
+from orchestrator.llm.pricing import Price
+
+if TYPE_CHECKING:
+    from orchestrator.capabilities.memory.numpy_index import Nearest  # for its name alone: it loads numpy
 
 logger = logging.getLogger(__name__)
 
@@ -32,21 +36,13 @@ _AT_ONCE = 8
 """Queries whose vectors are under way; more of them go by words."""
 
 
-class Near(Protocol):
-    """Compares vectors (`nearest.Nearest`)."""
-
-    def on_facts_changed(self, key: CubicleKey) -> None: ...
-
-    def find_nearest(self, key: CubicleKey, vector: Vector, limit: int) -> Sequence[Found]: ...
-
-
 class VectorSearch:
     """See `searching.Meaning`."""
 
     def __init__(
         self,
         embedder: Embedder,
-        near: Near,
+        near: Nearest,
         *,
         store: Store,
         agents: Agents,
@@ -112,24 +108,20 @@ class VectorSearch:
         if self._embedder.is_free:
             return self._call_model(texts).vectors
         model = self._embedder.model
-        price = self._price(PROVIDER, model)
-        size, agent = sum(len(text.encode()) for text in texts), self._agents.get(key.agent)
-        most = reservation(price, size, 0, messages=len(texts))
-        tokens = tokens_reserved(price, size, 0, messages=len(texts))
-        hold = self._budget.reserve(agent, key, turn, provider=PROVIDER, model=model, micro=most, tokens=tokens)
-        try:
+        call = PaidCall(
+            self._budget,
+            self._agents.get(key.agent),
+            key,
+            turn,
+            provider=PROVIDER,
+            model=model,
+            price=self._price(PROVIDER, model),
+            size_bytes=sum(len(text.encode()) for text in texts),
+            messages=len(texts),
+        )
+        with call.sending(nothing_came="no embeddings came"):
             found = self._call_model(texts)
-        except UpstreamFailed as error:
-            if error.may_have_cost:
-                self._budget.keep(hold, TokenUse(), "no embeddings came")
-            else:
-                self._budget.release(hold, "it was refused")
-            raise
-        except BaseException:
-            self._budget.keep(hold, TokenUse(), "it was cut off")
-            raise
-        use = believable(found.use)
-        self._budget.settle(hold, cost(price, use, hold.micro), use, tokens=tokens_used(use, hold.tokens))
+        call.settle(found.use)
         return found.vectors
 
     # --- a query's vector --------------------------------------------------------------------------------------

@@ -1,1 +1,1 @@
-"""How an agent stands today."""
+"""What an agent can see of itself: budget, disk, open questions, what comes next."""

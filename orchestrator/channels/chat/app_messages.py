@@ -12,11 +12,11 @@ import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 from urllib.parse import quote
 
 from orchestrator.agents.users import Users
 from orchestrator.apps.previews.apps import AppKind, WebApp
+from orchestrator.apps.thumbnails.thumbnails import Thumbnails
 from orchestrator.channels.chat import turn_reply_rows as rows
 from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody, MessageButton
@@ -41,16 +41,6 @@ _LATEST_S = 3600.0
 _BUTTON_CHARS = 40
 
 
-class Pictures(Protocol):
-    """Who has pictures of apps."""
-
-    def picture_of(self, key: CubicleKey, app: str) -> Path | None:
-        """The app's picture."""
-
-    def is_coming(self, key: CubicleKey, app: str) -> bool:
-        """A new one is to be taken."""
-
-
 class AppMessages:
     """Tells of apps. For threads that may wait."""
 
@@ -61,7 +51,7 @@ class AppMessages:
         outbox: Outbox,
         turns: Turns,
         people: Users,
-        pictures: Pictures,
+        pictures: Thumbnails,
         temp_files: TempFiles,
         app_of: Callable[[CubicleKey, str], WebApp],
         place_of: Callable[[Turn], TurnPlace | None],

@@ -51,8 +51,9 @@ from orchestrator.channels.telegram.ptb_objects import (
     text_arguments,
     well_formed,
 )
-from orchestrator.channels.telegram.ptb_request import STAND_IN, BotRequest, Sink, told_of
+from orchestrator.channels.telegram.ptb_request import STAND_IN, BotRequest, told_of
 from orchestrator.core.errors import BadInput, Unavailable
+from orchestrator.files.models import Writable
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -153,7 +154,7 @@ class TelegramClient:
         found = await self._judge_call(self._bot.raw_updates(offset, wait_s, wait_s + self._patience.read_s))
         return [one for one in found if isinstance(one, dict) and isinstance(one.get("update_id"), int)]
 
-    async def download_file(self, file_id: str, sink: Sink, max_bytes: int = DOWNLOAD_BYTES) -> int:
+    async def download_file(self, file_id: str, sink: Writable, max_bytes: int = DOWNLOAD_BYTES) -> int:
         """Streams a file that a person sent into ``sink``; its size. Raises :class:`FileTooBig` and
         :class:`SendRefused`; the sink may have got a part by then."""
         found = await self._call_method(self._bot.get_file, file_id)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import httpx
 from telegram.error import NetworkError, TelegramError
@@ -18,6 +18,7 @@ from telegram.request import BaseRequest, HTTPXRequest, RequestData
 from orchestrator.channels.chat.send_errors import FileTooBig, SendError, SendRefused, TokenRevoked, Unreachable
 from orchestrator.channels.telegram.api_errors import APP, error_of
 from orchestrator.channels.telegram.client_types import ClientTimeouts
+from orchestrator.files.models import Writable
 
 logger = logging.getLogger(__name__)
 
@@ -27,13 +28,6 @@ _NEVER_ARRIVED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, h
 _CHUNK_BYTES = 256 * 1024
 _ALWAYS_KNOWN = ("getMe", "getUpdates")
 """No Bot API server lacks these, so "not found" is said of the token."""
-
-
-class Sink(Protocol):
-    """Takes a download piece by piece; may block."""
-
-    def write(self, piece: bytes, /) -> object:
-        """One more piece."""
 
 
 class RequestError(TelegramError):
@@ -89,7 +83,7 @@ class BotRequest(HTTPXRequest):
         _judge(status, content, url.rpartition("/")[2])
         return status, content
 
-    async def download_to(self, url: str, sink: Sink, max_bytes: int) -> int:
+    async def download_to(self, url: str, sink: Writable, max_bytes: int) -> int:
         """Streams a file into ``sink``; its size. Raises :class:`RequestError`, with a part in the sink perhaps."""
         size = 0
         try:

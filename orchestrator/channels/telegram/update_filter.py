@@ -20,8 +20,8 @@ from orchestrator.channels.chat.events import (
     Sender,
     StrangerMessage,
 )
+from orchestrator.channels.telegram.client_types import BotIdentity
 from orchestrator.channels.telegram.update_parser import (
-    BotAccount,
     Raw,
     int_field,
     line_field,
@@ -56,7 +56,7 @@ class UpdateRules:
     """For which bot it is sorted, and who and what is allowed there."""
 
     agent: str
-    me: BotAccount
+    me: BotIdentity
     people: Callable[[int], User | None]
     """Who has this numeric Telegram id."""
     groups_enabled: Callable[[int], bool]
@@ -67,7 +67,7 @@ def sort_update(
     update: object,
     *,
     agent: str,
-    me: BotAccount,
+    me: BotIdentity,
     people: Callable[[int], User | None],
     groups_enabled: Callable[[int], bool],
 ) -> IncomingEvent | None:
@@ -177,7 +177,7 @@ def _read(rules: UpdateRules, update: int, raw: Raw, whose: tuple[Sender, ChatPl
     )
 
 
-def _is_for_us(raw: Raw, me: BotAccount, *, is_named: bool) -> bool:
+def _is_for_us(raw: Raw, me: BotIdentity, *, is_named: bool) -> bool:
     """In a group: the bot is named, or one of its own messages is replied to (that a topic was opened by it isn't
     one)."""
     replied = object_field(raw, "reply_to_message")
@@ -186,7 +186,7 @@ def _is_for_us(raw: Raw, me: BotAccount, *, is_named: bool) -> bool:
     )
 
 
-def _answered(raw: Raw, me: BotAccount) -> int | None:
+def _answered(raw: Raw, me: BotIdentity) -> int | None:
     """The message of the bot's own that it replies to."""
     replied = object_field(raw, "reply_to_message")
     return int_field(replied, "message_id") if int_field(object_field(replied, "from"), "id") == me.bot else None

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.inbox import Inbox
 from orchestrator.channels.telegram.accounts import rows
+from orchestrator.channels.telegram.client_types import BotIdentity
 from orchestrator.channels.telegram.update_filter import sort_update, update_number
-from orchestrator.channels.telegram.update_parser import BotAccount
 from orchestrator.core.models import User
 
 
@@ -43,7 +43,7 @@ class UpdateInbox:
         self._groups_enabled = groups_enabled
         self._count = count
 
-    def save_updates(self, agent: str, me: BotAccount, updates: Sequence[object]) -> KeptUpdates:
+    def save_updates(self, agent: str, me: BotIdentity, updates: Sequence[object]) -> KeptUpdates:
         """Of a batch what counts is on disk when this returns, and so is where to go on; again changes nothing.
 
         Raises Unavailable when the disk refuses; then nothing is kept and Telegram must not be told otherwise.

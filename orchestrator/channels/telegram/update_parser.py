@@ -9,10 +9,11 @@ from __future__ import annotations
 import mimetypes
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from orchestrator.channels.chat.agent_text import MARK, quote_text
 from orchestrator.channels.chat.events import IncomingFile
+from orchestrator.channels.telegram.client_types import BotIdentity
 from orchestrator.core.text import one_line
 
 Raw = Mapping[str, Any]
@@ -23,18 +24,6 @@ _MOST = 2**53
 _NAME_CHARS = 64
 _ID_CHARS = 500
 _TYPE_CHARS = 100
-
-
-class BotAccount(Protocol):
-    """The bot that hears: what ``getMe`` says."""
-
-    @property
-    def bot(self) -> int:
-        """Its numeric id."""
-
-    @property
-    def username(self) -> str:
-        """Without the ``@``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +85,7 @@ def line_field(raw: Raw, *names: str) -> str:
 # --- the words --------------------------------------------------------------------------------------------------
 
 
-def message_text(message: Raw, me: BotAccount) -> ParsedText:
+def message_text(message: Raw, me: BotIdentity) -> ParsedText:
     """The text or caption, or what a place or a contact says in a sentence."""
     name = "text" if "text" in message else "caption"
     units, text = _Units(text_field(message, name)), text_field(message, name)
@@ -148,7 +137,7 @@ def _entities(message: Raw, name: str) -> Iterator[_Entity]:
             yield _Entity(text_field(raw, "type"), start, start + length, raw)
 
 
-def _command(units: _Units, entity: _Entity, me: BotAccount, *, is_mentioned: bool) -> ParsedText:
+def _command(units: _Units, entity: _Entity, me: BotIdentity, *, is_mentioned: bool) -> ParsedText:
     name, at, owner = units.cut(1, entity.end).partition("@")
     argument = units.cut(entity.end, _MOST).strip()
     is_mine = bool(at) and _is_my_name(owner, me)
@@ -158,18 +147,18 @@ def _command(units: _Units, entity: _Entity, me: BotAccount, *, is_mentioned: bo
     return ParsedText(text, command=name.lower(), argument=argument, is_addressed=is_mine or is_mentioned)
 
 
-def _is_my_name(username: str, me: BotAccount) -> bool:
+def _is_my_name(username: str, me: BotIdentity) -> bool:
     return bool(me.username) and username.casefold() == me.username.casefold()
 
 
-def _is_mention(units: _Units, entity: _Entity, me: BotAccount) -> bool:
+def _is_mention(units: _Units, entity: _Entity, me: BotIdentity) -> bool:
     """By the numeric id where Telegram gives one, else by the name, which within Telegram only this bot has."""
     if entity.type == "text_mention":
         return int_field(object_field(entity.raw, "user"), "id") == me.bot
     return entity.type == "mention" and _is_my_name(units.cut(entity.start, entity.end).removeprefix("@"), me)
 
 
-def _changes(units: _Units, entity: _Entity, me: BotAccount) -> Iterator[_Change]:
+def _changes(units: _Units, entity: _Entity, me: BotIdentity) -> Iterator[_Change]:
     if _is_mention(units, entity, me):
         yield _Change(entity.start, entity.end, "")
     elif entity.type == "text_link" and (url := text_field(entity.raw, "url")):
@@ -195,7 +184,7 @@ def _contact(message: Raw) -> str:
 # --- what it answers --------------------------------------------------------------------------------------------
 
 
-def quoted_line(message: Raw, sender: int, me: BotAccount) -> str:
+def quoted_line(message: Raw, sender: int, me: BotIdentity) -> str:
     """From whom it was forwarded, or what it replies to, as a line that says so and the quote."""
     if "forward_origin" in message:
         return f"Forwarded from {_source(object_field(message, 'forward_origin'))}:"

@@ -9,13 +9,16 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from orchestrator.channels.chat.send_errors import FloodWait, SendError, TokenRevoked, Unreachable
 from orchestrator.channels.telegram.api_errors import OtherPoller
+from orchestrator.channels.telegram.client_types import BotIdentity
 from orchestrator.channels.telegram.update_inbox import UpdateInbox
-from orchestrator.channels.telegram.update_parser import BotAccount
 from orchestrator.core.errors import Unavailable
+
+if TYPE_CHECKING:
+    from orchestrator.channels.telegram.client import TelegramClient  # for its name alone: it loads the library
 
 logger = logging.getLogger(__name__)
 
@@ -26,19 +29,6 @@ DISK = "Incoming messages can't be saved, so they wait at Telegram. Check the di
 ODD = "Telegram refuses to deliver this bot's messages. './hermit doctor' may show why."
 _SAID_AFTER = 3
 """Failures in a row until a break counts as a problem; a lost connection here and there is none."""
-
-
-class UpdateSource(Protocol):
-    """What is needed of a bot's line."""
-
-    async def get_me(self) -> BotAccount:
-        """Who the bot is."""
-
-    async def delete_webhook(self) -> object:
-        """Updates are no longer posted anywhere."""
-
-    async def get_updates(self, offset: int, *, timeout_s: int) -> Sequence[Any]:
-        """The updates from this number on, waiting for one; those before it are acknowledged."""
 
 
 class PollReports(Protocol):
@@ -69,7 +59,7 @@ class UpdatePoller:
     def __init__(
         self,
         agent: str,
-        line: UpdateSource,
+        line: TelegramClient,
         inbox: UpdateInbox,
         *,
         on_kept: Callable[[str, Sequence[int]], None],
@@ -83,7 +73,7 @@ class UpdatePoller:
         self._on_kept = on_kept
         self._reports = reports
         self._pace = pace
-        self._me: BotAccount | None = None
+        self._me: BotIdentity | None = None
         self._problem: str | None = None
 
     async def run(self) -> None:
@@ -103,13 +93,13 @@ class UpdatePoller:
             self._me = await self._line.get_me()
         await self._save_updates(self._me, [update])
 
-    async def _get_me(self) -> BotAccount:
+    async def _get_me(self) -> BotIdentity:
         self._me = await self._line.get_me()
         await self._delete_webhook()
         await asyncio.to_thread(self._reports.on_contact, self._agent, self._me.username)
         return self._me
 
-    async def _fetch_batch(self, me: BotAccount, offset: int) -> int:
+    async def _fetch_batch(self, me: BotIdentity, offset: int) -> int:
         updates = await self._line.get_updates(offset, timeout_s=self._pace.poll_s)
         if not updates:
             return offset
@@ -118,7 +108,7 @@ class UpdatePoller:
             await asyncio.sleep(self._pace.first_pause_s)
         return after
 
-    async def _save_updates(self, me: BotAccount, updates: Sequence[object]) -> int:
+    async def _save_updates(self, me: BotIdentity, updates: Sequence[object]) -> int:
         kept = await asyncio.to_thread(self._inbox.save_updates, self._agent, me, updates)
         if kept.chats:
             self._on_kept(self._agent, kept.chats)

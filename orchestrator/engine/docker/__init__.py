@@ -7,5 +7,5 @@ exec.py        programs and terminals in a cubicle that runs
 images.py      the images of all of them
 hardening.py   creates every container and every exec: what they are denied
 stream.py      bytes to and from a container
-client.py      what the library raises, in our words
+client.py      the library's errors as our own
 """

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from orchestrator.core.errors import UpstreamFailed
+from orchestrator.core.models import Upstream
 from orchestrator.llm.upstreams.http import Exchange
 from orchestrator.llm.upstreams.lenient_json import json_object
 
@@ -14,13 +15,6 @@ LIST_TIMEOUT_S = 20.0
 UNNAMED = "default"
 """What a server is asked for that has neither a list nor, mostly, more than one model."""
 _NO_LIST = (404, 405, 501)
-
-
-class _Offering(Protocol):
-    name: str
-    default_model: str
-
-    def models(self) -> list[str]: ...
 
 
 class NoList(UpstreamFailed):
@@ -46,7 +40,7 @@ def list_models(exchange: Exchange, path: str, headers: Mapping[str, str]) -> li
     return sorted({name for entry in found if (name := _name(entry))})
 
 
-def default_model_of(upstream: _Offering) -> str:
+def default_model_of(upstream: Upstream) -> str:
     """The upstream's default; for one that has none (a local server with whatever was installed) its first model, or
     any name where it keeps no list."""
     if upstream.default_model:

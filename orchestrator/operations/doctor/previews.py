@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import http.client
+import requests
 
 from orchestrator.core.finding import Finding, ok, warn
 
@@ -15,15 +15,31 @@ _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what to ask wh
 def examine_previews(host: str, port: int) -> Finding:
     """It answers, and it is ours. Without it messages are answered all the same, so nothing has failed."""
     mend = "Free that port or choose another HERMIT_PREVIEW_PORT, then './hermit down' and './hermit up -d'."
-    connection = http.client.HTTPConnection(_ANYWHERE.get(host, host), port, timeout=_PATIENCE_S)
+    address = _ANYWHERE.get(host, host)
+    url = f"http://[{address}]:{port}/" if ":" in address else f"http://{address}:{port}/"
     try:
-        connection.request("GET", "/", headers={"Host": f"localhost:{port}"})
-        found = connection.getresponse().read(4_096)
-    except (OSError, http.client.HTTPException) as error:
-        why = getattr(error, "strerror", None) or type(error).__name__
-        return warn(APPS, f"Web apps can't be shown: nothing answers on port {port} ({why}).", mend)
-    finally:
-        connection.close()
+        found = _page(url, host=f"localhost:{port}")
+    except requests.RequestException as error:
+        return warn(APPS, f"Web apps can't be shown: nothing answers on port {port} ({_reason(error)}).", mend)
     if _OWN_WORDS not in found:
         return warn(APPS, f"Web apps can't be shown: another program answers on port {port}.", mend)
     return ok(APPS, f"Web apps are shown, on an origin of their own (port {port}).")
+
+
+def _page(url: str, *, host: str) -> bytes:
+    """The beginning of what is answered to a browser that calls us by this name."""
+    with requests.Session() as session:
+        session.trust_env = False  # a proxy of the environment has no business between us and ourselves
+        asked = session.get(url, headers={"Host": host}, timeout=_PATIENCE_S, allow_redirects=False, stream=True)
+        with asked as answer:
+            return bytes(next(answer.iter_content(4_096), b""))
+
+
+def _reason(error: requests.RequestException) -> str:
+    """What the system said; else the kind of the error."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    return type(error).__name__

@@ -176,6 +176,17 @@ def test_news_of_nobody_end_at_once() -> None:
         assert not news.is_live
 
 
+def test_news_end_at_once_while_nothing_comes(terminal: Terminal) -> None:
+    """Whoever leaves does not wait for the next sign of life."""
+    with EventStream(terminal.house.url, API_TOKEN) as news:
+        until = time.monotonic() + PATIENCE_S
+        while not news.is_live and time.monotonic() < until:
+            time.sleep(0.01)
+        began = time.monotonic()
+    assert time.monotonic() - began < 1.5
+    assert not news.is_live
+
+
 @pytest.mark.parametrize(
     ("drafts", "reply", "shown"),
     [

@@ -4,26 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from orchestrator.agents.agents import ANY_TELEGRAM_TOKEN, NOT_OF_A_BOT, TELEGRAM_TOKEN
 from orchestrator.channels.telegram.accounts.rows import BotToken
+from orchestrator.channels.telegram.client_types import BotIdentity
 from orchestrator.core.errors import BadInput, Unavailable
 
-
-class TokenOwner(Protocol):
-    """What Telegram says of a token."""
-
-    @property
-    def bot(self) -> int:
-        """The bot's numeric id."""
-
-    @property
-    def username(self) -> str:
-        """Its name, without the ``@``."""
-
-
-CheckToken = Callable[[str], TokenOwner]
+CheckToken = Callable[[str], BotIdentity]
 """Asks Telegram who a token is; raises BadInput when it is nobody, Unavailable when Telegram can't be asked."""
 
 

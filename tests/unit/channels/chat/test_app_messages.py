@@ -16,6 +16,7 @@ import pytest
 
 from dashboard.app import create_app
 from orchestrator.apps.previews.apps import AppKind, WebApp
+from orchestrator.apps.thumbnails.thumbnails import Thumbnails
 from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.app_messages import LOGIN_S, WAITS_S, AppMessages
 from orchestrator.channels.chat.temp_files import TempFiles
@@ -34,18 +35,18 @@ AT = 1_000_000.0
 
 
 @dataclass
-class PaperPictures:
+class PaperPictures(Thumbnails):
     """Pictures as a test says."""
 
     folder: Path
     coming: set[str] = field(default_factory=set)
 
-    def picture_of(self, _: CubicleKey, app: str) -> Path | None:
+    def picture_of(self, key: CubicleKey, app: str) -> Path | None:
         """The file, if there is one."""
         path = self.folder / f"{app}.png"
         return path if path.exists() else None
 
-    def is_coming(self, _: CubicleKey, app: str) -> bool:
+    def is_coming(self, key: CubicleKey, app: str) -> bool:
         """As said."""
         return app in self.coming
 

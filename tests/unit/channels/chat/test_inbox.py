@@ -13,6 +13,7 @@ from orchestrator.channels.chat.channel_store import ChannelDb
 from orchestrator.channels.chat.events import ButtonPress, IncomingMessage, StrangerMessage
 from orchestrator.channels.chat.inbox import Inbox
 from orchestrator.channels.chat.outbox_rows import known_after
+from orchestrator.channels.telegram.client_types import BotIdentity
 from orchestrator.channels.telegram.update_inbox import UpdateInbox
 from orchestrator.core.models import Role, User
 from tests.support.chat_fakes import telegram_store
@@ -20,12 +21,7 @@ from tests.support.core_fixture import CoreFixture, core_fixture
 
 ADA, EVE, BOT = 42, 666, 7
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class _Me:
-    bot: int = BOT
-    username: str = "crab_bot"
+_ME = BotIdentity(BOT, "crab_bot", "Crab", can_read_groups=False)
 
 
 @dataclass
@@ -39,7 +35,7 @@ class Scene:
 
     def keep(self, *updates: object) -> list[int]:
         """The chats where something waits."""
-        return list(self.updates.save_updates("crab", _Me(), updates).chats)
+        return list(self.updates.save_updates("crab", _ME, updates).chats)
 
     def rows(self) -> list[Json]:
         """What is in the table."""
@@ -101,7 +97,7 @@ def press(number: int) -> Json:
 def test_a_batch_is_kept_and_says_where_to_go_on(scene: Scene) -> None:
     """In the order in which it came, with the number after the last, which a restart finds again."""
     kept = scene.updates.save_updates(
-        "crab", _Me(), [update(10, "a"), update(11, "x", by=EVE), {"update_id": 12, "poll": {}}]
+        "crab", _ME, [update(10, "a"), update(11, "x", by=EVE), {"update_id": 12, "poll": {}}]
     )
     assert (kept.next_update, sorted(kept.chats)) == (13, [ADA, EVE])
     again = opened(scene.house)
@@ -122,16 +118,16 @@ def test_the_same_update_twice_is_one(scene: Scene) -> None:
 def test_what_is_lower_than_the_last_is_kept_all_the_same(scene: Scene) -> None:
     """After a week of silence Telegram begins anew with any number."""
     scene.keep(update(900))
-    kept = scene.updates.save_updates("crab", _Me(), [update(20)])
+    kept = scene.updates.save_updates("crab", _ME, [update(20)])
     assert (kept.next_update, kept.chats) == (21, (ADA,))
 
 
 def test_nothing_with_a_number_changes_nothing(scene: Scene) -> None:
     """Garbage in a batch has no effect, and none on where to go on."""
     scene.keep(update(10))
-    kept = scene.updates.save_updates("crab", _Me(), [None, 5, "x", {}, {"update_id": "11"}, {"update_id": True}])
+    kept = scene.updates.save_updates("crab", _ME, [None, 5, "x", {}, {"update_id": "11"}, {"update_id": True}])
     assert (kept.next_update, kept.chats) == (11, ())
-    assert scene.updates.save_updates("crab", _Me(), []).next_update == 11
+    assert scene.updates.save_updates("crab", _ME, []).next_update == 11
 
 
 def test_nothing_that_a_stranger_wrote_is_on_disk(scene: Scene) -> None:

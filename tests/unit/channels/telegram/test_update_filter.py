@@ -22,19 +22,13 @@ from orchestrator.channels.chat.events import (
     StrangerMessage,
     turn_origin,
 )
+from orchestrator.channels.telegram.client_types import BotIdentity
 from orchestrator.channels.telegram.update_filter import sort_update
-from orchestrator.channels.telegram.update_parser import BotAccount
 from orchestrator.core.models import Role, User
 from tests.support.bot_api import BotApi, Group, Person
 
 ADA, EVE = 42, 666
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class _Me:
-    bot: int
-    username: str
 
 
 @dataclass
@@ -43,7 +37,7 @@ class Scene:
 
     api: BotApi
     token: str
-    me: _Me
+    me: BotIdentity
     ada: Person
     eve: Person
     group: Group
@@ -76,7 +70,7 @@ class Scene:
             return copy.deepcopy(room.add({"from": self.api.world.bots[self.token].user_as_sender(), "text": text}))
 
 
-def _sort(update: Any, me: BotAccount, groups: set[int]) -> IncomingEvent | None:
+def _sort(update: Any, me: BotIdentity, groups: set[int]) -> IncomingEvent | None:
     return sort_update(update, agent="crab", me=me, people=_people, groups_enabled=groups.__contains__)
 
 
@@ -91,7 +85,8 @@ def scene() -> Iterator[Scene]:
         token = api.bot("Crab", username="crab_bot")
         ada, eve = api.person(ADA, "Ada", username="ada_l", last_name="Lovelace"), api.person(EVE, "Eve")
         group, other = api.group("The lab", token, ada, eve), api.group("Elsewhere", token, ada)
-        yield Scene(api, token, _Me(api.bot_user(token)["id"], "crab_bot"), ada, eve, group, other)
+        me = BotIdentity(api.bot_user(token)["id"], "crab_bot", "Crab", can_read_groups=False)
+        yield Scene(api, token, me, ada, eve, group, other)
 
 
 def _mention(text: str, name: str = "@crab_bot") -> Json:
@@ -557,7 +552,7 @@ def test_where_the_bot_is_becomes_known(scene: Scene) -> None:
 
 # --- whatever comes ---------------------------------------------------------------------------------------------
 
-_ME = _Me(7, "crab_bot")
+_ME = BotIdentity(7, "crab_bot", "Crab", can_read_groups=False)
 _IDS = st.sampled_from([ADA, EVE, 7, -5, -6, 0, 777000, 1087968824, True, 2**70, -(2**70), 1.5, "42", None])
 _ANY = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=8) | _IDS,

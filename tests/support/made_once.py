@@ -1,0 +1,77 @@
+"""What every test would make anew, always the same and slowly: an empty database of today's shape, the certificates
+that are trusted, the code by which Flask writes the addresses of its pages.
+
+Each is made once in a process, by the code that makes it for an install. Tests about making them call that code.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import ssl
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from httpx._transports import default
+from werkzeug.routing import Rule
+
+from orchestrator.core.db.database import Store
+from orchestrator.web.fetcher import tls_context
+
+
+def put_empty_database(path: Path) -> None:
+    """An empty database of today's shape lies at ``path``, unless there is one already."""
+    if not path.exists():
+        path.touch(mode=0o600)
+        path.write_bytes(_empty_database())
+
+
+@functools.cache
+def _empty_database() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "empty.db"
+        Store(path).close()
+        return path.read_bytes()
+
+
+@functools.cache
+def usual_certificates() -> ssl.SSLContext:
+    """What the host's own fetches trust, for apps that fetch nothing."""
+    return tls_context()
+
+
+def share_for_the_session(patch: pytest.MonkeyPatch) -> None:
+    """Routes with the same text share their builders, and clients of HTTP the context with the usual certificates."""
+    patch.setattr(Rule, "_compile_builder", _shared_builders(Rule._compile_builder))
+    patch.setattr(default, "create_ssl_context", _shared_contexts(httpx.create_ssl_context))
+
+
+def _shared_builders(compiled: Callable[..., Any]) -> Callable[..., Any]:
+    made: dict[object, Any] = {}
+
+    def compile_builder(rule: Any, append_unknown: bool = True) -> Any:  # noqa: FBT001 - as it is called
+        if rule.defaults:
+            return compiled(rule, append_unknown)
+        key = (rule.rule, tuple(rule._trace), append_unknown)
+        if key not in made:
+            made[key] = compiled(rule, append_unknown)
+        return made[key]
+
+    return compile_builder
+
+
+def _shared_contexts(make: Callable[..., ssl.SSLContext]) -> Callable[..., ssl.SSLContext]:
+    @functools.cache
+    def usual(_place: tuple[str | None, ...], *, trust_env: bool) -> ssl.SSLContext:
+        return make(trust_env=trust_env)
+
+    def create_ssl_context(verify: object = True, cert: object = None, *, trust_env: bool = True) -> ssl.SSLContext:
+        if verify is not True or cert is not None:
+            return make(verify=verify, cert=cert, trust_env=trust_env)
+        return usual((os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")), trust_env=trust_env)
+
+    return create_ssl_context
