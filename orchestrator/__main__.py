@@ -114,8 +114,8 @@ def _run(arguments: list[str]) -> int:
         options.rest = arguments[1:]
     else:
         options = top.parse_args(arguments)
-    surroundings = import_module("orchestrator.cli.context").surroundings
-    return int(options.run(surroundings(os.environ), options))
+    read_context = import_module("orchestrator.cli.context").read_context
+    return int(options.run(read_context(os.environ), options))
 
 
 if __name__ == "__main__":

@@ -54,7 +54,9 @@ def run(context: Context, options: argparse.Namespace) -> int:
         client.get(agent_path(options.agent))  # an unknown agent is said before the first line is typed
         if news is not None and sys.stdin.isatty() and context.environment.get("TERM") != "dumb":
             # By its name: what draws a terminal takes a while to load, and nobody else needs it.
-            return int(import_module("orchestrator.cli.chat_terminal").converse(context, client, news, options.agent))
+            return int(
+                import_module("orchestrator.cli.chat_terminal").run_conversation(context, client, news, options.agent)
+            )
         return _converse(client, news, options.agent)
 
 

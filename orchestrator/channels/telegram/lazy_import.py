@@ -26,8 +26,8 @@ def make_client(
 
 
 def check_token(token: str, api_url: str) -> BotIdentity:
-    """Who the bot of this token is; raises what ``client.prove`` does."""
-    found: BotIdentity = _clients().prove(token, api_url)
+    """Who the bot of this token is; raises what ``client.check_token`` does."""
+    found: BotIdentity = _clients().check_token(token, api_url)
     return found
 
 
