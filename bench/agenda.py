@@ -18,7 +18,7 @@ from pathlib import Path
 from orchestrator.agents.users import Users
 from orchestrator.approvals.notifications import Notifications
 from orchestrator.capabilities.calendar import rows
-from orchestrator.capabilities.calendar.notifications import Announcer
+from orchestrator.capabilities.calendar.notifications import CalendarNotifications
 from orchestrator.capabilities.calendar.rows import CalendarEntry, EntryStatus
 from orchestrator.capabilities.calendar.runs import CalendarRuns
 from orchestrator.capabilities.calendar.scheduler import CalendarScheduler
@@ -71,18 +71,18 @@ def measure(home: Path, *, spread_s: float = SPREAD_S, repeat: str = "FREQ=DAILY
     began = time.monotonic()
     store, broker, sink = Store(home / "hermit.db"), Broker(), _Sink()
     people = Users(store)
-    announcer = Announcer(Notifications(store, broker), people)
+    announcer = CalendarNotifications(Notifications(store, broker), people)
     runs = CalendarRuns(
         store=store, broker=broker, announcer=announcer, submit=sink.submit, hooks=Hooks(), now=time.time
     )
     loaded = threading.Event()
 
     def earliest() -> float | None:
-        found = runs.earliest()
+        found = runs.next_due_at()
         loaded.set()
         return found
 
-    clock = CalendarScheduler(runs.tick, earliest)
+    clock = CalendarScheduler(runs.run_due, earliest)
     clock.start()
     loaded.wait(60)
     load_s = time.monotonic() - began

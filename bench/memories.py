@@ -69,7 +69,7 @@ class RandomEmbedder:
         self._size = size
         self._dice = random.Random(7)  # noqa: S311 - no secret, the same each time
 
-    def embed(self, texts: Sequence[str]) -> Embedded:
+    def embed_texts(self, texts: Sequence[str]) -> Embedded:
         """As many as texts."""
         return Embedded(tuple(self._one() for _ in texts), TokenUse(0, 0, 0))
 
@@ -103,7 +103,7 @@ def memory(embedder: Embedder | None) -> Iterator[Memory]:
                 price=lambda _provider, _model: FREE,
                 patience_s=30,
             )
-            hooks.fact_changed.subscribe(meaning.changed)
+            hooks.fact_changed.subscribe(meaning.on_facts_changed)
             meaning.start()
         try:
             yield Memory(store, facts, Search(store, meaning or NoMeaning()), meaning)
@@ -117,10 +117,10 @@ def among_the_first_three(file: str, embedder: Embedder | None) -> tuple[int, in
     """For how many of the questions the right fact is, and how many there are."""
     data = json.loads((ROOT / "tests" / "data" / file).read_text(encoding="utf-8"))
     with memory(embedder) as made:
-        ids = {fact["id"]: made.facts.add(KEY, fact["text"], by="ada").id for fact in data["facts"]}
-        assert made.meaning is None or made.meaning.settled(60)
+        ids = {fact["id"]: made.facts.add_fact(KEY, fact["text"], by="ada").id for fact in data["facts"]}
+        assert made.meaning is None or made.meaning.wait_idle(60)
         found = [
-            ids[question["fact"]] in [fact.id for fact in made.search.best(KEY, question["text"], 3)]
+            ids[question["fact"]] in [fact.id for fact in made.search.find_best(KEY, question["text"], 3)]
             for question in data["questions"]
         ]
     return sum(found), len(found)
@@ -140,7 +140,7 @@ def times_among_many(size: int | None, count: int = 200, *, many: int = MANY) ->
     with memory(None) as made:
         with made.store.writing() as db:
             for n in range(many):
-                fact = rows.add(db, KEY, f"{text(10)} {n}", by="ada", turn=None, now=float(n))
+                fact = rows.insert_fact(db, KEY, f"{text(10)} {n}", by="ada", turn=None, now=float(n))
                 if size is not None and embedder is not None:
                     vector = memoryview(dice.randbytes(size)).cast("b")
                     rows.keep_vectors(db, embedder.model, [(fact, array("f", vector).tobytes())])
@@ -150,11 +150,11 @@ def times_among_many(size: int | None, count: int = 200, *, many: int = MANY) ->
 
             search = Search(made.store, _Near(Nearest(made.store, embedder.model), embedder))
         questions = [text(8) for _ in range(count)]
-        search.best(KEY, questions[0], 3)  # reads the vectors
+        search.find_best(KEY, questions[0], 3)  # reads the vectors
         took = []
         for question in questions:
             began = time.perf_counter()
-            search.best(KEY, question, 12)
+            search.find_best(KEY, question, 12)
             took.append((time.perf_counter() - began) * 1000)
     return took
 
@@ -162,7 +162,7 @@ def times_among_many(size: int | None, count: int = 200, *, many: int = MANY) ->
 class Vectors(Protocol):
     """What is nearest to a vector among a cubicle's facts."""
 
-    def of(self, key: CubicleKey, vector: array[float], limit: int) -> Sequence[Found]:
+    def find_nearest(self, key: CubicleKey, vector: array[float], limit: int) -> Sequence[Found]:
         """The best first."""
 
 
@@ -171,13 +171,13 @@ class _Near:
 
     def __init__(self, near: Vectors, embedder: Embedder) -> None:
         self._near = near
-        self._vectors = embedder.embed([""] * 16).vectors
+        self._vectors = embedder.embed_texts([""] * 16).vectors
         self._n = 0
 
-    def nearest(self, key: CubicleKey, query: str, *, turn: int | None, limit: int) -> Sequence[Found]:  # noqa: ARG002  # the protocol's
+    def find_nearest(self, key: CubicleKey, query: str, *, turn: int | None, limit: int) -> Sequence[Found]:  # noqa: ARG002  # the protocol's
         """Of one vector after the other."""
         self._n += 1
-        return self._near.of(key, self._vectors[self._n % 16], limit)
+        return self._near.find_nearest(key, self._vectors[self._n % 16], limit)
 
 
 def main() -> None:

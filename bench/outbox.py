@@ -59,12 +59,12 @@ def idle_cpu_percent(trays: int = 100) -> float:
         taking = Intake(
             store=store, trays=OutboxFolders(workspaces, home.outbox), deliveries=deliveries, outbox=home.outbox
         )
-        watch = OutboxWatcher(workspaces, taking, tidy=deliveries.tidy)
+        watch = OutboxWatcher(workspaces, taking, tidy=deliveries.remove_old)
         watch.start([])
         keys = [CubicleKey(f"agent-{number}", 1) for number in range(trays)]
         for key in keys:
             workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid())
-            watch.add(key)
+            watch.add_cubicle(key)
         while any(watch.is_settling(key) for key in keys):
             time.sleep(0.05)
         began = time.process_time()
@@ -153,7 +153,7 @@ def _ours(out: Path, hear: Hear) -> Iterator[None]:
     events = OutEvents(heard, lambda: None)
     events.start()
     folder = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
-    events.add(CubicleKey("bench", 1), folder)
+    events.add_folder(CubicleKey("bench", 1), folder)
     os.close(folder)
     try:
         yield

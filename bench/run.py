@@ -154,7 +154,9 @@ def _rows(times: Times) -> list[Row]:
 
 def _others(first: list[float], uploads: list[float], written: list[float], resident: float) -> list[Row]:
     prompt = len(
-        build_system_prompt({"name": "crab", "image": "studio", "capabilities": REGISTRY.prompt(REGISTRY.toolsets)})
+        build_system_prompt(
+            {"name": "crab", "image": "studio", "capabilities": REGISTRY.prompt_text(REGISTRY.toolsets)}
+        )
     )
     return [
         Row("message at the Bot API → its answer begins to appear there", first),

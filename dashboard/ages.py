@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 _UNITS = ((86_400, "day", "days"), (3_600, "h", "h"), (60, "min", "min"))
 
 
-def relative(at: float, now: float) -> str:
+def format_relative(at: float, now: float) -> str:
     """``just now``, ``3 min ago``, ``in 2 h``."""
     seconds = abs(now - at)
     if seconds < 45:
@@ -23,7 +23,7 @@ def relative(at: float, now: float) -> str:
     raise AssertionError("minutes catch everything")
 
 
-def exact(at: float, zone: str) -> str:
+def format_exact(at: float, zone: str) -> str:
     """``Sat 28 Feb 2026, 10:00:00 CET``."""
     return datetime.fromtimestamp(at, UTC).astimezone(ZoneInfo(zone)).strftime("%a %d %b %Y, %H:%M:%S %Z")
 
@@ -36,7 +36,7 @@ def day_and_time(at: float, zone: str, now: float) -> str:
     return f"{when:%a} {when.day} {when:%b}{year}, {when:%H:%M}"
 
 
-def took(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """``0.2 s``, ``14 s``, ``3 min 5 s``."""
     if seconds < 10:
         return f"{seconds:.1f} s"

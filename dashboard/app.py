@@ -30,7 +30,7 @@ class _Id(IntegerConverter):
 
 
 def create_app(services: DashboardServices) -> Flask:
-    """The application for one house."""
+    """The application for one install."""
     app = Flask("dashboard", static_folder="static", template_folder="templates")
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.config["MAX_FORM_MEMORY_SIZE"] = auth.SMALL_BODY_BYTES
@@ -38,15 +38,15 @@ def create_app(services: DashboardServices) -> Flask:
     app.url_map.merge_slashes = False
     app.url_map.converters |= {"id": _Id, "any_path": AnyPath}
     app.json.sort_keys = False  # type: ignore[attr-defined]  # Flask's own provider has it
-    auth.public(app.view_functions["static"])
-    house.attach(app, services)
-    transfers.attach(app)
-    app.before_request(hosts.check)
-    app.before_request(auth.check)
-    app.after_request(headers.add)
-    faults.register(app)
-    filters.register(app)
-    statics.register(app)
+    auth.mark_public(app.view_functions["static"])
+    house.attach_services(app, services)
+    transfers.attach_transfers(app)
+    app.before_request(hosts.check_host)
+    app.before_request(auth.check_request)
+    app.after_request(headers.add_headers)
+    faults.register_handlers(app)
+    filters.register_filters(app)
+    statics.register_statics(app)
     for blueprint in (*API, *PAGES, feed, metrics, webhook):
         app.register_blueprint(blueprint)
     if services.settings.terminal:  # else there is nothing there that could be let in by accident

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import request
 
-from dashboard.auth import asker
+from dashboard.auth import require_asker
 from orchestrator.approvals.history_rows import ApprovalFilter
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.errors import BadInput
@@ -14,9 +14,9 @@ KINDS = tuple((kind.name, kind.many) for kind in REGISTRY.approvals.values())
 """What may be asked about, with what a page calls many of them."""
 
 
-def wanted() -> ApprovalFilter:
+def read_filters() -> ApprovalFilter:
     """What ``status``, ``kind`` and ``agent`` in the query say; raises BadInput."""
-    who, status = asker(), request.args.get("status", "")
+    who, status = require_asker(), request.args.get("status", "")
     if status and status not in list(ApprovalStatus):
         raise BadInput(f"status: choose one of {', '.join(ApprovalStatus)}.")
     if (kind := request.args.get("kind", "")) and kind not in dict(KINDS):

@@ -11,9 +11,9 @@ from urllib.parse import quote
 from flask import request
 
 from dashboard import origin
-from dashboard.auth import asker, login, own_cubicle
-from dashboard.house import services
-from dashboard.times import iso
+from dashboard.auth import login_digest, own_cubicle, require_asker
+from dashboard.house import get_services
+from dashboard.times import iso_time
 from orchestrator.apps.previews.apps import AppKind, WebApp
 from orchestrator.core.errors import Forbidden, NotFound, OrchestratorError, Unavailable
 from orchestrator.core.models import CubicleKey, Turn, User
@@ -31,7 +31,7 @@ class SeenApp:
     @property
     def is_own(self) -> bool:
         """It is the asker's."""
-        return self.owner.id == asker().user.id
+        return self.owner.id == require_asker().user.id
 
     @property
     def is_open(self) -> bool:
@@ -51,12 +51,12 @@ class SeenApp:
     @property
     def path(self) -> str:
         """Its page here."""
-        return f"/agents/{self.app.cubicle.agent}/apps/{quoted(self.app.name)}{self.whose}"
+        return f"/agents/{self.app.cubicle.agent}/apps/{quote_name(self.app.name)}{self.whose}"
 
     @property
     def picture(self) -> str:
         """What it looks like, as a path; empty while nobody has taken a picture."""
-        found = services().thumbnails.of(self.app.cubicle, self.app.name)
+        found = get_services().thumbnails.picture_of(self.app.cubicle, self.app.name)
         if found is None:
             return ""
         path, mark, whose = self.path.partition("?")
@@ -70,58 +70,58 @@ class SeenApp:
     @property
     def api_path(self) -> str:
         """Where it is shared."""
-        return f"/api/agents/{self.app.cubicle.agent}/apps/{quoted(self.app.name)}/share{self.whose}"
+        return f"/api/agents/{self.app.cubicle.agent}/apps/{quote_name(self.app.name)}/share{self.whose}"
 
     def frame_url(self) -> str:
         """Where its frame finds it, for some hours; raises Unavailable with the reason."""
         if not self.is_open:
             raise Unavailable(self.app.missing)
-        return services().previews.frame_url(self.app, dashboard=dashboard_origin(), login=login())
+        return get_services().previews.frame_url(self.app, dashboard=dashboard_origin(), login=login_digest())
 
 
 def dashboard_origin() -> str:
     """How the asker's browser calls us."""
-    return origin.own(services().settings.public_url)
+    return origin.own_origin(get_services().settings.public_url)
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """An app's name as a part of a path."""
     return quote(name, safe="")
 
 
 def apps_of(key: CubicleKey) -> list[SeenApp]:
     """All apps of a cubicle that is the asker's to look into."""
-    owner = services().people.get(key.user)
-    return [SeenApp(app, owner, is_guest=False) for app in services().previews.apps.every(key)]
+    owner = get_services().people.get(key.user)
+    return [SeenApp(app, owner, is_guest=False) for app in get_services().previews.apps.list_apps(key)]
 
 
 def shared_apps(agent: str = "") -> list[SeenApp]:
     """What others share with the asker, of one agent or of all; what is no longer there is left out."""
-    house, viewer = services(), asker().user
+    house, viewer = get_services(), require_asker().user
     found = []
-    for key, name in house.previews.shares.of(viewer.id):
+    for key, name in house.previews.shares.shared_with(viewer.id):
         if agent and key.agent != agent:
             continue
         try:
-            app, owner = house.previews.app(key, name), house.people.get(key.user)
+            app, owner = house.previews.get_app(key, name), house.people.get(key.user)
         except OrchestratorError:
             continue
-        found.append(SeenApp(app, owner, is_guest=not asker().is_operator))
+        found.append(SeenApp(app, owner, is_guest=not require_asker().is_operator))
     return found
 
 
 def seen_app(agent: str, name: str) -> SeenApp:
     """One app, with ``?user=ID`` another person's: for an operator, or when it is shared with the asker. Raises
     NotFound, Forbidden."""
-    key, is_guest = _whose(agent, name)
-    house = services()
-    return SeenApp(house.previews.app(key, name), house.people.get(key.user), is_guest)
+    key, is_guest = _owner_of(agent, name)
+    house = get_services()
+    return SeenApp(house.previews.get_app(key, name), house.people.get(key.user), is_guest)
 
 
 def own_app(agent: str, name: str) -> SeenApp:
     """One app that the asker may decide about; raises NotFound, Forbidden for a guest."""
     key = own_cubicle(agent)
-    return SeenApp(services().previews.app(key, name), services().people.get(key.user), is_guest=False)
+    return SeenApp(get_services().previews.get_app(key, name), get_services().people.get(key.user), is_guest=False)
 
 
 def changed_in(turn: Turn) -> list[SeenApp]:
@@ -129,7 +129,10 @@ def changed_in(turn: Turn) -> list[SeenApp]:
     found = []
     for name in turn.apps:
         try:
-            app, owner = services().previews.app(turn.cubicle, name), services().people.get(turn.cubicle.user)
+            app, owner = (
+                get_services().previews.get_app(turn.cubicle, name),
+                get_services().people.get(turn.cubicle.user),
+            )
         except NotFound:
             continue
         found.append(SeenApp(app, owner, is_guest=False))
@@ -138,8 +141,8 @@ def changed_in(turn: Turn) -> list[SeenApp]:
 
 def guests_of(app: WebApp) -> list[User]:
     """With whom an app is shared."""
-    house = services()
-    guests = set(house.previews.shares.guests(app.cubicle, app.name))
+    house = get_services()
+    guests = set(house.previews.shares.list_guests(app.cubicle, app.name))
     return [user for user in house.people.list_users() if user.id in guests]
 
 
@@ -156,7 +159,7 @@ def app_json(seen: SeenApp) -> dict[str, Any]:
         "kind": str(app.kind),
         "port": app.port,
         "missing": app.missing or None,
-        "changed_at": iso(app.changed_at) if app.changed_at else None,
+        "changed_at": iso_time(app.changed_at) if app.changed_at else None,
         "agent": app.cubicle.agent,
         "user": seen.owner.id,
         "owner": seen.owner.name,
@@ -168,7 +171,7 @@ def app_json(seen: SeenApp) -> dict[str, Any]:
     }
 
 
-def _whose(agent: str, name: str) -> tuple[CubicleKey, bool]:
+def _owner_of(agent: str, name: str) -> tuple[CubicleKey, bool]:
     """Whose app is meant, and whether the asker is a guest there."""
     try:
         return own_cubicle(agent), False
@@ -177,6 +180,6 @@ def _whose(agent: str, name: str) -> tuple[CubicleKey, bool]:
         if not wanted.isdecimal() or len(wanted) > 15:
             raise
         key = CubicleKey(agent, int(wanted))
-        if not services().previews.shares.has(key, name, asker().user.id):
+        if not get_services().previews.shares.has_guest(key, name, require_asker().user.id):
             raise
         return key, True

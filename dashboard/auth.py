@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from flask import current_app, g, request
 
 from dashboard import cookies, csrf, origin
-from dashboard.house import services
+from dashboard.house import get_services
 from orchestrator.core.errors import Forbidden, NotFound, Unauthorized
 from orchestrator.core.models import CubicleKey, Role, Turn, User
 
@@ -45,7 +45,7 @@ class Asker:
         return "dashboard" if self.session else "api"
 
 
-def public(view: View) -> View:
+def mark_public(view: View) -> View:
     """Mark a view that needs no login."""
     setattr(view, _PUBLIC, True)
     return view
@@ -55,7 +55,7 @@ def by_secret(view: View) -> View:
     """Mark a view for one program elsewhere, whose own secret the view asks for: no login and no page comes there, and
     neither counts."""
     setattr(view, _BY_SECRET, True)
-    return public(view)
+    return mark_public(view)
 
 
 def operator_only(view: View) -> View:
@@ -64,21 +64,21 @@ def operator_only(view: View) -> View:
     return view
 
 
-def current() -> Asker | None:
+def current_asker() -> Asker | None:
     """Who is asking; None when nobody known is."""
     found = g.get("asker")
     return found if isinstance(found, Asker) else None
 
 
-def asker() -> Asker:
+def require_asker() -> Asker:
     """Who is asking; raises Unauthorized when nobody known is."""
-    found = current()
+    found = current_asker()
     if found is None:
         raise Unauthorized("Log in first: send 'Authorization: Bearer TOKEN', or open the dashboard.")
     return found
 
 
-def check() -> None:
+def check_request() -> None:
     """Find out who asks and refuse what they may not do; runs before every view."""
     g.asker = None
     view = current_app.view_functions.get(request.endpoint or "")
@@ -115,8 +115,8 @@ def own_cubicle(agent: str) -> CubicleKey:
 
     Raises NotFound for an unknown agent or user, Forbidden for a member who asks for somebody else's.
     """
-    who = asker()
-    services().agents.get(agent)
+    who = require_asker()
+    get_services().agents.get(agent)
     wanted = request.args.get("user", "")
     if not wanted or wanted == str(who.user.id):
         return CubicleKey(agent, who.user.id)
@@ -124,28 +124,28 @@ def own_cubicle(agent: str) -> CubicleKey:
         raise Forbidden("Only an admin can look into another person's conversation.")
     if not wanted.isdecimal() or len(wanted) > 15:
         raise NotFound("There is no such user. GET /api/users lists them by number.")
-    return CubicleKey(agent, services().people.get(int(wanted)).id)
+    return CubicleKey(agent, get_services().people.get(int(wanted)).id)
 
 
-def login() -> str:
+def login_digest() -> str:
     """What stands for the login behind this request wherever it may be read."""
-    who = asker()
-    return services().people.login_of(who.session or _bearer(request.headers.get("Authorization", "")))
+    who = require_asker()
+    return get_services().people.login_of(who.session or _bearer_token(request.headers.get("Authorization", "")))
 
 
 def login_holder() -> Callable[[], User | None]:
     """Whose the login behind this request is, to be asked at any time after it; None once it has ended."""
-    who, people = asker(), services().people
+    who, people = require_asker(), get_services().people
     if who.session:
         return lambda: people.of_session(who.session)
-    token = _bearer(request.headers.get("Authorization", ""))
+    token = _bearer_token(request.headers.get("Authorization", ""))
     return lambda: people.of_token(token)
 
 
 def own_turn(turn: int) -> Turn:
     """The turn, when it is the asker's to see; raises NotFound."""
-    who = asker()
-    found = services().turns.get(turn)
+    who = require_asker()
+    found = get_services().turns.get(turn)
     if not who.is_operator and found.cubicle.user != who.user.id:
         raise NotFound(f"There is no turn {turn}.")
     return found
@@ -158,26 +158,26 @@ def _by_token() -> Asker | None:
     header = request.headers.get("Authorization")
     if header is None:
         return None
-    token = _bearer(header)
-    user = services().people.of_token(token) if token else None
+    token = _bearer_token(header)
+    user = get_services().people.of_token(token) if token else None
     if user is None:
         raise Unauthorized("This API token is not known. './hermit token create NAME' makes a new one.")
     return Asker(user, session="")
 
 
-def _bearer(header: str) -> str:
+def _bearer_token(header: str) -> str:
     scheme, _, token = header.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
 def _by_session() -> Asker | None:
     session = cookies.session_token()
-    user = services().people.of_session(session) if session else None
+    user = get_services().people.of_session(session) if session else None
     return None if user is None else Asker(user, session)
 
 
 def _check_rights(view: Callable[..., Any]) -> None:
-    who = asker()
+    who = require_asker()
     if is_for_operator(view) and not who.is_operator:
         raise Forbidden("Only an admin can do this.")
 
@@ -188,4 +188,4 @@ def _check_change() -> None:
         return
     origin.check_own()
     if g.asker is not None:
-        csrf.check(g.asker.session)
+        csrf.check_token(g.asker.session)

@@ -27,7 +27,7 @@ def json_body(*fields: str) -> dict[str, Any]:
     return body
 
 
-def text(body: dict[str, Any], field: str) -> str:
+def text_field(body: dict[str, Any], field: str) -> str:
     """A text that must be there."""
     value = body.get(field)
     if not isinstance(value, str):
@@ -35,7 +35,7 @@ def text(body: dict[str, Any], field: str) -> str:
     return value
 
 
-def texts(body: dict[str, Any], field: str, *, most: int) -> list[str]:
+def texts_field(body: dict[str, Any], field: str, *, most: int) -> list[str]:
     """A list of texts; empty when it is missing."""
     value = body.get(field, [])
     if not isinstance(value, list) or len(value) > most or not all(isinstance(item, str) for item in value):
@@ -43,7 +43,7 @@ def texts(body: dict[str, Any], field: str, *, most: int) -> list[str]:
     return value
 
 
-def flag(body: dict[str, Any], field: str) -> bool:
+def flag_field(body: dict[str, Any], field: str) -> bool:
     """True or false; false when it is missing."""
     value = body.get(field, False)
     if not isinstance(value, bool):
@@ -51,7 +51,7 @@ def flag(body: dict[str, Any], field: str) -> bool:
     return value
 
 
-def seconds(body: dict[str, Any], field: str, *, default: float, most: float) -> float:
+def seconds_field(body: dict[str, Any], field: str, *, default: float, most: float) -> float:
     """A time from 0 to ``most`` seconds."""
     value = body.get(field, default)
     if type(value) not in (int, float) or not math.isfinite(value) or not 0 <= value <= most:
@@ -59,7 +59,7 @@ def seconds(body: dict[str, Any], field: str, *, default: float, most: float) ->
     return float(value)
 
 
-def whole(body: dict[str, Any], field: str, *, default: int) -> int:
+def int_field(body: dict[str, Any], field: str, *, default: int) -> int:
     """A whole number."""
     value = body.get(field, default)
     if type(value) is not int or not 0 <= value < _MAX:

@@ -28,7 +28,7 @@ _SYSTEMS = (
 """The first that is found counts: many name others beside themselves."""
 
 
-def named(user_agent: str) -> str:
+def browser_name(user_agent: str) -> str:
     """``Firefox on Linux``; empty for one that nobody knows."""
     browser = next((name for sign, name in _BROWSERS if sign in user_agent), "")
     system = next((name for sign, name in _SYSTEMS if sign in user_agent), "")

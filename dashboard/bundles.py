@@ -45,7 +45,9 @@ class _Module:
     exports: tuple[str, ...]
 
 
-def script(folder: Path, entry: str, *, url: Callable[[str], str], beside: Mapping[str, str] | None = None) -> Script:
+def bundle_script(
+    folder: Path, entry: str, *, url: Callable[[str], str], beside: Mapping[str, str] | None = None
+) -> Script:
     """``entry`` and what it imports as one module, which runs each of them once, in the order of the imports.
 
     What is ``beside`` is imported from the script at that URL, and what others made from its own ``url``. Raises
@@ -53,7 +55,7 @@ def script(folder: Path, entry: str, *, url: Callable[[str], str], beside: Mappi
     """
     beside = beside or {}
     modules: dict[str, _Module] = {}
-    _gather(folder, entry, beside, modules, ())
+    _gather_modules(folder, entry, beside, modules, ())
     heads = dict.fromkeys(
         f'import {{ {", ".join(names) if source.endswith(_THEIRS) else object_of(source)} }} from "{at}";'
         for module in modules.values()
@@ -61,16 +63,16 @@ def script(folder: Path, entry: str, *, url: Callable[[str], str], beside: Mappi
         if (at := url(source) if source.endswith(_THEIRS) else beside.get(source, ""))
     )
     tail = f"export {{ {', '.join(object_of(name) for name in modules)} }};"
-    return Script("\n".join([*heads, *map(_closed, modules.values()), tail, ""]), tuple(modules))
+    return Script("\n".join([*heads, *map(_wrap_module, modules.values()), tail, ""]), tuple(modules))
 
 
-def stylesheet(folder: Path, entry: str) -> str:
+def bundle_stylesheet(folder: Path, entry: str) -> str:
     """``entry`` with what it imports in its place. Raises Unbundled."""
-    text = _read(folder, entry)
+    text = _read_text(folder, entry)
     rest = _SHEET.sub("", text)
     if found := _NOT_UNDERSTOOD_IN_SHEETS.search(rest):
         raise Unbundled(f"{entry}: {found[0]!r} can't be put together with other stylesheets.")
-    return _SHEET.sub(lambda found: stylesheet(folder, found[1]), text)
+    return _SHEET.sub(lambda found: bundle_stylesheet(folder, found[1]), text)
 
 
 def object_of(module: str) -> str:
@@ -78,7 +80,7 @@ def object_of(module: str) -> str:
     return "$" + re.sub(r"\W", "_", module.removesuffix(".js"))
 
 
-def _gather(
+def _gather_modules(
     folder: Path, name: str, beside: Mapping[str, str], modules: dict[str, _Module], above: tuple[str, ...]
 ) -> None:
     """The module and all below it, those that are imported first."""
@@ -86,17 +88,17 @@ def _gather(
         raise Unbundled(f"{' imports '.join((*above[above.index(name) :], name))}.")
     if name in modules or name in beside or name.endswith(_THEIRS):
         return
-    module = _module(folder, name)
+    module = _read_module(folder, name)
     for source, names in module.imports:
-        _gather(folder, source, beside, modules, (*above, name))
+        _gather_modules(folder, source, beside, modules, (*above, name))
         known = modules.get(source)
         if known is not None and (missing := sorted(set(names) - set(known.exports))):
             raise Unbundled(f"{name}: {source} does not export {', '.join(missing)}.")
     modules[name] = module
 
 
-def _module(folder: Path, name: str) -> _Module:
-    text = _read(folder, name)
+def _read_module(folder: Path, name: str) -> _Module:
+    text = _read_text(folder, name)
     imports = tuple(
         (found[2], tuple(word for part in found[1].split(",") if (word := part.strip())))
         for found in _IMPORT.finditer(text)
@@ -111,7 +113,7 @@ def _module(folder: Path, name: str) -> _Module:
     return _Module(name, rest, imports, exports)
 
 
-def _closed(module: _Module) -> str:
+def _wrap_module(module: _Module) -> str:
     """The module as a function that is called at once, so that its names stay its own."""
     taken = [
         f"const {{ {', '.join(names)} }} = {object_of(source)};"
@@ -122,7 +124,7 @@ def _closed(module: _Module) -> str:
     return "\n".join([*lines, f"return {{ {', '.join(module.exports)} }};", "})();"])
 
 
-def _read(folder: Path, name: str) -> str:
+def _read_text(folder: Path, name: str) -> str:
     try:
         return (folder / name).read_text(encoding="utf-8")
     except OSError as error:

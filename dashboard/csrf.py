@@ -22,7 +22,7 @@ def token_of(session: str) -> str:
     return hmac.new(session.encode(), b"hermitshell csrf", hashlib.sha256).hexdigest()
 
 
-def check(session: str) -> None:
+def check_token(session: str) -> None:
     """Refuse a change that does not carry the session's token; raises Forbidden."""
     sent = request.headers.get(HEADER, "")
     if not sent and request.method == "POST" and request.mimetype == "application/x-www-form-urlencoded":

@@ -33,11 +33,11 @@ _HEADINGS = {403: "Not allowed", 404: "Not found", 500: "Something went wrong", 
 _BROKEN = "HermitShell hit an internal error; its log has the details. Try again."
 
 
-def register(app: Flask) -> None:
+def register_handlers(app: Flask) -> None:
     """Failures in ``app`` are told this way."""
-    app.register_error_handler(OrchestratorError, _refused)
-    app.register_error_handler(HTTPException, _framework)
-    app.register_error_handler(Exception, _broken)
+    app.register_error_handler(OrchestratorError, _on_refusal)
+    app.register_error_handler(HTTPException, _on_http_error)
+    app.register_error_handler(Exception, _on_bug)
 
 
 def wants_json() -> bool:
@@ -47,32 +47,32 @@ def wants_json() -> bool:
     return request.accept_mimetypes.best_match(["text/html", "application/json"]) == "application/json"
 
 
-def _refused(error: OrchestratorError) -> AnyResponse:
+def _on_refusal(error: OrchestratorError) -> AnyResponse:
     status = status_of(error)
     if status == 500:
-        return _broken(error)
+        return _on_bug(error)
     if status == 401 and not wants_json():
         return _to_login()
-    response = _told(status, error.code, error.message)
+    response = _error_response(status, error.code, error.message)
     if status == 401:
         response.headers["WWW-Authenticate"] = 'Bearer realm="HermitShell"'
     return response
 
 
-def _framework(error: HTTPException) -> AnyResponse:
+def _on_http_error(error: HTTPException) -> AnyResponse:
     status = error.code or 500
     if status < 400:
         return make_response(error.get_response())
     code, sentence = _BY_STATUS.get(status, (HTTPStatus(status).phrase.lower().replace(" ", "_"), ""))
-    response = _told(status, code, sentence or error.description or HTTPStatus(status).phrase)
+    response = _error_response(status, code, sentence or error.description or HTTPStatus(status).phrase)
     if "Allow" in (found := dict(error.get_headers())):
         response.headers["Allow"] = found["Allow"]
     return response
 
 
-def _broken(error: Exception) -> Response:
+def _on_bug(error: Exception) -> Response:
     logger.error("%s %s broke", request.method, request.path, exc_info=error)
-    return _told(500, "internal", _BROKEN)
+    return _error_response(500, "internal", _BROKEN)
 
 
 def _to_login() -> AnyResponse:
@@ -84,7 +84,7 @@ def _to_login() -> AnyResponse:
     return redirect("/login" if request.path == "/" else f"/login?next={quote(request.path)}", 303)
 
 
-def _told(status: int, code: str, message: str) -> Response:
+def _error_response(status: int, code: str, message: str) -> Response:
     if wants_json():
         return make_response(jsonify({"error": {"code": code, "message": message}}), status)
     heading = _HEADINGS.get(status, "That didn't work")

@@ -38,7 +38,7 @@ HEADERS = {
 }
 
 
-def hold(url: str) -> None:
+def allow_frame(url: str) -> None:
     """The page that answers this request may hold what is at this URL in a frame, and what is below it; no other page
     of ours may hold anything."""
     if _FRAMED.fullmatch(url) is None:
@@ -46,7 +46,7 @@ def hold(url: str) -> None:
     g.framed = url
 
 
-def add(response: Response) -> Response:
+def add_headers(response: Response) -> Response:
     """Every answer carries the headers; runs after every view, error handlers included."""
     is_held = response.headers.get("Content-Security-Policy") == HELD
     response.headers.update(HEADERS)

@@ -9,19 +9,19 @@ import re
 from flask import request
 from werkzeug.exceptions import BadRequest, MisdirectedRequest
 
-from dashboard.house import services
+from dashboard.house import get_services
 
 WEBHOOK = "webhook.receive"
 """The one endpoint that also answers to the name under which Telegram reaches us."""
 _HOST = re.compile(r"(?:(?P<name>[^:\[\]]+?)\.?|\[(?P<address>[0-9a-f:.]+)\])(?::\d{1,5})?")
 
 
-def check() -> None:
+def check_host() -> None:
     """Refuse a request for a name that is not ours; the port does not matter."""
     host = request.environ.get("HTTP_HOST", "")
     if not host:
         raise BadRequest("Send a Host header.")
-    name, settings = name_of(host), services().settings
+    name, settings = name_of(host), get_services().settings
     if request.endpoint == WEBHOOK and name and name == settings.telegram_webhook_host:
         return
     if name not in settings.allowed_hosts:

@@ -1,4 +1,4 @@
-"""The way from a request to the house behind it. The dashboard calls ``DashboardServices`` and nothing else of the
+"""The way from a request to the install behind it. The dashboard calls ``DashboardServices`` and nothing else of the
 orchestrator.
 """
 
@@ -11,8 +11,8 @@ from orchestrator.channels.services import DashboardServices
 _KEY = "hermitshell"
 
 
-def attach(app: Flask, house: DashboardServices) -> None:
-    """Requests to ``app`` are about this house."""
+def attach_services(app: Flask, house: DashboardServices) -> None:
+    """Requests to ``app`` are about this install."""
     app.extensions[_KEY] = house
     app.before_request(_mark_news)
 
@@ -23,11 +23,11 @@ def news_mark() -> str:
 
 
 def _mark_news() -> None:
-    g.news_mark = services().broker.mark
+    g.news_mark = get_services().broker.mark
 
 
-def services() -> DashboardServices:
-    """The house of the current request."""
+def get_services() -> DashboardServices:
+    """The install of the current request."""
     found = current_app.extensions[_KEY]
-    assert isinstance(found, DashboardServices)  # noqa: S101 - ``attach`` put it there
+    assert isinstance(found, DashboardServices)  # noqa: S101 - ``attach_services`` put it there
     return found

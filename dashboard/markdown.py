@@ -29,7 +29,7 @@ MAX_CHARS = 100_000
 
 
 @lru_cache(maxsize=512)
-def render(text: str) -> Markup:
+def render_markdown(text: str) -> Markup:
     """The text as HTML that is safe to put into a page. The same texts are asked for with every look at a page."""
     if len(text) > MAX_CHARS or is_costly(text):
         return Markup('<pre class="plain">{}</pre>').format(text)

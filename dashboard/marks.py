@@ -17,7 +17,7 @@ _RUN = re.compile(
 )
 
 
-def marked(text: str) -> Markup:
+def mark_hidden(text: str) -> Markup:
     """The text as HTML, nothing left out of it."""
     return Markup("").join(escape(run[0]) if run["plain"] else _mark(run) for run in _RUN.finditer(text))
 

@@ -1,11 +1,11 @@
-"""Where Prometheus reads the house's numbers, with the API token of an operator."""
+"""Where Prometheus reads the install's numbers, with the API token of an operator."""
 
 from __future__ import annotations
 
 from flask import Blueprint, Response
 
 from dashboard.auth import operator_only
-from dashboard.house import services
+from dashboard.house import get_services
 
 metrics = Blueprint("metrics", __name__)
 
@@ -16,4 +16,4 @@ _TYPE = "text/plain; version=0.0.4; charset=utf-8"
 @operator_only
 def read() -> Response:
     """All numbers, in Prometheus's text format."""
-    return Response(services().metrics.text(), content_type=_TYPE)
+    return Response(get_services().metrics.render_text(), content_type=_TYPE)

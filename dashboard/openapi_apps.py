@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboard.openapi_route import AGENT, USER, ApiRoute
-from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, choice, closed, listing, nullable, ref
+from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, array_of, enum_of, nullable, object_of, schema_ref
 
 _ONE = f"{AGENT}/apps/{{app}}"
 
@@ -32,12 +32,12 @@ ROUTES: tuple[ApiRoute, ...] = (
     ),
 )
 SCHEMAS: dict[str, Schema] = {
-    "App": closed(
+    "App": object_of(
         {
             "name": {**STRING, "description": "its folder in `www/`"},
             "title": STRING,
             "kind": {
-                **choice("static", "live", "incomplete"),
+                **enum_of("static", "live", "incomplete"),
                 "description": "files, a server in the cubicle, or no app yet",
             },
             "port": {**nullable(INTEGER), "description": "where a live app listens, inside"},
@@ -46,7 +46,7 @@ SCHEMAS: dict[str, Schema] = {
             "agent": STRING,
             "user": {**INTEGER, "description": "whose it is"},
             "owner": STRING,
-            "shared_with": listing(closed({"id": INTEGER, "name": STRING})),
+            "shared_with": array_of(object_of({"id": INTEGER, "name": STRING})),
             "view_url": {**STRING, "description": "a page of the dashboard that holds it in a sandboxed frame"},
             "frame_url": {
                 **nullable(STRING),
@@ -59,6 +59,6 @@ SCHEMAS: dict[str, Schema] = {
             "reason": {**nullable(STRING), "description": "why there is no `frame_url`"},
         }
     ),
-    "Apps": closed({"apps": listing(ref("App"))}),
-    "AppGuest": closed({"user": {"type": ["integer", "string"], "description": "the person's number, or name"}}),
+    "Apps": object_of({"apps": array_of(schema_ref("App"))}),
+    "AppGuest": object_of({"user": {"type": ["integer", "string"], "description": "the person's number, or name"}}),
 }

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from dashboard.openapi_route import ApiRoute
-from dashboard.openapi_schemas import INTEGER, LIMIT, STRING, TIME, Schema, choice, closed, listing, nullable, ref
+from dashboard.openapi_schemas import (
+    INTEGER,
+    LIMIT,
+    STRING,
+    TIME,
+    Schema,
+    array_of,
+    enum_of,
+    nullable,
+    object_of,
+    schema_ref,
+)
 
 _STATUSES = ("asked", "denied", "expired", "cancelled", "fetching", "done", "failed")
 
@@ -14,7 +25,7 @@ ROUTES: tuple[ApiRoute, ...] = (
         "Files that agents asked for from the internet, newest first",
         "Assets",
         query={
-            "status": {**choice(*_STATUSES, "pending"), "description": "`pending` is `asked`"},
+            "status": {**enum_of(*_STATUSES, "pending"), "description": "`pending` is `asked`"},
             "limit": LIMIT,
         },
         fails=(400,),
@@ -29,7 +40,7 @@ ROUTES: tuple[ApiRoute, ...] = (
     ),
 )
 SCHEMAS: dict[str, Schema] = {
-    "Asset": closed(
+    "Asset": object_of(
         {
             "id": {**STRING, "description": "its approval's, where a person was asked"},
             "agent": STRING,
@@ -39,7 +50,7 @@ SCHEMAS: dict[str, Schema] = {
             "url": {**STRING, "description": "exactly what is fetched"},
             "host": {**STRING, "description": "in ASCII"},
             "file_type": STRING,
-            "status": choice(*_STATUSES),
+            "status": enum_of(*_STATUSES),
             "error": {**STRING, "description": "why it failed, as a sentence; else empty"},
             "onward": {**nullable(STRING), "description": "the asset that it waits for: it sends on to another host"},
             "path": {**nullable(STRING), "description": "where it lies, such as in/report.pdf"},
@@ -50,5 +61,5 @@ SCHEMAS: dict[str, Schema] = {
             "ended_at": nullable(TIME),
         }
     ),
-    "Assets": closed({"assets": listing(ref("Asset"))}),
+    "Assets": object_of({"assets": array_of(schema_ref("Asset"))}),
 }

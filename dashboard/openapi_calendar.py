@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from dashboard.openapi_route import AGENT, USER, ApiRoute
-from dashboard.openapi_schemas import BOOLEAN, INTEGER, STRING, TIME, Schema, choice, closed, listing, nullable, ref
+from dashboard.openapi_schemas import (
+    BOOLEAN,
+    INTEGER,
+    STRING,
+    TIME,
+    Schema,
+    array_of,
+    enum_of,
+    nullable,
+    object_of,
+    schema_ref,
+)
 
 _WHEN = {**STRING, "description": "a date or a time; without an offset by the person's own clock"}
 _START = {**STRING, "description": "a moment with its offset, a time of the zone's own clock, or a day"}
 _END = {**nullable(STRING), "description": "within a day of the start how long each time takes; later, the series' end"}
 _REPEAT = {**nullable(STRING), "description": "an RRULE of RFC 5545, or a cron line of five fields"}
-_MISSED = {**choice("run", "skip"), "description": "once, late (within a day), or not at all"}
-_STATUS: dict[str, Schema] = {"status": choice("active", "paused")}
+_MISSED = {**enum_of("run", "skip"), "description": "once, late (within a day), or not at all"}
+_STATUS: dict[str, Schema] = {"status": enum_of("active", "paused")}
 _WORDS: dict[str, Schema] = {
     "title": STRING,
     "prompt": STRING,
@@ -21,7 +32,7 @@ _WORDS: dict[str, Schema] = {
     "color": nullable(STRING),
     "missed": _MISSED,
     "without": {
-        **nullable(listing(STRING)),
+        **nullable(array_of(STRING)),
         "description": "days and times that a series skips; a change sends the whole list",
     },
 }
@@ -30,8 +41,8 @@ _ENTRY: dict[str, Schema] = {
     "agent": STRING,
     "user": INTEGER,
     **_WORDS,
-    "without": listing(STRING),
-    "status": choice("active", "paused", "ended"),
+    "without": array_of(STRING),
+    "status": enum_of("active", "paused", "ended"),
     "words": {**STRING, "description": "when it comes due, such as: every weekday at 09:00"},
     "next_at": nullable(TIME),
     "failures": {**INTEGER, "description": "failing runs in a row; three pause it"},
@@ -93,25 +104,25 @@ ROUTES: tuple[ApiRoute, ...] = (
     ),
 )
 SCHEMAS: dict[str, Schema] = {
-    "CalendarEntry": closed(_ENTRY),
-    "CalendarRun": closed(
+    "CalendarEntry": object_of(_ENTRY),
+    "CalendarRun": object_of(
         {
             "id": INTEGER,
             "due_at": TIME,
             "turn": nullable(INTEGER),
-            "outcome": {**choice(*_OUTCOMES), "description": "overlap: the previous run was still going"},
+            "outcome": {**enum_of(*_OUTCOMES), "description": "overlap: the previous run was still going"},
             "is_late": BOOLEAN,
             "by_hand": BOOLEAN,
             "collapsed": {**INTEGER, "description": "how many other missed times it covers"},
             "ended_at": nullable(TIME),
         }
     ),
-    "CalendarEntryWithRuns": closed({**_ENTRY, "runs": listing(ref("CalendarRun"))}),
-    "Calendar": closed(
-        {"entries": listing(ref("CalendarEntry")), "times": listing(closed({"id": INTEGER, "at": TIME}))}
+    "CalendarEntryWithRuns": object_of({**_ENTRY, "runs": array_of(schema_ref("CalendarRun"))}),
+    "Calendar": object_of(
+        {"entries": array_of(schema_ref("CalendarEntry")), "times": array_of(object_of({"id": INTEGER, "at": TIME}))}
     ),
-    "NewCalendarEntry": closed({**_WORDS, **_STATUS}, required=("title", "prompt", "start")),
-    "CalendarChange": closed({**_WORDS, **_STATUS}, required=()),
-    "CalendarTurn": closed({"turn": INTEGER}),
-    "CalendarFeed": closed({"ics_url": STRING}),
+    "NewCalendarEntry": object_of({**_WORDS, **_STATUS}, required=("title", "prompt", "start")),
+    "CalendarChange": object_of({**_WORDS, **_STATUS}, required=()),
+    "CalendarTurn": object_of({"turn": INTEGER}),
+    "CalendarFeed": object_of({"ics_url": STRING}),
 }

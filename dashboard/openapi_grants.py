@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dashboard.openapi_route import AGENT, ApiRoute
-from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, choice, closed, listing, nullable, ref
+from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, array_of, enum_of, nullable, object_of, schema_ref
 
-_KIND = choice("command", "host")
-_SCOPE = choice("hour", "conversation", "always")
+_KIND = enum_of("command", "host")
+_SCOPE = enum_of("hour", "conversation", "always")
 
 ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute(
@@ -30,7 +30,7 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("delete", f"{AGENT}/hosts/{{host}}", "Ask about this host again (operator)", status=204, fails=(404,)),
 )
 SCHEMAS: dict[str, Schema] = {
-    "Grant": closed(
+    "Grant": object_of(
         {
             "id": STRING,
             "agent": STRING,
@@ -43,8 +43,8 @@ SCHEMAS: dict[str, Schema] = {
             "by": {**STRING, "description": "who allowed it, and where"},
         }
     ),
-    "Grants": closed({"grants": listing(ref("Grant"))}),
-    "NewGrant": closed(
+    "Grants": object_of({"grants": array_of(schema_ref("Grant"))}),
+    "NewGrant": object_of(
         {
             "kind": _KIND,
             "subject": STRING,
@@ -52,6 +52,6 @@ SCHEMAS: dict[str, Schema] = {
         },
         required=("kind", "subject"),
     ),
-    "AllowedHost": closed({"agent": STRING, "host": STRING, "by": STRING, "at": TIME}),
-    "AllowedHosts": closed({"hosts": listing(ref("AllowedHost"))}),
+    "AllowedHost": object_of({"agent": STRING, "host": STRING, "by": STRING, "at": TIME}),
+    "AllowedHosts": object_of({"hosts": array_of(schema_ref("AllowedHost"))}),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboard.openapi_route import ApiRoute
-from dashboard.openapi_schemas import BOOLEAN, INTEGER, STRING, TIME, Schema, closed, listing, nullable, ref
+from dashboard.openapi_schemas import BOOLEAN, INTEGER, STRING, TIME, Schema, array_of, nullable, object_of, schema_ref
 
 ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute(
@@ -32,7 +32,7 @@ ROUTES: tuple[ApiRoute, ...] = (
     ),
 )
 SCHEMAS: dict[str, Schema] = {
-    "MyLogin": closed(
+    "MyLogin": object_of(
         {
             "name": STRING,
             "password": {**STRING, "writeOnly": True, "minLength": 10, "maxLength": 1000},
@@ -41,7 +41,7 @@ SCHEMAS: dict[str, Schema] = {
         },
         required=("password",),
     ),
-    "Session": closed(
+    "Session": object_of(
         {
             "id": STRING,
             "browser": {**STRING, "description": "as it named itself"},
@@ -51,7 +51,7 @@ SCHEMAS: dict[str, Schema] = {
             "is_this": BOOLEAN,
         }
     ),
-    "Sessions": closed({"sessions": listing(ref("Session"))}),
-    "KnownToken": closed({"name": STRING, "user": INTEGER, "created_at": TIME, "used_at": nullable(TIME)}),
-    "Tokens": closed({"tokens": listing(ref("KnownToken"))}),
+    "Sessions": object_of({"sessions": array_of(schema_ref("Session"))}),
+    "KnownToken": object_of({"name": STRING, "user": INTEGER, "created_at": TIME, "used_at": nullable(TIME)}),
+    "Tokens": object_of({"tokens": array_of(schema_ref("KnownToken"))}),
 }

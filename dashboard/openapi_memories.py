@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboard.openapi_route import AGENT, PAGE, USER, ApiRoute
-from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, closed, listing, nullable, ref
+from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, array_of, nullable, object_of, schema_ref
 
 _QUERY: dict[str, Schema] = {
     "q": {**STRING, "description": "what it is about; without it the newest come first, page by page"},
@@ -32,7 +32,7 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("delete", f"{AGENT}/memories/{{memory}}", "Forget a fact", status=204, query=USER, fails=(404,)),
 )
 SCHEMAS: dict[str, Schema] = {
-    "Memory": closed(
+    "Memory": object_of(
         {
             "id": INTEGER,
             "text": STRING,
@@ -41,6 +41,6 @@ SCHEMAS: dict[str, Schema] = {
             "at": TIME,
         }
     ),
-    "Memories": closed({"memories": listing(ref("Memory")), "next": nullable(INTEGER)}),
-    "NewMemory": closed({"text": STRING}),
+    "Memories": object_of({"memories": array_of(schema_ref("Memory")), "next": nullable(INTEGER)}),
+    "NewMemory": object_of({"text": STRING}),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboard.openapi_route import AGENT, ApiRoute
-from dashboard.openapi_schemas import BOOLEAN, INTEGER, NUMBER, STRING, TIME, Schema, closed, listing, ref
+from dashboard.openapi_schemas import BOOLEAN, INTEGER, NUMBER, STRING, TIME, Schema, array_of, object_of, schema_ref
 
 _PRICE = "/api/prices/{provider}/{model}"
 _DOLLARS: dict[str, Schema] = {
@@ -27,7 +27,7 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("delete", _PRICE, "Remove your own price (operator)", status=204, fails=(400, 404, 503)),
 )
 SCHEMAS: dict[str, Schema] = {
-    "Budget": closed(
+    "Budget": object_of(
         {
             "spent_usd": NUMBER,
             "held_usd": {**NUMBER, "description": "for calls under way"},
@@ -39,15 +39,15 @@ SCHEMAS: dict[str, Schema] = {
             "is_stopped": {**BOOLEAN, "description": "nothing is left, or not enough for the last call"},
         }
     ),
-    "Price": closed({"provider": STRING, "model": STRING, **_DOLLARS, "is_own": BOOLEAN}),
-    "NewPrice": closed(_DOLLARS, required=("in", "out")),
-    "Prices": closed(
+    "Price": object_of({"provider": STRING, "model": STRING, **_DOLLARS, "is_own": BOOLEAN}),
+    "NewPrice": object_of(_DOLLARS, required=("in", "out")),
+    "Prices": object_of(
         {
             "date": {**STRING, "description": "of the last change"},
-            "fallback": {**closed(_DOLLARS), "description": "what a model without a price is charged"},
-            "prices": listing(ref("Price")),
-            "unknown": listing(
-                closed({"provider": STRING, "model": STRING, "calls": INTEGER, "tokens": INTEGER, "last_at": TIME})
+            "fallback": {**object_of(_DOLLARS), "description": "what a model without a price is charged"},
+            "prices": array_of(schema_ref("Price")),
+            "unknown": array_of(
+                object_of({"provider": STRING, "model": STRING, "calls": INTEGER, "tokens": INTEGER, "last_at": TIME})
             ),
         }
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboard.openapi_route import AGENT, PAGE, USER, ApiRoute
-from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, choice, closed, listing, nullable, ref
+from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, array_of, enum_of, nullable, object_of, schema_ref
 
 ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute(
@@ -24,19 +24,19 @@ ROUTES: tuple[ApiRoute, ...] = (
     ),
 )
 SCHEMAS: dict[str, Schema] = {
-    "Notice": closed(
+    "Notice": object_of(
         {
             "id": INTEGER,
             "agent": STRING,
             "user": INTEGER,
             "turn": nullable(INTEGER),
             "at": TIME,
-            "kind": choice("calendar", "asset", "packages", "budget", "memory"),
+            "kind": enum_of("calendar", "asset", "packages", "budget", "memory"),
             "text": STRING,
-            "offers": listing(closed({"label": STRING, "do": STRING})),
+            "offers": array_of(object_of({"label": STRING, "do": STRING})),
             "outcome": {**STRING, "description": "how it was settled; empty while the offers are open"},
         }
     ),
-    "Notices": closed({"notices": listing(ref("Notice")), "next": nullable(INTEGER)}),
-    "NoticePress": closed({"do": STRING}),
+    "Notices": object_of({"notices": array_of(schema_ref("Notice")), "next": nullable(INTEGER)}),
+    "NoticePress": object_of({"do": STRING}),
 }

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from dashboard.openapi_route import ApiRoute
-from dashboard.openapi_schemas import INTEGER, LIMIT, STRING, TIME, Schema, choice, closed, listing, nullable, ref
+from dashboard.openapi_schemas import (
+    INTEGER,
+    LIMIT,
+    STRING,
+    TIME,
+    Schema,
+    array_of,
+    enum_of,
+    nullable,
+    object_of,
+    schema_ref,
+)
 
 _STATUSES = ("resolving", "asked", "downloading", "done", "denied", "expired", "cancelled", "failed")
 
@@ -13,29 +24,29 @@ ROUTES: tuple[ApiRoute, ...] = (
         "/api/packages",
         "Packages that agents asked for, newest first; decided by their approvals",
         "Installations",
-        query={"status": choice(*_STATUSES), "limit": LIMIT},
+        query={"status": enum_of(*_STATUSES), "limit": LIMIT},
         fails=(400,),
     ),
 )
 SCHEMAS: dict[str, Schema] = {
-    "Installation": closed(
+    "Installation": object_of(
         {
             "id": INTEGER,
             "agent": STRING,
             "user": INTEGER,
             "turn": nullable(INTEGER),
-            "system": choice("pip", "npm"),
-            "asked": {**listing(STRING), "description": "the names that were asked for"},
-            "packages": listing(ref("InstalledPackage")),
+            "system": enum_of("pip", "npm"),
+            "asked": {**array_of(STRING), "description": "the names that were asked for"},
+            "packages": array_of(schema_ref("InstalledPackage")),
             "total_bytes": INTEGER,
-            "status": choice(*_STATUSES),
+            "status": enum_of(*_STATUSES),
             "error": {**STRING, "description": "why it ended without packages, as a sentence; else empty"},
             "approval": {**nullable(STRING), "description": "its approval, once there is one"},
             "asked_at": TIME,
             "ended_at": nullable(TIME),
         }
     ),
-    "InstalledPackage": closed(
+    "InstalledPackage": object_of(
         {
             "name": STRING,
             "version": STRING,
@@ -43,5 +54,5 @@ SCHEMAS: dict[str, Schema] = {
             "hash": {**STRING, "description": "sha256:… of pip's, sha512:… of npm's"},
         }
     ),
-    "Installations": closed({"packages": listing(ref("Installation"))}),
+    "Installations": object_of({"packages": array_of(schema_ref("Installation"))}),
 }

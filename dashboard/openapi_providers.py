@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from dashboard.openapi_route import ApiRoute
-from dashboard.openapi_schemas import BOOLEAN, NUMBER, STRING, Schema, choice, closed, listing, nullable, ref
+from dashboard.openapi_schemas import (
+    BOOLEAN,
+    NUMBER,
+    STRING,
+    Schema,
+    array_of,
+    enum_of,
+    nullable,
+    object_of,
+    schema_ref,
+)
 
 _ONE = "/api/providers/{provider}"
 _KEY: dict[str, Schema] = {
@@ -41,12 +51,12 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("patch", "/api/settings", "Change them (operator)", "Settings", "SettingsChange", fails=(400, 404, 409)),
 )
 SCHEMAS: dict[str, Schema] = {
-    "Provider": closed(
+    "Provider": object_of(
         {
             "name": STRING,
             "label": STRING,
             "origin": {
-                **choice("settings", "dashboard", "built-in", ""),
+                **enum_of("settings", "dashboard", "built-in", ""),
                 "description": "who made it usable: the environment or hermit.env, the dashboard, nobody needs to; "
                 "empty: nobody yet",
             },
@@ -57,22 +67,22 @@ SCHEMAS: dict[str, Schema] = {
             "is_usable": BOOLEAN,
         }
     ),
-    "Providers": closed({"providers": listing(ref("Provider"))}),
-    "ProviderKey": closed(_KEY, required=()),
-    "ProviderModel": closed({"model": _KEY["model"]}),
-    "ProviderTest": closed(_KEY, required=()),
-    "OfferedModels": closed({"models": listing(STRING), "trouble": nullable(STRING)}),
-    "Trial": closed(
+    "Providers": object_of({"providers": array_of(schema_ref("Provider"))}),
+    "ProviderKey": object_of(_KEY, required=()),
+    "ProviderModel": object_of({"model": _KEY["model"]}),
+    "ProviderTest": object_of(_KEY, required=()),
+    "OfferedModels": object_of({"models": array_of(STRING), "trouble": nullable(STRING)}),
+    "Trial": object_of(
         {
             "ok": BOOLEAN,
             "message": {**STRING, "description": "what came back, in plain words"},
             "model": STRING,
-            "models": {**listing(STRING), "description": "what the provider says that it offers"},
+            "models": {**array_of(STRING), "description": "what the provider says that it offers"},
             "cost_usd": NUMBER,
             "latency_s": NUMBER,
         }
     ),
-    "Settings": closed(
+    "Settings": object_of(
         {
             "version": STRING,
             "default_provider": STRING,
@@ -81,7 +91,7 @@ SCHEMAS: dict[str, Schema] = {
             "address": {**STRING, "description": "what login links for other people begin with"},
         }
     ),
-    "SettingsChange": closed(
+    "SettingsChange": object_of(
         {
             "default_provider": {**STRING, "description": "empty: as if nobody had chosen"},
             "default_model": {**STRING, "description": "of the default provider; empty: its first default"},

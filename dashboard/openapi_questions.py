@@ -10,14 +10,14 @@ from dashboard.openapi_schemas import (
     STRING,
     TIME,
     Schema,
-    choice,
-    closed,
-    listing,
+    array_of,
+    enum_of,
     nullable,
-    ref,
+    object_of,
+    schema_ref,
 )
 
-_STATUS = choice("pending", "answered", "expired", "cancelled")
+_STATUS = enum_of("pending", "answered", "expired", "cancelled")
 
 ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute(
@@ -38,7 +38,7 @@ ROUTES: tuple[ApiRoute, ...] = (
     ),
 )
 SCHEMAS: dict[str, Schema] = {
-    "Question": closed(
+    "Question": object_of(
         {
             "id": STRING,
             "agent": STRING,
@@ -46,7 +46,7 @@ SCHEMAS: dict[str, Schema] = {
             "turn": {**nullable(INTEGER), "description": "the turn that waits for it; its end cancels the question"},
             "text": STRING,
             "shown": {**STRING, "description": "the text with everything invisible written out"},
-            "choices": listing(STRING),
+            "choices": array_of(STRING),
             "free_text": {**BOOLEAN, "description": "answers other than the choices are allowed"},
             "status": _STATUS,
             "answer": nullable(STRING),
@@ -56,6 +56,6 @@ SCHEMAS: dict[str, Schema] = {
             "answered_by": {**nullable(STRING), "description": "who answered, or why nobody will"},
         }
     ),
-    "Questions": closed({"questions": listing(ref("Question"))}),
-    "QuestionAnswer": closed({"answer": STRING}),
+    "Questions": object_of({"questions": array_of(schema_ref("Question"))}),
+    "QuestionAnswer": object_of({"answer": STRING}),
 }

@@ -17,7 +17,7 @@ LIMIT: Schema = {"type": "integer", "minimum": 1, "description": "how many at mo
 TIME: Schema = {"type": "string", "format": "date-time", "description": "ISO 8601, UTC"}
 
 
-def ref(name: str) -> Schema:
+def schema_ref(name: str) -> Schema:
     """A named schema."""
     return {"$ref": f"#/components/schemas/{name}"}
 
@@ -27,7 +27,7 @@ def nullable(schema: Schema) -> Schema:
     return {**schema, "type": [schema["type"], "null"]}
 
 
-def choice(*values: str) -> Schema:
+def enum_of(*values: str) -> Schema:
     """One of these texts."""
     return {"type": "string", "enum": list(values)}
 
@@ -37,12 +37,12 @@ def between(schema: Schema, least: float, most: float) -> Schema:
     return {**schema, "minimum": least, "maximum": most}
 
 
-def listing(items: Schema) -> Schema:
+def array_of(items: Schema) -> Schema:
     """A list of these."""
     return {"type": "array", "items": items}
 
 
-def closed(properties: dict[str, Schema], *, required: tuple[str, ...] | None = None) -> Schema:
+def object_of(properties: dict[str, Schema], *, required: tuple[str, ...] | None = None) -> Schema:
     """An object with exactly these properties, all required unless said otherwise."""
     names = list(properties) if required is None else list(required)
     return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
@@ -55,8 +55,8 @@ _SETTINGS: dict[str, Schema] = {
     "provider": {**STRING, "description": "empty: the install's default"},
     "model": {**STRING, "description": "empty: the provider's default"},
     "fallback_model": {**STRING, "description": "asked when the model fails: MODEL or MODEL@PROVIDER"},
-    "image": choice("base", "studio"),
-    "approval": choice("off", "dangerous", "all"),
+    "image": enum_of("base", "studio"),
+    "approval": enum_of("off", "dangerous", "all"),
     "approval_timeout_s": between(INTEGER, *BOUNDS["approval_timeout_s"]),
     "step_limit": between(INTEGER, *BOUNDS["step_limit"]),
     "command_timeout_s": between(INTEGER, *BOUNDS["command_timeout_s"]),
@@ -65,17 +65,17 @@ _SETTINGS: dict[str, Schema] = {
         **between(INTEGER, *BOUNDS["daily_budget_tokens"]),
         "description": "of models without a known price, beside the dollars",
     },
-    "limits": closed(_LIMITS),
-    "toolsets": listing(choice(*REGISTRY.toolsets)),
+    "limits": object_of(_LIMITS),
+    "toolsets": array_of(enum_of(*REGISTRY.toolsets)),
 }
 _WRITABLE: dict[str, Schema] = {
     **_SETTINGS,
-    "limits": closed(_LIMITS, required=()),
+    "limits": object_of(_LIMITS, required=()),
     "telegram_token": {**nullable(STRING), "writeOnly": True},
 }
 _USER: dict[str, Schema] = {
     "name": STRING,
-    "role": choice("operator", "member"),
+    "role": enum_of("operator", "member"),
     "telegram_id": nullable(INTEGER),
     "time_zone": {**STRING, "description": "an IANA name such as Europe/Vienna"},
 }
@@ -84,16 +84,16 @@ _STEP: dict[str, Schema] = {
     "thought": STRING,
     "command": STRING,
     "sha256": STRING,
-    "verdict": choice("run", "ask", "refuse"),
+    "verdict": enum_of("run", "ask", "refuse"),
     "reason": STRING,
     "approval": {**nullable(STRING), "description": "the id of the question that this command asked"},
-    "status": choice("asked", "running", "done", "refused", "denied", "expired", "cancelled"),
+    "status": enum_of("asked", "running", "done", "refused", "denied", "expired", "cancelled"),
     "exit_code": nullable(INTEGER),
     "output": STRING,
     "started_at": TIME,
     "ended_at": nullable(TIME),
 }
-TURN_STATUS = choice("running", "waiting_approval", "done", "failed", "stopped")
+TURN_STATUS = enum_of("running", "waiting_approval", "done", "failed", "stopped")
 _TURN: dict[str, Schema] = {
     "id": INTEGER,
     "turn": {**INTEGER, "description": "the id again"},
@@ -109,8 +109,8 @@ _TURN: dict[str, Schema] = {
     "ended_at": nullable(TIME),
     "tokens": INTEGER,
     "cost_usd": NUMBER,
-    "apps": {**listing(STRING), "description": "the web apps that were made or changed in it"},
-    "steps": listing(ref("Step")),
+    "apps": {**array_of(STRING), "description": "the web apps that were made or changed in it"},
+    "steps": array_of(schema_ref("Step")),
 }
 _SUMMARY: dict[str, Schema] = {
     "text": {**STRING, "description": "what a model wrote; the agent is told it instead of the older part"},
@@ -123,7 +123,7 @@ _APPROVAL: dict[str, Schema] = {
     "user": INTEGER,
     "turn": nullable(INTEGER),
     "step": {**nullable(INTEGER), "description": "null when HermitShell itself does it"},
-    "kind": choice(*REGISTRY.approvals),
+    "kind": enum_of(*REGISTRY.approvals),
     "text": {**STRING, "description": "exactly what runs, or what HermitShell does"},
     "shown": {**STRING, "description": "the text with everything invisible written out"},
     "sha256": {**STRING, "description": "of the text's UTF-8 bytes"},
@@ -132,7 +132,7 @@ _APPROVAL: dict[str, Schema] = {
         "type": "object",
         "description": "more details, by kind; with `host` or `kinds`, a `scope` may be given",
     },
-    "status": choice("pending", "approved", "denied", "expired", "cancelled"),
+    "status": enum_of("pending", "approved", "denied", "expired", "cancelled"),
     "asked_at": TIME,
     "expires_at": TIME,
     "decided_at": nullable(TIME),
@@ -145,13 +145,13 @@ _DELIVERY: dict[str, Schema] = {
     "turn": {**nullable(INTEGER), "description": "the turn that made it"},
     "file": {**STRING, "description": "the name that it is given"},
     "path": {**STRING, "description": "where it lay, everything invisible written out"},
-    "kind": choice("photo", "video", "animation", "audio", "voice", "document"),
+    "kind": enum_of("photo", "video", "animation", "audio", "voice", "document"),
     "caption": {**STRING, "description": "what the agent says of it, quoted, and a warning; mostly empty"},
     "sha256": {**STRING, "description": "empty for what was not sent"},
     "size": {**INTEGER, "description": "bytes"},
     "at": TIME,
     "to": {**STRING, "description": "dashboard, or a chat such as telegram:12345"},
-    "status": choice("kept", "handed", "sent", "failed", "withheld", "refused"),
+    "status": enum_of("kept", "handed", "sent", "failed", "withheld", "refused"),
     "why": {**STRING, "description": "a sentence, for what was not simply sent"},
     "url": {**nullable(STRING), "description": "its download, while its copy is kept"},
 }
@@ -170,19 +170,19 @@ _DISK: dict[str, Schema] = {
     "limit_bytes": INTEGER,
     "inodes": {**INTEGER, "description": "files and folders"},
     "inode_limit": INTEGER,
-    "level": choice("ok", "nearly full", "full"),
+    "level": enum_of("ok", "nearly full", "full"),
     "measured_at": TIME,
 }
 _CUBICLE: dict[str, Schema] = {
     "agent": STRING,
     "user": INTEGER,
-    "state": choice("running", "stopped"),
+    "state": enum_of("running", "stopped"),
     "started_at": nullable(TIME),
     "uptime_s": nullable(NUMBER),
     "cpu_percent": nullable(NUMBER),
     "memory_bytes": nullable(INTEGER),
     "pids": nullable(INTEGER),
-    "disk": ref("Disk"),
+    "disk": schema_ref("Disk"),
 }
 
 _FILE_PATH: Schema = {
@@ -192,7 +192,7 @@ _FILE_PATH: Schema = {
 _ENTRY: dict[str, Schema] = {
     "name": {**STRING, "description": "to be shown: invisible characters and bytes that are no UTF-8 are written out"},
     "path": _FILE_PATH,
-    "kind": {**choice("file", "folder", "other"), "description": "other: a link, a pipe, …, which is never opened"},
+    "kind": {**enum_of("file", "folder", "other"), "description": "other: a link, a pipe, …, which is never opened"},
     "size": INTEGER,
     "modified": TIME,
 }
@@ -201,7 +201,7 @@ _TELEGRAM: dict[str, Schema] = {
     "agent": STRING,
     "bot": {**INTEGER, "description": "its numeric id at Telegram"},
     "username": {**STRING, "description": "empty until Telegram was asked"},
-    "state": choice(*_BOT_STATES),
+    "state": enum_of(*_BOT_STATES),
     "code": {**nullable(STRING), "description": "to be sent to the bot by the operator, when `code_way` is `shown`"},
     "code_way": {**nullable(STRING), "description": "`sent` by the bot, for `confirm`; or `shown` here"},
     "code_sent_at": nullable(TIME),
@@ -212,11 +212,11 @@ _TELEGRAM: dict[str, Schema] = {
 }
 
 SCHEMAS: dict[str, Schema] = {
-    "Error": closed({"error": closed({"code": STRING, "message": STRING})}),
-    "Health": closed({"status": choice("ok", "unavailable")}),
-    "Status": closed(
+    "Error": object_of({"error": object_of({"code": STRING, "message": STRING})}),
+    "Health": object_of({"status": enum_of("ok", "unavailable")}),
+    "Status": object_of(
         {
-            "status": choice("ok", "unavailable"),
+            "status": enum_of("ok", "unavailable"),
             "engine": STRING,
             "database": STRING,
             "doors": STRING,
@@ -226,95 +226,102 @@ SCHEMAS: dict[str, Schema] = {
             "cubicles_running": nullable(INTEGER),
         }
     ),
-    "Models": closed(
-        {"default": STRING, "providers": listing(closed({"name": STRING, "default_model": STRING}))},
+    "Models": object_of(
+        {"default": STRING, "providers": array_of(object_of({"name": STRING, "default_model": STRING}))},
     ),
-    "User": closed({"id": INTEGER, **_USER, "time_zone_known": BOOLEAN}),
-    "NewUser": closed(_USER, required=("name",)),
-    "UserChange": closed(_USER, required=()),
-    "MyChange": closed(
+    "User": object_of({"id": INTEGER, **_USER, "time_zone_known": BOOLEAN}),
+    "NewUser": object_of(_USER, required=("name",)),
+    "UserChange": object_of(_USER, required=()),
+    "MyChange": object_of(
         {
             "time_zone": {**STRING, "description": "an IANA name such as Europe/Vienna"},
             "if_unknown": {**BOOLEAN, "description": "change nothing if a zone was set before"},
         },
         required=("time_zone",),
     ),
-    "Users": closed({"users": listing(ref("User"))}),
-    "Agent": closed(
+    "Users": object_of({"users": array_of(schema_ref("User"))}),
+    "Agent": object_of(
         {
             "name": STRING,
             **_SETTINGS,
             "has_telegram": BOOLEAN,
-            "telegram": nullable(closed({"state": choice(*_BOT_STATES), "username": STRING})),
-            "status": choice("idle", "active", "stopped"),
+            "telegram": nullable(object_of({"state": enum_of(*_BOT_STATES), "username": STRING})),
+            "status": enum_of("idle", "active", "stopped"),
             "spent_today_usd": NUMBER,
-            "budget": ref("Budget"),
+            "budget": schema_ref("Budget"),
             "ics_url": {**STRING, "description": "your calendar with it, for calendar apps; a secret"},
             "created_at": TIME,
         }
     ),
-    "NewAgent": closed({"name": STRING, **_WRITABLE}, required=("name",)),
-    "AgentChange": closed(_WRITABLE, required=()),
-    "Telegram": closed(_TELEGRAM),
-    "TelegramToken": closed({"token": {**STRING, "writeOnly": True, "description": "as BotFather gave it"}}),
-    "TelegramCode": closed({"code": {**STRING, "description": "the six digits that the bot sent"}}),
-    "Agents": closed({"agents": listing(ref("Agent"))}),
-    "Log": closed({"log": STRING}),
-    "SeenUpTo": closed({"turn": INTEGER}),
-    "Message": closed(
+    "NewAgent": object_of({"name": STRING, **_WRITABLE}, required=("name",)),
+    "AgentChange": object_of(_WRITABLE, required=()),
+    "Telegram": object_of(_TELEGRAM),
+    "TelegramToken": object_of({"token": {**STRING, "writeOnly": True, "description": "as BotFather gave it"}}),
+    "TelegramCode": object_of({"code": {**STRING, "description": "the six digits that the bot sent"}}),
+    "Agents": object_of({"agents": array_of(schema_ref("Agent"))}),
+    "Log": object_of({"log": STRING}),
+    "SeenUpTo": object_of({"turn": INTEGER}),
+    "Message": object_of(
         {
             "text": {**STRING, "description": "may be left out when there are files"},
-            "files": {**listing(STRING), "maxItems": 20, "description": "paths in in/, as uploads were answered with"},
+            "files": {**array_of(STRING), "maxItems": 20, "description": "paths in in/, as uploads were answered with"},
             "wait": {**BOOLEAN, "default": False},
             "timeout": {**NUMBER, "minimum": 0, "maximum": 600, "default": 120, "description": "seconds"},
         },
         required=(),
     ),
-    "Outcome": closed({"turn": INTEGER, "status": TURN_STATUS, "reply": nullable(STRING), "error": nullable(STRING)}),
-    "Step": closed(_STEP),
-    "Turn": closed(_TURN),
-    "History": closed(
+    "Outcome": object_of(
+        {"turn": INTEGER, "status": TURN_STATUS, "reply": nullable(STRING), "error": nullable(STRING)}
+    ),
+    "Step": object_of(_STEP),
+    "Turn": object_of(_TURN),
+    "History": object_of(
         {
-            "turns": listing(ref("Turn")),
+            "turns": array_of(schema_ref("Turn")),
             "next": {**nullable(INTEGER), "description": "`before` of the page before it in time"},
-            "summary": nullable(closed(_SUMMARY)),
+            "summary": nullable(object_of(_SUMMARY)),
         }
     ),
-    "Approval": closed(_APPROVAL),
-    "Approvals": closed({"approvals": listing(ref("Approval")), "next": nullable(STRING)}),
-    "Decision": closed(
+    "Approval": object_of(_APPROVAL),
+    "Approvals": object_of({"approvals": array_of(schema_ref("Approval")), "next": nullable(STRING)}),
+    "Decision": object_of(
         {
-            "decision": choice("approve", "deny"),
+            "decision": enum_of("approve", "deny"),
             "always": {**BOOLEAN, "description": "short for the scope `always`"},
             "scope": {
-                **choice("hour", "conversation", "always"),
+                **enum_of("hour", "conversation", "always"),
                 "description": "with `approve`: how long the same needs no approval; becomes a grant",
             },
             "note": {**STRING, "description": "with `deny`: why, or what to do instead; the agent reads it"},
         },
         required=("decision",),
     ),
-    "Delivery": closed(_DELIVERY),
-    "Deliveries": closed(
+    "Delivery": object_of(_DELIVERY),
+    "Deliveries": object_of(
         {
-            "deliveries": listing(ref("Delivery")),
+            "deliveries": array_of(schema_ref("Delivery")),
             "next": nullable(INTEGER),
             "settling": {**BOOLEAN, "description": "more may follow at once: something in out/ is being looked at"},
         }
     ),
-    "Cubicle": closed(_CUBICLE),
-    "Disk": closed(_DISK),
-    "Entry": closed(_ENTRY),
-    "Files": closed(
-        {"entries": listing(ref("Entry")), "next": {**nullable(STRING), "description": "`after` of the next page"}}
+    "Cubicle": object_of(_CUBICLE),
+    "Disk": object_of(_DISK),
+    "Entry": object_of(_ENTRY),
+    "Files": object_of(
+        {
+            "entries": array_of(schema_ref("Entry")),
+            "next": {**nullable(STRING), "description": "`after` of the next page"},
+        }
     ),
-    "Upload": closed({"path": _FILE_PATH, "size": INTEGER, "sha256": STRING, "type": STRING}),
-    "AuditRow": closed(_AUDIT_ROW),
-    "AuditRows": closed({"rows": listing(ref("AuditRow")), "next": nullable(INTEGER)}),
-    "NewToken": closed({"name": STRING, "user": {**INTEGER, "description": "default: the caller"}}, required=("name",)),
-    "Token": closed({"name": STRING, "token": {**STRING, "description": "shown this once"}}),
-    "NewLoginLink": closed({"user": {**INTEGER, "description": "default: the caller"}}, required=()),
-    "LoginLink": closed(
+    "Upload": object_of({"path": _FILE_PATH, "size": INTEGER, "sha256": STRING, "type": STRING}),
+    "AuditRow": object_of(_AUDIT_ROW),
+    "AuditRows": object_of({"rows": array_of(schema_ref("AuditRow")), "next": nullable(INTEGER)}),
+    "NewToken": object_of(
+        {"name": STRING, "user": {**INTEGER, "description": "default: the caller"}}, required=("name",)
+    ),
+    "Token": object_of({"name": STRING, "token": {**STRING, "description": "shown this once"}}),
+    "NewLoginLink": object_of({"user": {**INTEGER, "description": "default: the caller"}}, required=()),
+    "LoginLink": object_of(
         {
             "url": STRING,
             "valid_for_s": {**INTEGER, "description": "it ends after so many seconds, or once it was used"},

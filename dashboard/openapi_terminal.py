@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboard.openapi_route import AGENT, ApiRoute
-from dashboard.openapi_schemas import INTEGER, STRING, Schema, closed
+from dashboard.openapi_schemas import INTEGER, STRING, Schema, object_of
 
 _ONE = f"{AGENT}/terminals/{{terminal}}"
 
@@ -61,8 +61,8 @@ ROUTES: tuple[ApiRoute, ...] = (
     ),
 )
 SCHEMAS: dict[str, Schema] = {
-    "Terminal": closed({"id": STRING}),
-    "TerminalSize": closed({"columns": INTEGER, "rows": INTEGER}),
-    "TerminalInput": closed({"seq": INTEGER, "text": STRING}),
-    "TerminalPlace": closed({"offset": INTEGER}),
+    "Terminal": object_of({"id": STRING}),
+    "TerminalSize": object_of({"columns": INTEGER, "rows": INTEGER}),
+    "TerminalInput": object_of({"seq": INTEGER, "text": STRING}),
+    "TerminalPlace": object_of({"offset": INTEGER}),
 }

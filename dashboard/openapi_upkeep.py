@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dashboard.openapi_route import ApiRoute
-from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, choice, closed, listing, nullable, ref
+from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, array_of, enum_of, nullable, object_of, schema_ref
 
 _BACKUP = "/api/backups/{backup}"
-_STAGE = choice("none", "running", "done", "failed")
+_STAGE = enum_of("none", "running", "done", "failed")
 _SPAN: dict[str, Schema] = {"started_at": nullable(TIME), "ended_at": nullable(TIME)}
 
 ROUTES: tuple[ApiRoute, ...] = (
@@ -32,24 +32,24 @@ ROUTES: tuple[ApiRoute, ...] = (
     ),
 )  # fmt: skip
 SCHEMAS: dict[str, Schema] = {
-    "Finding": closed(
+    "Finding": object_of(
         {
             "part": STRING,
-            "state": choice("ok", "warn", "fail"),
+            "state": enum_of("ok", "warn", "fail"),
             "text": STRING,
             "mend": {**STRING, "description": "what to do about it; empty when all is well"},
         }
     ),
-    "Examination": closed(
+    "Examination": object_of(
         {
             "stage": _STAGE,
             **_SPAN,
-            "findings": listing(ref("Finding")),
+            "findings": array_of(schema_ref("Finding")),
             "problem": {**STRING, "description": "why it broke off; else empty"},
         }
     ),
-    "Backup": closed({"name": STRING, "size_bytes": INTEGER, "made_at": TIME}),
-    "BackupProgress": closed(
+    "Backup": object_of({"name": STRING, "size_bytes": INTEGER, "made_at": TIME}),
+    "BackupProgress": object_of(
         {
             "stage": _STAGE,
             "file": STRING,
@@ -59,20 +59,20 @@ SCHEMAS: dict[str, Schema] = {
             "percent": INTEGER,
             **_SPAN,
             "problem": {**STRING, "description": "why it failed; else empty"},
-            "remarks": {**listing(STRING), "description": "what is not in it"},
+            "remarks": {**array_of(STRING), "description": "what is not in it"},
         }
     ),
-    "Backups": closed(
+    "Backups": object_of(
         {
-            "backups": listing(ref("Backup")),
-            "progress": ref("BackupProgress"),
+            "backups": array_of(schema_ref("Backup")),
+            "progress": schema_ref("BackupProgress"),
             "free_bytes": {**INTEGER, "description": "room for one more, beyond what the agents' work needs"},
         }
     ),
-    "Strangers": closed(
+    "Strangers": object_of(
         {
-            "strangers": listing(
-                closed(
+            "strangers": array_of(
+                object_of(
                     {
                         "agent": STRING,
                         "telegram_id": INTEGER,
@@ -83,8 +83,8 @@ SCHEMAS: dict[str, Schema] = {
             )
         }
     ),
-    "StrangerDecision": closed(
-        {"decision": {**choice("allow", "refuse", "block"), "description": "refuse holds for a week, block for ever"}}
+    "StrangerDecision": object_of(
+        {"decision": {**enum_of("allow", "refuse", "block"), "description": "refuse holds for a week, block for ever"}}
     ),
-    "StrangerDecided": closed({"user": {**nullable(INTEGER), "description": "the member, where there is one now"}}),
+    "StrangerDecided": object_of({"user": {**nullable(INTEGER), "description": "the member, where there is one now"}}),
 }

@@ -22,7 +22,7 @@ def is_https() -> bool:
     return request.is_secure or request.headers.get("X-Forwarded-Proto", "") == "https"
 
 
-def own(public_url: str) -> str:
+def own_origin(public_url: str) -> str:
     """How the browser calls us: under the public name what the operator said, else what it asked for itself. The host
     was checked before (``hosts``)."""
     host = str(request.environ["HTTP_HOST"]).lower()
@@ -55,7 +55,10 @@ def is_own(origin: str, host: str, *, https: bool) -> bool:
         if parts.scheme not in ("https", "http") or (https and parts.scheme != "https"):
             return False
         default = 443 if parts.scheme == "https" else 80
-        return parts.hostname is not None and (parts.hostname, port or default) == (own.hostname, own.port or default)
+        return parts.hostname is not None and (parts.hostname, port or default) == (
+            own.hostname,
+            own.port or default,
+        )
     except ValueError:  # a port that is no number
         return False
 

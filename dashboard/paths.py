@@ -29,15 +29,15 @@ def asked_for(before: int = _BEFORE_IN_API) -> tuple[bytes, ...]:
     were encoded.
     """
     sent = request.environ["REQUEST_URI"].partition("?")[0]
-    return decoded("/".join(sent.split("/")[before:]))
+    return decode_path("/".join(sent.split("/")[before:]))
 
 
-def decoded(path: str) -> tuple[bytes, ...]:
+def decode_path(path: str) -> tuple[bytes, ...]:
     """``in/a%20b.txt`` as components; empty for the workspace itself."""
     path = path.removesuffix("/")
     return tuple(unquote_to_bytes(part.encode("utf-8", "surrogatepass")) for part in path.split("/")) if path else ()
 
 
-def encoded(*parts: bytes) -> str:
+def encode_path(*parts: bytes) -> str:
     """Components as a path that can be appended to a URL."""
     return "/".join(quote(part, safe="") for part in parts)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dashboard.times import iso, with_iso_times
+from dashboard.times import iso_time, with_iso_times
 from orchestrator.agents import agents
 from orchestrator.agents.cubicles import CubicleState
 from orchestrator.agents.user_rows import Session
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What is going on in the house at one moment."""
+    """What is going on in the install at one moment."""
 
     busy: frozenset[CubicleKey]
     running: frozenset[CubicleKey]
@@ -59,7 +59,7 @@ class Activity:
         return "idle" if _concerns(self.running, agent, viewer) else "stopped"
 
 
-def activity(house: DashboardServices) -> Activity:
+def current_activity(house: DashboardServices) -> Activity:
     """What is going on now; with an engine that does not answer, nothing is known to run."""
     try:
         running = frozenset(house.cubicles.list_running())
@@ -83,7 +83,7 @@ def user_json(user: User) -> dict[str, Any]:
 
 def agent_json(house: DashboardServices, agent: Agent, status: str, viewer: User) -> dict[str, Any]:
     """An agent with its settings; its Telegram token is never shown."""
-    bot, standing = house.bots.of(agent.name), house.budget.get_standing(agent.name)
+    bot, standing = house.bots.find_bot(agent.name), house.budget.get_standing(agent.name)
     return {
         **agents.as_json(agent),
         "approval": str(agent.approval),
@@ -93,7 +93,7 @@ def agent_json(house: DashboardServices, agent: Agent, status: str, viewer: User
         "spent_today_usd": standing.spent_micro / MICRO,
         "budget": budget_json(standing),
         "ics_url": house.agenda.feed_url(CubicleKey(agent.name, viewer.id)),
-        "created_at": iso(agent.created_at),
+        "created_at": iso_time(agent.created_at),
     }
 
 
@@ -106,7 +106,7 @@ def budget_json(standing: BudgetState) -> dict[str, Any]:
         "left_usd": standing.left_micro / MICRO,
         "tokens": standing.tokens,
         "token_budget": standing.token_budget,
-        "resets_at": iso(standing.resets_at),
+        "resets_at": iso_time(standing.resets_at),
         "is_stopped": standing.is_stopped,
     }
 
@@ -120,11 +120,11 @@ def bot_json(bot: BotState) -> dict[str, Any]:
         "state": str(bot.state),
         "code": bot.code if bot.code_way is CodeWay.SHOWN else None,
         "code_way": None if bot.code_way is None else str(bot.code_way),
-        "code_sent_at": iso(bot.code_sent_at),
-        "code_expires_at": iso(bot.code_expires_at),
+        "code_sent_at": iso_time(bot.code_sent_at),
+        "code_expires_at": iso_time(bot.code_expires_at),
         "problem": bot.problem,
-        "added_at": iso(bot.added_at),
-        "paired_at": iso(bot.paired_at),
+        "added_at": iso_time(bot.added_at),
+        "paired_at": iso_time(bot.paired_at),
     }
 
 
@@ -143,7 +143,7 @@ def summary_json(summary: Summary | None) -> dict[str, Any] | None:
     """What stands for the older part of a conversation, where it was summed up."""
     if summary is None or summary.made_at is None:
         return None
-    return {"text": summary.text, "upto": summary.upto, "made_at": iso(summary.made_at)}
+    return {"text": summary.text, "upto": summary.upto, "made_at": iso_time(summary.made_at)}
 
 
 def outcome_json(turn: Turn) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def approval_json(approval: Approval) -> dict[str, Any]:
 
 def grant_json(grant: Grant) -> dict[str, Any]:
     """What an agent may do without asking."""
-    return {**grants.as_json(grant), "since": iso(grant.since), "until": iso(grant.until)}
+    return {**grants.as_json(grant), "since": iso_time(grant.since), "until": iso_time(grant.until)}
 
 
 def delivery_json(delivery: Delivery) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def cubicle_json(key: CubicleKey, state: CubicleState, disk: DiskUse) -> dict[st
         "agent": key.agent,
         "user": key.user,
         "state": "running" if state.running else "stopped",
-        "started_at": iso(state.started_at),
+        "started_at": iso_time(state.started_at),
         "uptime_s": uptime_s,
         "cpu_percent": None if usage is None else usage.cpu_percent,
         "memory_bytes": None if usage is None else usage.memory_bytes,
@@ -207,7 +207,7 @@ def cubicle_json(key: CubicleKey, state: CubicleState, disk: DiskUse) -> dict[st
 
 def disk_json(disk: DiskUse) -> dict[str, Any]:
     """What a workspace takes of the disk, and how much it may take."""
-    return {**asdict(disk), "level": disk.level.value, "measured_at": iso(disk.measured_at)}
+    return {**asdict(disk), "level": disk.level.value, "measured_at": iso_time(disk.measured_at)}
 
 
 def event_json(event: Event) -> dict[str, Any]:

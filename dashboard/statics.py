@@ -15,7 +15,7 @@ from pathlib import Path
 from flask import Flask, Response, abort, request
 
 from dashboard import bundles
-from dashboard.auth import public
+from dashboard.auth import mark_public
 from dashboard.headers import FOR_GOOD
 
 ROUTE = "/static/<string(length=16):digest>/<path:name>"
@@ -47,18 +47,18 @@ class Statics:
         self._by_name: dict[str, _Static] = {}
         self._add_file("logo.svg")
         for name in ("main.css", "terminal.css"):
-            self._add(name, bundles.stylesheet(folder, name).encode())
-        main = bundles.script(folder, "main.js", url=self._add_file)
-        shared = dict.fromkeys(main.modules, self._add("main.js", main.text.encode()))
-        terminal = bundles.script(folder, "terminal.js", url=self._add_file, beside=shared)
-        self._add("terminal.js", terminal.text.encode())
+            self._add_body(name, bundles.bundle_stylesheet(folder, name).encode())
+        main = bundles.bundle_script(folder, "main.js", url=self._add_file)
+        shared = dict.fromkeys(main.modules, self._add_body("main.js", main.text.encode()))
+        terminal = bundles.bundle_script(folder, "terminal.js", url=self._add_file, beside=shared)
+        self._add_body("terminal.js", terminal.text.encode())
         self._by_url = {static.url: static for static in self._by_name.values()}
 
-    def url(self, name: str) -> str:
+    def url_of(self, name: str) -> str:
         """Where a page finds it; raises KeyError."""
         return self._by_name[name].url
 
-    def answer(self, url: str, *, takes_gzip: bool) -> Response | None:
+    def answer_request(self, url: str, *, takes_gzip: bool) -> Response | None:
         """What lies there; None for anything that this application's pages do not use."""
         static = self._by_url.get(url)
         if static is None:
@@ -70,22 +70,22 @@ class Statics:
             response.headers["Content-Encoding"] = "gzip"
         return response
 
-    def _add(self, name: str, body: bytes) -> str:
+    def _add_body(self, name: str, body: bytes) -> str:
         static = self._by_name[name] = _Static(name, body)
         return static.url
 
     def _add_file(self, name: str) -> str:
-        return self._add(name, (self._folder / name).read_bytes())
+        return self._add_body(name, (self._folder / name).read_bytes())
 
 
-def register(app: Flask) -> None:
+def register_statics(app: Flask) -> None:
     """Templates may say ``asset("main.css")``, and what they say is there."""
     statics = Statics(Path(app.root_path) / "static")
-    app.jinja_env.globals["asset"] = statics.url
+    app.jinja_env.globals["asset"] = statics.url_of
 
     @app.get(ROUTE, endpoint="kept")
-    @public
+    @mark_public
     def kept(digest: str, name: str) -> Response:
         """A file, or nothing under a digest that is not its own."""
         takes_gzip = request.accept_encodings.quality("gzip") > 0
-        return statics.answer(f"/static/{digest}/{name}", takes_gzip=takes_gzip) or abort(404)
+        return statics.answer_request(f"/static/{digest}/{name}", takes_gzip=takes_gzip) or abort(404)

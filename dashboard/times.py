@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 
-def iso(seconds: float | None) -> str | None:
+def iso_time(seconds: float | None) -> str | None:
     """``2026-02-28T09:00:00.000Z``, or None for None."""
     if seconds is None:
         return None
@@ -18,4 +18,4 @@ def iso(seconds: float | None) -> str | None:
 
 def with_iso_times(body: Mapping[str, Any]) -> dict[str, Any]:
     """The same object with every ``at`` and ``…_at`` in ISO 8601."""
-    return {name: iso(value) if name == "at" or name.endswith("_at") else value for name, value in body.items()}
+    return {name: iso_time(value) if name == "at" or name.endswith("_at") else value for name, value in body.items()}

@@ -23,7 +23,7 @@ class Transfers:
         self._under_way: Counter[int] = Counter()
         self._lock = threading.Lock()  # protects _under_way
 
-    def begin(self, user: int) -> Callable[[], None]:
+    def begin_transfer(self, user: int) -> Callable[[], None]:
         """One more for this person; what is returned ends it, once. Raises TooMany."""
         with self._lock:
             if self._under_way[user] >= MOST:
@@ -40,13 +40,13 @@ class Transfers:
         return end
 
 
-def attach(app: Flask) -> None:
+def attach_transfers(app: Flask) -> None:
     """Requests to ``app`` are counted together."""
     app.extensions[_KEY] = Transfers()
 
 
-def transfers() -> Transfers:
+def get_transfers() -> Transfers:
     """Those of the current request's application."""
     found = current_app.extensions[_KEY]
-    assert isinstance(found, Transfers)  # noqa: S101 - ``attach`` put it there
+    assert isinstance(found, Transfers)  # noqa: S101 - ``attach_transfers`` put it there
     return found

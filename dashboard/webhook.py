@@ -9,7 +9,7 @@ from typing import Any
 from flask import Blueprint, request
 
 from dashboard.auth import by_secret
-from dashboard.house import services
+from dashboard.house import get_services
 from orchestrator.core.errors import BadInput
 from orchestrator.core.strict_json import read_object
 
@@ -26,7 +26,7 @@ MAX_BODY_BYTES = 1024 * 1024
 @by_secret
 def receive(bot: int) -> Any:
     """Take an update over; it is on disk when this answers, and Telegram sends it again unless it did."""
-    house = services()
+    house = get_services()
     if not house.settings.telegram_webhook_url:
         return "", 404
     agent = house.bots.agent_of(bot, request.headers.get(SECRET, ""))

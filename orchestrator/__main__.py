@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from orchestrator.cli.colors import paint_for
-from orchestrator.cli.overview import is_asked_for, overview, similar
+from orchestrator.cli.overview import is_asked_for, show_overview, suggest_command
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.text import terminal_safe
 
@@ -102,11 +102,11 @@ def main(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     if is_asked_for(arguments):
-        print(overview(arguments), flush=True)
+        print(show_overview(arguments), flush=True)
         return 0
     command, known = arguments[0], " ".join(COMMANDS.values()).split()
     if command not in known:
-        print(f"hermit: {similar(command, known)} Run './hermit --help' for all commands.", file=sys.stderr)
+        print(f"hermit: {suggest_command(command, known)} Run './hermit --help' for all commands.", file=sys.stderr)
         return 2
     top = parser("" if command == "completion" else command)  # a completion knows them all
     if command == "test" and not {"--help", "-h"} & set(arguments):
@@ -114,8 +114,8 @@ def _run(arguments: list[str]) -> int:
         options.rest = arguments[1:]
     else:
         options = top.parse_args(arguments)
-    surroundings = import_module("orchestrator.cli.context").surroundings
-    return int(options.run(surroundings(os.environ), options))
+    read_context = import_module("orchestrator.cli.context").read_context
+    return int(options.run(read_context(os.environ), options))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from orchestrator.apps.thumbnails.thumbnails import Thumbnails
 from orchestrator.capabilities.ask.questions import Questions
 from orchestrator.capabilities.calendar.entries import CalendarEntries
 from orchestrator.capabilities.delivery.deliveries import Deliveries
-from orchestrator.capabilities.downloads.downloads import Assets
+from orchestrator.capabilities.downloads.downloads import DownloadRequests
 from orchestrator.capabilities.memory.memory import Memories
 from orchestrator.capabilities.packages.installs import Packages
 from orchestrator.core.audit import Audit
@@ -33,9 +33,9 @@ from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import ProviderCheck
 from orchestrator.llm.providers import Providers
 from orchestrator.operations.backup.backups import Backups
-from orchestrator.operations.doctor.runner import Checkups
+from orchestrator.operations.doctor.runner import DoctorRunner
 from orchestrator.operations.metrics import Metrics
-from orchestrator.operations.quota.monitor import Disk
+from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.operations.usage_samples import UsageSamples
 from orchestrator.turns.history import History
 from orchestrator.turns.queue import Turns
@@ -71,7 +71,7 @@ class Services:
     approvals: Approvals
     grants: Grants
     cubicles: Cubicles
-    disk: Disk
+    disk: QuotaMonitor
     samples: UsageSamples
     budget: Budget
     prices: Prices
@@ -84,7 +84,7 @@ class Services:
     pdf_pages: PdfPages
     terminals: Terminals
     agenda: CalendarEntries
-    assets: Assets
+    assets: DownloadRequests
     packages: Packages
     memories: Memories
     questions: Questions
@@ -92,7 +92,7 @@ class Services:
     seen: ReadMarks
     is_settling: Callable[[CubicleKey], bool]
     """Something in the cubicle's ``out/`` is on its way to becoming a delivery."""
-    checkups: Checkups
+    checkups: DoctorRunner
     backups: Backups
     health: Callable[[], Health]
     remove_agent: Callable[[str], None]

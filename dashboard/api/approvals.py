@@ -9,9 +9,9 @@ from flask import Blueprint, request
 
 from dashboard import bodies
 from dashboard.api.grants import scope_in
-from dashboard.approval_filters import wanted
-from dashboard.auth import Asker, asker
-from dashboard.house import services
+from dashboard.approval_filters import read_filters
+from dashboard.auth import Asker, require_asker
+from dashboard.house import get_services
 from dashboard.shapes import approval_json
 from orchestrator.approvals.answers import DecisionDetails
 from orchestrator.core.errors import BadInput, Conflict, NotFound
@@ -24,10 +24,12 @@ MIN_AGE_S = 0.5
 
 
 @api.get("/api/approvals")
-def every() -> Any:
+def list_approvals() -> Any:
     """The newest questions that match; ``next`` is the ``before`` of the next page."""
     limit = bodies.limit_arg(default=200, most=500)
-    found = services().approvals.list_history(wanted(), before=request.args.get("before", ""), limit=limit + 1)
+    found = get_services().approvals.list_history(
+        read_filters(), before=request.args.get("before", ""), limit=limit + 1
+    )
     page = found[:limit]
     return {
         "approvals": [approval_json(approval) for approval in page],
@@ -36,22 +38,22 @@ def every() -> Any:
 
 
 @api.post("/api/approvals/<approval>")
-def decide(approval: str) -> Any:
+def decide_approval(approval: str) -> Any:
     """Approve or deny, once."""
-    return approval_json(decided(approval))
+    return approval_json(decide_from_request(approval))
 
 
-def decided(approval: str) -> Approval:
+def decide_from_request(approval: str) -> Approval:
     """What the request decides about a question of the asker's; raises NotFound, BadInput, Conflict, Forbidden."""
-    who, house = asker(), services()
+    who, house = require_asker(), get_services()
     body = bodies.json_body("decision", "always", "scope", "note")
     decision, always = body.get("decision"), body.get("always", False)
     if decision not in ("approve", "deny"):
         raise BadInput("decision: send 'approve' or 'deny'.")
     if not isinstance(always, bool):
         raise BadInput("always: send true or false.")
-    said = DecisionDetails(note=bodies.text({"note": "", **body}, "note").strip(), scope=scope_in(body))
-    found = _visible(approval, who)
+    said = DecisionDetails(note=bodies.text_field({"note": "", **body}, "note").strip(), scope=scope_in(body))
+    found = _find_visible(approval, who)
     if who.session and time.time() - found.asked_at < MIN_AGE_S:
         raise Conflict("This question appeared only just now. Read it, then decide.")
     return house.approvals.decide(
@@ -59,9 +61,9 @@ def decided(approval: str) -> Approval:
     )
 
 
-def _visible(approval: str, who: Asker) -> Approval:
+def _find_visible(approval: str, who: Asker) -> Approval:
     """The approval, when it is the asker's to see; raises NotFound."""
-    found = services().approvals.get(approval)
+    found = get_services().approvals.get(approval)
     if not who.is_operator and found.cubicle.user != who.user.id:
         raise NotFound("There is no approval with this id. './hermit approvals' shows what is waiting.")
     return found

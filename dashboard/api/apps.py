@@ -10,8 +10,8 @@ from flask import Blueprint
 
 from dashboard import bodies
 from dashboard.apps import app_json, apps_of, own_app, seen_app, shared_apps
-from dashboard.auth import asker, own_cubicle
-from dashboard.house import services
+from dashboard.auth import own_cubicle, require_asker
+from dashboard.house import get_services
 from orchestrator.core.errors import BadInput, NotFound
 from orchestrator.core.models import CubicleKey, User
 from orchestrator.core.text import one_line
@@ -20,46 +20,48 @@ api = Blueprint("apps_api", __name__)
 
 
 @api.get("/api/apps")
-def everywhere() -> Any:
+def list_all_apps() -> Any:
     """All apps that the asker may open: their own of every agent, and what others share with them."""
-    me = asker().user.id
-    own = [seen for agent in services().agents.list_agents() for seen in apps_of(CubicleKey(agent.name, me))]
+    me = require_asker().user.id
+    own = [seen for agent in get_services().agents.list_agents() for seen in apps_of(CubicleKey(agent.name, me))]
     return {"apps": [app_json(seen) for seen in (*own, *shared_apps())]}
 
 
 @api.get("/api/agents/<name>/apps")
-def every(name: str) -> Any:
+def list_apps(name: str) -> Any:
     """The apps of one cubicle, by name."""
     return {"apps": [app_json(seen) for seen in apps_of(own_cubicle(name))]}
 
 
 @api.get("/api/agents/<name>/apps/<app>")
-def one(name: str, app: str) -> Any:
+def get_app(name: str, app: str) -> Any:
     """One app."""
     return app_json(seen_app(name, app))
 
 
 @api.post("/api/agents/<name>/apps/<app>/share")
-def share(name: str, app: str) -> Any:
+def share_app(name: str, app: str) -> Any:
     """Somebody else of this install may open the app, too."""
-    seen, who = own_app(name, app), asker()
+    seen, who = own_app(name, app), require_asker()
     found = seen.app
-    services().previews.shares.add(found.cubicle, found.name, _person(), by=f"{who.user.name} ({who.surface})")
+    get_services().previews.shares.add_guest(
+        found.cubicle, found.name, _person_in_body(), by=f"{who.user.name} ({who.surface})"
+    )
     return app_json(seen)
 
 
 @api.delete("/api/agents/<name>/apps/<app>/share")
-def unshare(name: str, app: str) -> Any:
+def unshare_app(name: str, app: str) -> Any:
     """They may not any more, whether the app is still there or not."""
-    key, who = own_cubicle(name), asker()
-    services().previews.shares.remove(key, app, _person(), by=f"{who.user.name} ({who.surface})")
+    key, who = own_cubicle(name), require_asker()
+    get_services().previews.shares.remove_guest(key, app, _person_in_body(), by=f"{who.user.name} ({who.surface})")
     return "", 204
 
 
-def _person() -> User:
+def _person_in_body() -> User:
     """Who is meant: by number, or by name as a person types it."""
     wanted = bodies.json_body("user").get("user")
-    people = services().people
+    people = get_services().people
     if type(wanted) is int:
         return people.get(wanted)
     if not isinstance(wanted, str) or not wanted.strip():

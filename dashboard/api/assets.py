@@ -8,9 +8,9 @@ from typing import Any
 from flask import Blueprint, request
 
 from dashboard import bodies
-from dashboard.api.approvals import decided
-from dashboard.auth import asker
-from dashboard.house import services
+from dashboard.api.approvals import decide_from_request
+from dashboard.auth import require_asker
+from dashboard.house import get_services
 from dashboard.times import with_iso_times
 from orchestrator.capabilities.downloads.messages import as_json
 from orchestrator.capabilities.downloads.records import Asset, AssetStatus
@@ -23,37 +23,37 @@ _ALIKE = {"pending": AssetStatus.ASKED}
 
 
 @api.get("/api/assets")
-def every() -> Any:
-    """The newest assets, of one status where given."""
-    who, wanted = asker(), request.args.get("status", "")
+def list_downloads() -> Any:
+    """The newest downloads, of one status where given."""
+    who, wanted = require_asker(), request.args.get("status", "")
     if wanted and wanted not in (*AssetStatus, *_ALIKE):
         raise BadInput(f"status: choose one of {', '.join(AssetStatus)}.")
-    found = services().assets.every(
+    found = get_services().assets.list_downloads(
         status=_ALIKE.get(wanted) or AssetStatus(wanted) if wanted else None,
         user=None if who.is_operator else who.user.id,
         limit=bodies.limit_arg(default=200, most=500),
     )
-    return {"assets": [_shown(asset) for asset in found]}
+    return {"assets": [_download_json(asset) for asset in found]}
 
 
 @api.post("/api/assets/<asset>")
-def decide(asset: str) -> Any:
+def decide_download(asset: str) -> Any:
     """Approve or deny, once."""
-    found = _visible(asset)
+    found = _find_visible(asset)
     try:
-        decided(found.id)
+        decide_from_request(found.id)
     except NotFound:
         raise Conflict("Nobody was asked: this agent may fetch from that host without a question.") from None
-    return _shown(services().assets.get(found.id))
+    return _download_json(get_services().assets.get_download(found.id))
 
 
-def _visible(asset: str) -> Asset:
-    """The asset, when it is the asker's to see; raises NotFound."""
-    who, found = asker(), services().assets.get(asset)
+def _find_visible(asset: str) -> Asset:
+    """The download, when it is the asker's to see; raises NotFound."""
+    who, found = require_asker(), get_services().assets.get_download(asset)
     if not who.is_operator and found.cubicle.user != who.user.id:
         raise NotFound("There is no asset with this id. './hermit approvals' shows what is waiting.")
     return found
 
 
-def _shown(asset: Asset) -> dict[str, Any]:
+def _download_json(asset: Asset) -> dict[str, Any]:
     return with_iso_times(as_json(asset))

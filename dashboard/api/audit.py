@@ -9,11 +9,11 @@ from typing import Any
 from flask import Blueprint, Response, request
 
 from dashboard import bodies
-from dashboard.api.audit_export import TYPES, lines
-from dashboard.auth import asker, operator_only
-from dashboard.house import services
+from dashboard.api.audit_export import TYPES, export_lines
+from dashboard.auth import operator_only, require_asker
+from dashboard.house import get_services
 from dashboard.shapes import audit_json
-from dashboard.transfers import transfers
+from dashboard.transfers import get_transfers
 from orchestrator.core.errors import BadInput
 
 api = Blueprint("audit", __name__)
@@ -21,7 +21,7 @@ api = Blueprint("audit", __name__)
 
 @api.get("/api/audit")
 @operator_only
-def search() -> Any:
+def search_audit() -> Any:
     """The newest rows that match everything given; ``next`` is the ``before`` of the next page. With ``format`` all of
     them, as a download."""
     wanted: dict[str, Any] = {
@@ -31,20 +31,20 @@ def search() -> Any:
     }
     before, how = bodies.whole_arg("before"), request.args.get("format", "json")
     if how != "json":
-        return _file(how, wanted, before)
+        return _export_file(how, wanted, before)
     limit = bodies.limit_arg(default=100, most=499)
-    found = services().audit.search_records(**wanted, before=before, limit=limit + 1)
+    found = get_services().audit.search_records(**wanted, before=before, limit=limit + 1)
     page = found[:limit]
     return {"rows": [audit_json(row) for row in page], "next": page[-1].id if len(found) > limit else None}
 
 
-def _file(how: str, wanted: dict[str, Any], before: int | None) -> Response:
+def _export_file(how: str, wanted: dict[str, Any], before: int | None) -> Response:
     if how not in TYPES:
         raise BadInput("format: choose json, jsonl or csv.")
     with ExitStack() as until_sent:
-        until_sent.callback(transfers().begin(asker().user.id))
+        until_sent.callback(get_transfers().begin_transfer(require_asker().user.id))
         response = Response(
-            lines(services().audit.iterate_pages(**wanted, before=before), how), content_type=TYPES[how]
+            export_lines(get_services().audit.iterate_pages(**wanted, before=before), how), content_type=TYPES[how]
         )
         response.call_on_close(until_sent.pop_all().close)
     name = f"audit-{time.strftime('%Y-%m-%d', time.gmtime())}.{how}"

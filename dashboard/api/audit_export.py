@@ -19,35 +19,35 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """What makes a spreadsheet compute a cell. The wide ones count too in some."""
 
 
-def lines(pages: Iterable[list[AuditRow]], how: str) -> Iterator[bytes]:
+def export_lines(pages: Iterable[list[AuditRow]], how: str) -> Iterator[bytes]:
     """The whole file, a piece a page; ``how`` is one of ``TYPES``."""
-    return _csv(pages) if how == "csv" else _jsonl(pages)
+    return _csv_pages(pages) if how == "csv" else _jsonl_pages(pages)
 
 
-def harmless(value: Any) -> Any:
+def escape_formula(value: Any) -> Any:
     """A cell that no spreadsheet computes: a text that would begin a formula gets an apostrophe before it."""
     return f"'{value}" if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA) else value
 
 
-def _csv(pages: Iterable[list[AuditRow]]) -> Iterator[bytes]:
-    yield _written([list(COLUMNS)])
+def _csv_pages(pages: Iterable[list[AuditRow]]) -> Iterator[bytes]:
+    yield _csv_text([list(COLUMNS)])
     for page in pages:
-        yield _written(_cells(row) for row in page)
+        yield _csv_text(_csv_cells(row) for row in page)
 
 
-def _cells(row: AuditRow) -> list[Any]:
+def _csv_cells(row: AuditRow) -> list[Any]:
     body = audit_json(row)
     body["detail"] = json.dumps(body["detail"], ensure_ascii=False) if body["detail"] else ""
-    return [harmless(body[column]) for column in COLUMNS]
+    return [escape_formula(body[column]) for column in COLUMNS]
 
 
-def _written(rows: Iterable[list[Any]]) -> bytes:
+def _csv_text(rows: Iterable[list[Any]]) -> bytes:
     place = io.StringIO()
     csv.writer(place).writerows(rows)
     return place.getvalue().encode("utf-8", "replace")
 
 
-def _jsonl(pages: Iterable[list[AuditRow]]) -> Iterator[bytes]:
+def _jsonl_pages(pages: Iterable[list[AuditRow]]) -> Iterator[bytes]:
     for page in pages:
         text = "".join(json.dumps(audit_json(row), ensure_ascii=False) + "\n" for row in page)
         yield text.encode("utf-8", "replace")

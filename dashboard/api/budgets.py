@@ -6,13 +6,13 @@ from typing import Any
 
 from flask import Blueprint
 
-from dashboard.house import services
+from dashboard.house import get_services
 from dashboard.shapes import budget_json
 
 api = Blueprint("budgets", __name__)
 
 
 @api.get("/api/agents/<name>/budget")
-def standing(name: str) -> Any:
+def get_budget(name: str) -> Any:
     """What is spent, held and left today."""
-    return budget_json(services().budget.get_standing(name))
+    return budget_json(get_services().budget.get_standing(name))

@@ -7,7 +7,7 @@ from typing import Any
 from flask import Blueprint
 
 from dashboard.auth import own_cubicle
-from dashboard.house import services
+from dashboard.house import get_services
 from dashboard.shapes import cubicle_json
 from orchestrator.core.models import CubicleKey
 
@@ -15,35 +15,35 @@ api = Blueprint("cubicles", __name__)
 
 
 @api.get("/api/agents/<name>/cubicle")
-def state(name: str) -> Any:
+def get_cubicle(name: str) -> Any:
     """Whether the cubicle runs, and what it uses."""
-    return _shown(own_cubicle(name))
+    return _cubicle_json(own_cubicle(name))
 
 
 @api.post("/api/agents/<name>/cubicle/start")
-def start(name: str) -> Any:
+def start_cubicle(name: str) -> Any:
     """The cubicle runs; running already is fine."""
     key = own_cubicle(name)
-    services().cubicles.start(key)
-    return _shown(key)
+    get_services().cubicles.start(key)
+    return _cubicle_json(key)
 
 
 @api.post("/api/agents/<name>/cubicle/stop")
-def stop(name: str) -> Any:
+def stop_cubicle(name: str) -> Any:
     """The cubicle does not run; its workspace stays, and the next message starts it again."""
     key = own_cubicle(name)
-    services().cubicles.stop(key)
-    return _shown(key)
+    get_services().cubicles.stop(key)
+    return _cubicle_json(key)
 
 
 @api.post("/api/agents/<name>/cubicle/reset")
-def reset(name: str) -> Any:
+def reset_cubicle(name: str) -> Any:
     """A new container over the same workspace."""
     key = own_cubicle(name)
-    services().cubicles.reset(key)
-    return _shown(key)
+    get_services().cubicles.reset(key)
+    return _cubicle_json(key)
 
 
-def _shown(key: CubicleKey) -> dict[str, Any]:
-    house = services()
+def _cubicle_json(key: CubicleKey) -> dict[str, Any]:
+    house = get_services()
     return cubicle_json(key, house.cubicles.get_state(key), house.disk.use_of(key))

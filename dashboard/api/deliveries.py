@@ -14,11 +14,11 @@ from urllib.parse import quote
 from flask import Blueprint, Response, request
 
 from dashboard import bodies
-from dashboard.auth import asker, own_cubicle, public
+from dashboard.auth import mark_public, own_cubicle, require_asker
 from dashboard.headers import HELD
-from dashboard.house import services
+from dashboard.house import get_services
 from dashboard.shapes import delivery_json
-from dashboard.transfers import transfers
+from dashboard.transfers import get_transfers
 from orchestrator.capabilities.delivery.messages import NO_LINK
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import Delivery
@@ -32,13 +32,13 @@ _BY_LINK = 0
 
 
 @api.get("/api/agents/<name>/deliveries")
-def every(name: str) -> Any:
+def list_deliveries(name: str) -> Any:
     """The newest deliveries, newest first; with ``?turn=`` those of one turn, in order."""
-    key, house = own_cubicle(name), services()
+    key, house = own_cubicle(name), get_services()
     limit, turn = bodies.limit_arg(default=50, most=200), bodies.whole_arg("turn")
     is_settling = house.is_settling(key)
     if turn is None:
-        found = house.deliveries.every(key, limit=limit + 1, before=bodies.whole_arg("before"))
+        found = house.deliveries.list_deliveries(key, limit=limit + 1, before=bodies.whole_arg("before"))
     else:
         found = [delivery for delivery in house.deliveries.of_turns([turn]) if delivery.cubicle == key]
     page = found[:limit]
@@ -50,47 +50,47 @@ def every(name: str) -> Any:
 
 
 @api.get("/api/agents/<name>/deliveries/<id:delivery>/file")
-def download(name: str, delivery: int) -> Response:
+def download_delivery(name: str, delivery: int) -> Response:
     """One delivered file."""
     key = own_cubicle(name)
-    found = services().deliveries.get(delivery)
+    found = get_services().deliveries.get_delivery(delivery)
     if found.cubicle != key:
         raise NotFound(f"There is no delivery {delivery}.")
-    return _sent(found, services().deliveries.copy_of(found), asker().user.id)
+    return _send_copy(found, get_services().deliveries.copy_of(found), require_asker().user.id)
 
 
 @api.get("/d/<token>")
-@public
+@mark_public
 def by_link(token: str) -> Response:
     """One delivered file, for whoever holds its link."""
-    deliveries = services().deliveries
+    deliveries = get_services().deliveries
     found = deliveries.of_link(token)
     try:
         copy = deliveries.copy_of(found)
     except NotFound as error:
         raise NotFound(NO_LINK) from error
-    return _sent(found, copy, _BY_LINK)
+    return _send_copy(found, copy, _BY_LINK)
 
 
-def _sent(delivery: Delivery, copy: Path, person: int) -> Response:
+def _send_copy(delivery: Delivery, copy: Path, person: int) -> Response:
     is_asked_about = request.method == "HEAD"
-    response = Response(iter(()) if is_asked_about else _pieces(copy), content_type=UNKNOWN)
+    response = Response(iter(()) if is_asked_about else _read_pieces(copy), content_type=UNKNOWN)
     if not is_asked_about:
-        response.call_on_close(transfers().begin(person))
+        response.call_on_close(get_transfers().begin_transfer(person))
     response.content_length = delivery.size_bytes
-    response.headers["Content-Disposition"] = _disposition(delivery.name)
+    response.headers["Content-Disposition"] = _content_disposition(delivery.name)
     response.headers["Content-Security-Policy"] = HELD
     response.headers["Accept-Ranges"] = "none"
     return response
 
 
-def _pieces(copy: Path) -> Iterator[bytes]:
+def _read_pieces(copy: Path) -> Iterator[bytes]:
     with copy.open("rb") as file:
         while piece := file.read(_CHUNK):
             yield piece
 
 
-def _disposition(name: str) -> str:
+def _content_disposition(name: str) -> str:
     """RFC 6266: a plain name for old clients, the whole one for all others."""
     plain = "".join(char if " " <= char <= "~" and char not in '%\\"' else "_" for char in name)
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"

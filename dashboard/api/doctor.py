@@ -8,7 +8,7 @@ from typing import Any
 from flask import Blueprint
 
 from dashboard.auth import operator_only
-from dashboard.house import services
+from dashboard.house import get_services
 from dashboard.times import with_iso_times
 from orchestrator.operations.doctor.runner import Report
 
@@ -17,17 +17,17 @@ api = Blueprint("doctor", __name__)
 
 @api.get("/api/doctor")
 @operator_only
-def report() -> Any:
+def get_report() -> Any:
     """The examination under way, or what the last one found."""
-    return _shown(services().checkups.report())
+    return _report_json(get_services().checkups.get_report())
 
 
 @api.post("/api/doctor")
 @operator_only
-def begin() -> Any:
+def begin_checks() -> Any:
     """Everything is looked at from now on."""
-    return _shown(services().checkups.begin()), 202
+    return _report_json(get_services().checkups.begin_run()), 202
 
 
-def _shown(found: Report) -> dict[str, Any]:
+def _report_json(found: Report) -> dict[str, Any]:
     return {**with_iso_times(asdict(found)), "findings": [asdict(finding) for finding in found.findings]}

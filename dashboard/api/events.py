@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 
 from flask import Blueprint, Response, request
 
-from dashboard.auth import Asker, asker, login_holder
-from dashboard.house import services
+from dashboard.auth import Asker, login_holder, require_asker
+from dashboard.house import get_services
 from dashboard.shapes import event_json
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.events import LIVE, Subscription
@@ -30,14 +30,14 @@ LOOK_S = 2.0
 
 
 @api.get("/api/events")
-def events() -> Response:
+def stream_events() -> Response:
     """All news from now on."""
-    who, broker = asker(), services().broker
+    who, broker = require_asker(), get_services().broker
     subscription = broker.subscribe()
     holder = login_holder()
-    people = services().people
+    people = get_services().people
     has_missed = request.args.get("since", broker.mark) != broker.mark
-    stream = _stream(
+    stream = _event_stream(
         subscription, who, lambda: holder() == who.user, lambda: people.changes, HEARTBEAT_S, has_missed=has_missed
     )
     response = Response(stream, mimetype="text/event-stream")
@@ -46,7 +46,7 @@ def events() -> Response:
     return response
 
 
-def _stream(
+def _event_stream(
     subscription: Subscription,
     who: Asker,
     is_welcome: Callable[[], bool],
@@ -64,23 +64,23 @@ def _stream(
         is_due = time.monotonic() - checked_at >= heartbeat_s
         if is_due or changes() != known:  # no news after somebody has logged out, however soon it comes
             known = changes()
-            if not _still(is_welcome):
+            if not _is_still_welcome(is_welcome):
                 return
         if is_due:
             checked_at = time.monotonic()
             yield ": still here\n\n"
-        if event is not None and _concerns(event, who):
+        if event is not None and _is_for_viewer(event, who):
             yield f"event: {event.kind}\ndata: {json.dumps(event_json(event))}\n\n"
 
 
-def _still(is_welcome: Callable[[], bool]) -> bool:
+def _is_still_welcome(is_welcome: Callable[[], bool]) -> bool:
     try:
         return is_welcome()
     except Unavailable:
-        return False  # the house is being closed, and the browser will ask the next one
+        return False  # the install is being closed, and the browser will ask the next one
 
 
-def _concerns(event: Event, who: Asker) -> bool:
+def _is_for_viewer(event: Event, who: Asker) -> bool:
     """An operator hears of everybody's turns, but what is being written and printed is for its own person alone."""
     if event.kind in _FOR_OPERATORS:
         return who.is_operator

@@ -17,12 +17,12 @@ from flask import Blueprint, Response, request
 from werkzeug.exceptions import LengthRequired
 
 from dashboard import bodies
-from dashboard.auth import asker, own_cubicle
+from dashboard.auth import own_cubicle, require_asker
 from dashboard.headers import HELD
-from dashboard.house import services
-from dashboard.paths import asked_for, decoded, encoded
-from dashboard.times import iso
-from dashboard.transfers import transfers
+from dashboard.house import get_services
+from dashboard.paths import asked_for, decode_path, encode_path
+from dashboard.times import iso_time
+from dashboard.transfers import get_transfers
 from orchestrator.core.errors import BadInput, Forbidden, NotFound, OrchestratorError, TooLarge, UnsafePath
 from orchestrator.core.models import CubicleKey
 from orchestrator.files import zip_stream as archives
@@ -42,47 +42,47 @@ _NO_FILE = "{} is a link or something else that is no plain file or folder, so i
 
 
 @api.get("/api/agents/<name>/files/", strict_slashes=False)
-def top(name: str) -> Any:
+def read_top(name: str) -> Any:
     """The workspace's own folders, or the whole workspace as a zip archive."""
-    return _folder(own_cubicle(name), ())
+    return _folder_page(own_cubicle(name), ())
 
 
 @api.get("/api/agents/<name>/files/<any_path:path>")
-def read(name: str, path: str) -> Any:  # noqa: ARG001 - the path is read as it was sent
+def read_path(name: str, path: str) -> Any:  # noqa: ARG001 - the path is read as it was sent
     """A folder's page, a folder as a zip archive, or a file."""
     key, parts = own_cubicle(name), asked_for()
     try:
         if len(parts) < 2:
-            return _folder(key, parts)
-        entry = services().workspaces.get_entry(key, parts)
+            return _folder_page(key, parts)
+        entry = get_services().workspaces.get_entry(key, parts)
         if entry.kind == "folder":
-            return _folder(key, parts)
+            return _folder_page(key, parts)
         if entry.kind == "other":
             raise NotFound(_NO_FILE.format(display_path(*parts)))
-        return _file(key, parts, entry)
+        return _send_file(key, parts, entry)
     except UnsafePath as error:  # for whoever reads, what may not be opened is not there
         raise NotFound(error.message) from error
 
 
 @api.put("/api/agents/<name>/files/<any_path:path>")
-def write(name: str, path: str) -> Any:  # noqa: ARG001 - as above
+def upload_file(name: str, path: str) -> Any:  # noqa: ARG001 - as above
     """The body is a new file in ``in/``; it replaces nothing, so it may get another name."""
     key, parts = own_cubicle(name), asked_for()
     if len(parts) != 2 or parts[0] != b"in":
         raise Forbidden(_ONLY_IN)
     if request.content_length is None:
         raise LengthRequired("Send the file as the request's body, with Content-Length.")
-    room = _room(key)
+    room = _free_bytes(key)
     if request.content_length > room:
         raise TooLarge(f"A new file may have {room:,} bytes here at present, so this one was not taken.")
     with ExitStack() as until_stored:
-        until_stored.callback(transfers().begin(asker().user.id))
+        until_stored.callback(get_transfers().begin_transfer(require_asker().user.id))
         request.max_content_length = room
         body = _Body(request.stream)
-        stored = services().workspaces.write_in(key, parts[1], body, max_bytes=room)
+        stored = get_services().workspaces.write_in(key, parts[1], body, max_bytes=room)
     _note_upload(key, stored)
     return {
-        "path": encoded(b"in", stored.name.encode()),
+        "path": encode_path(b"in", stored.name.encode()),
         "size": stored.size_bytes,
         "sha256": stored.sha256,
         "type": type_of(stored.name, body.head),
@@ -90,11 +90,11 @@ def write(name: str, path: str) -> Any:  # noqa: ARG001 - as above
 
 
 @api.delete("/api/agents/<name>/files/<any_path:path>")
-def delete(name: str, path: str) -> Any:  # noqa: ARG001 - as above
+def delete_path(name: str, path: str) -> Any:  # noqa: ARG001 - as above
     """A file, or a folder with all that is in it, is gone."""
-    key, parts, house = own_cubicle(name), asked_for(), services()
-    text = f"{_who()} deleted {display_path(*parts)}."
-    note = partial(house.audit.record_event, "file.deleted", text, key, path=display_path(*parts), by=_who())
+    key, parts, house = own_cubicle(name), asked_for(), get_services()
+    text = f"{_current_person()} deleted {display_path(*parts)}."
+    note = partial(house.audit.record_event, "file.deleted", text, key, path=display_path(*parts), by=_current_person())
     house.workspaces.delete_path(key, parts, note=note)
     return "", 204
 
@@ -102,38 +102,38 @@ def delete(name: str, path: str) -> Any:  # noqa: ARG001 - as above
 # --- folders ---------------------------------------------------------------------------------------------------
 
 
-def _folder(key: CubicleKey, parts: tuple[bytes, ...]) -> Any:
-    if _wants("zip"):
-        return _zip(key, parts)
-    after = decoded(request.args.get("after", ""))
+def _folder_page(key: CubicleKey, parts: tuple[bytes, ...]) -> Any:
+    if _query_flag("zip"):
+        return _zip_folder(key, parts)
+    after = decode_path(request.args.get("after", ""))
     if len(after) > 1:
         raise BadInput("after: send what the page before gave as next.")
     limit = bodies.limit_arg(default=_DEFAULT_PAGE, most=_LONGEST_PAGE)
-    page = services().workspaces.list_folder(key, parts, after=after[0] if after else None, limit=limit)
+    page = get_services().workspaces.list_folder(key, parts, after=after[0] if after else None, limit=limit)
     return {
         "entries": [_entry_json(parts, entry) for entry in page.entries],
-        "next": None if page.next is None else encoded(page.next),
+        "next": None if page.next is None else encode_path(page.next),
     }
 
 
 def _entry_json(folder: tuple[bytes, ...], entry: DirEntry) -> dict[str, Any]:
     return {
         "name": entry.name,
-        "path": encoded(*folder, entry.raw),
+        "path": encode_path(*folder, entry.raw),
         "kind": entry.kind,
         "size": entry.size_bytes,
-        "modified": iso(entry.modified),
+        "modified": iso_time(entry.modified),
     }
 
 
-def _zip(key: CubicleKey, parts: tuple[bytes, ...]) -> Response:
-    house = services()
+def _zip_folder(key: CubicleKey, parts: tuple[bytes, ...]) -> Response:
+    house = get_services()
     house.workspaces.list_folder(key, parts, limit=1)  # what is no folder is said while it can be
     with ExitStack() as until_sent:
-        until_sent.callback(transfers().begin(asker().user.id))
+        until_sent.callback(get_transfers().begin_transfer(require_asker().user.id))
         name = f"{safe_name(parts[-1] if parts else key.agent)}.zip"
         pieces = archives.stream_zip(house.workspaces, key, parts, most_file_bytes=_most_bytes())
-        response = _attached(pieces, "application/zip", name)
+        response = _file_response(pieces, "application/zip", name)
         response.call_on_close(until_sent.pop_all().close)
     return response
 
@@ -141,42 +141,42 @@ def _zip(key: CubicleKey, parts: tuple[bytes, ...]) -> Response:
 # --- files -----------------------------------------------------------------------------------------------------
 
 
-def _file(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Response:
-    if _wants("zip"):
+def _send_file(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Response:
+    if _query_flag("zip"):
         raise BadInput("zip: this is a file; only folders are sent as archives.")
     name = safe_name(parts[-1])
     showable = showable_type(name)
     kind = f"{PLAIN}; charset=utf-8" if showable == PLAIN else showable or UNKNOWN
-    is_inline = showable is not None and _wants("inline")
+    is_inline = showable is not None and _query_flag("inline")
     if request.method == "HEAD":
-        return _attached(iter(()), kind, name, is_inline=is_inline, size_bytes=entry.size_bytes)
+        return _file_response(iter(()), kind, name, is_inline=is_inline, size_bytes=entry.size_bytes)
     with ExitStack() as until_sent:
-        until_sent.callback(transfers().begin(asker().user.id))
-        copy = until_sent.enter_context(services().workspaces.copy_out(key, parts, max_bytes=_most_bytes()))
-        response = _attached(_pieces(copy.file), kind, name, is_inline=is_inline, size_bytes=copy.size_bytes)
+        until_sent.callback(get_transfers().begin_transfer(require_asker().user.id))
+        copy = until_sent.enter_context(get_services().workspaces.copy_out(key, parts, max_bytes=_most_bytes()))
+        response = _file_response(_read_pieces(copy.file), kind, name, is_inline=is_inline, size_bytes=copy.size_bytes)
         response.call_on_close(until_sent.pop_all().close)
     return response
 
 
-def _pieces(file: Readable) -> Iterator[bytes]:
+def _read_pieces(file: Readable) -> Iterator[bytes]:
     while piece := file.read(_CHUNK):
         yield piece
 
 
-def _attached(
+def _file_response(
     pieces: Iterator[bytes], kind: str, name: str, *, is_inline: bool = False, size_bytes: int | None = None
 ) -> Response:
     """An answer that is a file, of which nothing can run."""
     response = Response(pieces, content_type=kind)
     if size_bytes is not None:
         response.content_length = size_bytes
-    response.headers["Content-Disposition"] = _disposition(name, is_inline=is_inline)
+    response.headers["Content-Disposition"] = _content_disposition(name, is_inline=is_inline)
     response.headers["Content-Security-Policy"] = HELD
     response.headers["Accept-Ranges"] = "none"
     return response
 
 
-def _disposition(name: str, *, is_inline: bool) -> str:
+def _content_disposition(name: str, *, is_inline: bool) -> str:
     """RFC 6266: a plain name for old clients, the whole one for all others. ``safe_name`` left no quote in it."""
     plain = "".join(char if " " <= char <= "~" and char not in '%\\"' else "_" for char in name)
     return f"{'inline' if is_inline else 'attachment'}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
@@ -200,34 +200,34 @@ class _Body:
         return piece
 
 
-def _room(key: CubicleKey) -> int:
+def _free_bytes(key: CubicleKey) -> int:
     """How many bytes a new file may have. Measured now: what was known a moment ago lacks the upload before."""
-    house = services()
+    house = get_services()
     limit_bytes = house.agents.get(key.agent).limits.disk_mb * 1024**2
     return max(0, min(_most_bytes(), limit_bytes - house.workspaces.measure_usage(key).bytes))
 
 
 def _most_bytes() -> int:
     """What one file may have in either direction: never more than half of what is free on the host's disk."""
-    return min(MOST_FILE_BYTES, disk_usage(services().settings.home).free // 2)
+    return min(MOST_FILE_BYTES, disk_usage(get_services().settings.home).free // 2)
 
 
 def _note_upload(key: CubicleKey, stored: Stored) -> None:
     """No file stays that the audit log does not know."""
-    house, path = services(), display_path(b"in", stored.name.encode())
+    house, path = get_services(), display_path(b"in", stored.name.encode())
     try:
-        text = f"{_who()} uploaded {path} ({stored.size_bytes:,} bytes)."
+        text = f"{_current_person()} uploaded {path} ({stored.size_bytes:,} bytes)."
         house.audit.record_event(
-            "file.uploaded", text, key, path=path, size=stored.size_bytes, sha256=stored.sha256, by=_who()
+            "file.uploaded", text, key, path=path, size=stored.size_bytes, sha256=stored.sha256, by=_current_person()
         )
     except OrchestratorError:
         house.workspaces.delete_path(key, (b"in", stored.name.encode()))
         raise
 
 
-def _wants(flag: str) -> bool:
+def _query_flag(flag: str) -> bool:
     return request.args.get(flag) == "1"
 
 
-def _who() -> str:
-    return asker().user.name
+def _current_person() -> str:
+    return require_asker().user.name

@@ -7,8 +7,8 @@ from typing import Any
 from flask import Blueprint
 
 from dashboard import bodies
-from dashboard.auth import asker, operator_only
-from dashboard.house import services
+from dashboard.auth import operator_only, require_asker
+from dashboard.house import get_services
 from dashboard.shapes import grant_json
 from dashboard.times import with_iso_times
 from orchestrator.approvals.grant_rows import Grant, GrantKind, GrantScope
@@ -18,34 +18,36 @@ api = Blueprint("grants", __name__)
 
 
 @api.get("/api/agents/<name>/grants")
-def every(name: str) -> Any:
+def list_grants(name: str) -> Any:
     """All of them; a member sees what holds in their own conversation."""
-    return {"grants": [grant_json(grant) for grant in services().grants.of_agent(name, viewer=asker().user)]}
+    return {
+        "grants": [grant_json(grant) for grant in get_services().grants.of_agent(name, viewer=require_asker().user)]
+    }
 
 
 @api.post("/api/agents/<name>/grants")
-def add(name: str) -> Any:
+def add_grant(name: str) -> Any:
     """Allow something in advance."""
     body = bodies.json_body("kind", "subject", "scope")
-    who, kind = asker(), bodies.text(body, "kind")
+    who, kind = require_asker(), bodies.text_field(body, "kind")
     if kind not in tuple(GrantKind):
         raise BadInput(f"kind: choose one of {', '.join(GrantKind)}.")
     scope = scope_in(body) or GrantScope.CONVERSATION
-    subject = bodies.text(body, "subject")
-    given = services().grants.add_grant(name, GrantKind(kind), subject, scope, by=who.user, surface=who.surface)
+    subject = bodies.text_field(body, "subject")
+    given = get_services().grants.add_grant(name, GrantKind(kind), subject, scope, by=who.user, surface=who.surface)
     return grant_json(given), 201
 
 
 @api.delete("/api/agents/<name>/grants/<grant>")
-def revoke(name: str, grant: str) -> Any:
+def revoke_grant(name: str, grant: str) -> Any:
     """A person is asked again."""
-    services().grants.revoke_grant(name, grant, by=asker().user)
+    get_services().grants.revoke_grant(name, grant, by=require_asker().user)
     return "", 204
 
 
 @api.get("/api/agents/<name>/hosts")
 @operator_only
-def hosts(name: str) -> Any:
+def list_hosts(name: str) -> Any:
     """The hosts that the agent may always fetch from without a question."""
     return {"hosts": [_host_shown(grant) for grant in _allowed_hosts(name)]}
 
@@ -57,7 +59,7 @@ def revoke_host(name: str, host: str) -> Any:
     found = next((grant for grant in _allowed_hosts(name) if grant.subject == host.lower()), None)
     if found is None:
         raise NotFound(f"This host is not on {name}'s list. './hermit hosts {name} list' shows which are.")
-    services().grants.revoke_grant(name, found.id, by=asker().user)
+    get_services().grants.revoke_grant(name, found.id, by=require_asker().user)
     return "", 204
 
 
@@ -72,8 +74,8 @@ def scope_in(body: dict[str, Any]) -> GrantScope | None:
 
 
 def _allowed_hosts(name: str) -> list[Grant]:
-    every = services().grants.of_agent(name, viewer=asker().user)
-    return [grant for grant in every if grant.kind is GrantKind.HOST and grant.scope is GrantScope.ALWAYS]
+    grants = get_services().grants.of_agent(name, viewer=require_asker().user)
+    return [grant for grant in grants if grant.kind is GrantKind.HOST and grant.scope is GrantScope.ALWAYS]
 
 
 def _host_shown(grant: Grant) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How the house is: a bare yes or no for anybody, the detail for the operator, and which models there are to choose
+"""How the install is: a bare yes or no for anybody, the detail for the operator, and which models there are to choose
 from.
 """
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from flask import Blueprint
 
-from dashboard.auth import operator_only, public
-from dashboard.house import services
+from dashboard.auth import mark_public, operator_only
+from dashboard.house import get_services
 from orchestrator.core.errors import OrchestratorError, Unavailable
 from orchestrator.services import Health
 
@@ -20,11 +20,11 @@ api = Blueprint("health", __name__)
 
 
 @api.get("/api/health")
-@public
-def health() -> Any:
+@mark_public
+def get_health() -> Any:
     """Whether messages can be answered; no detail, as nobody is logged in."""
     try:
-        is_ok = services().health().is_ok
+        is_ok = get_services().health().is_ok
     except OrchestratorError as error:
         logger.warning("not healthy: %s", error.message)
         is_ok = False
@@ -33,9 +33,9 @@ def health() -> Any:
 
 @api.get("/api/status")
 @operator_only
-def status() -> Any:
+def get_status() -> Any:
     """How each part is, and what is going on."""
-    house = services()
+    house = get_services()
     parts: Health = house.health()
     return {
         "status": "ok" if parts.is_ok else "unavailable",
@@ -45,18 +45,18 @@ def status() -> Any:
         "previews": house.previews.trouble or "ok",
         "provider": house.models()["default"],
         "turns_under_way": len(house.turns.list_running()),
-        "cubicles_running": _running(),
+        "cubicles_running": _running_turns(),
     }
 
 
 @api.get("/api/models")
-def models() -> Any:
+def list_models() -> Any:
     """Which models an agent may be given."""
-    return services().models()
+    return get_services().models()
 
 
-def _running() -> int | None:
+def _running_turns() -> int | None:
     try:
-        return len(services().cubicles.list_running())
+        return len(get_services().cubicles.list_running())
     except Unavailable:
         return None  # ``engine`` says why

@@ -7,8 +7,8 @@ from typing import Any
 from flask import Blueprint, request
 
 from dashboard import bodies
-from dashboard.auth import asker, own_cubicle
-from dashboard.house import services
+from dashboard.auth import own_cubicle, require_asker
+from dashboard.house import get_services
 from dashboard.times import with_iso_times
 from orchestrator.capabilities.memory.facts import as_json
 from orchestrator.core.errors import BadInput
@@ -19,36 +19,36 @@ _MOST_QUERY = 2_000
 
 
 @api.get("/api/agents/<name>/memories")
-def memories(name: str) -> Any:
+def list_memories(name: str) -> Any:
     """A page of facts, the newest first, or the best for a query."""
     key, query = own_cubicle(name), request.args.get("q", "")
     if len(query) > _MOST_QUERY:
         raise BadInput(f"q: send at most {_MOST_QUERY:,} characters.")
     limit, before = bodies.limit_arg(default=50, most=200), bodies.whole_arg("before")
     if query.strip():
-        found, more = services().memories.search(key, query, limit), None
+        found, more = get_services().memories.search_facts(key, query, limit), None
     else:
-        found = services().memories.every(key, before=before, limit=limit + 1)
+        found = get_services().memories.list_facts(key, before=before, limit=limit + 1)
         more = found[limit - 1].id if len(found) > limit else None
     return {"memories": [with_iso_times(as_json(fact)) for fact in found[:limit]], "next": more}
 
 
 @api.post("/api/agents/<name>/memories")
-def add(name: str) -> Any:
+def add_memory(name: str) -> Any:
     """Note a fact."""
-    key, text = own_cubicle(name), bodies.text(bodies.json_body("text"), "text")
-    fact = services().memories.add(key, text, by=asker().user.name)
+    key, text = own_cubicle(name), bodies.text_field(bodies.json_body("text"), "text")
+    fact = get_services().memories.add_fact(key, text, by=require_asker().user.name)
     return with_iso_times(as_json(fact)), 201
 
 
 @api.get("/api/agents/<name>/memories/<id:memory>")
-def one(name: str, memory: int) -> Any:
+def get_memory(name: str, memory: int) -> Any:
     """One fact."""
-    return with_iso_times(as_json(services().memories.get(own_cubicle(name), memory)))
+    return with_iso_times(as_json(get_services().memories.get_fact(own_cubicle(name), memory)))
 
 
 @api.delete("/api/agents/<name>/memories/<id:memory>")
-def remove(name: str, memory: int) -> Any:
+def remove_memory(name: str, memory: int) -> Any:
     """Forget a fact."""
-    services().memories.remove(own_cubicle(name), memory, by=asker().user.name)
+    get_services().memories.remove_fact(own_cubicle(name), memory, by=require_asker().user.name)
     return "", 204

@@ -10,9 +10,9 @@ from typing import Any
 from flask import Blueprint, request
 
 from dashboard import bodies
-from dashboard.auth import asker, own_cubicle, own_turn
-from dashboard.house import services
-from dashboard.paths import decoded
+from dashboard.auth import own_cubicle, own_turn, require_asker
+from dashboard.house import get_services
+from dashboard.paths import decode_path
 from dashboard.shapes import outcome_json, summary_json, turn_json
 from orchestrator.core.errors import BadInput, NotFound, UnsafePath
 from orchestrator.core.models import CubicleKey
@@ -27,49 +27,49 @@ MAX_WAIT_S = 600.0
 
 
 @api.post("/api/agents/<name>/messages")
-def send(name: str) -> Any:
+def send_message(name: str) -> Any:
     """A message to an agent, with files that were uploaded before: with ``wait`` the answer comes when the turn has
     ended or the time is up, else at once.
     """
-    key, turns = own_cubicle(name), services().turns
+    key, turns = own_cubicle(name), get_services().turns
     body = bodies.json_body("text", "files", "wait", "timeout")
-    files = bodies.texts(body, "files", most=MOST)
-    text = "" if files and "text" not in body else bodies.text(body, "text")
-    is_waiting = bodies.flag(body, "wait")
-    timeout_s = bodies.seconds(body, "timeout", default=DEFAULT_WAIT_S, most=MAX_WAIT_S)
-    text = prompt_with_files(text, [_attachment(key, file) for file in files])
-    turn = turns.submit(key, text, source=asker().surface, origin=_origin(name))
+    files = bodies.texts_field(body, "files", most=MOST)
+    text = "" if files and "text" not in body else bodies.text_field(body, "text")
+    is_waiting = bodies.flag_field(body, "wait")
+    timeout_s = bodies.seconds_field(body, "timeout", default=DEFAULT_WAIT_S, most=MAX_WAIT_S)
+    text = prompt_with_files(text, [_find_attachment(key, file) for file in files])
+    turn = turns.submit(key, text, source=require_asker().surface, origin=_origin_of_request(name))
     if not is_waiting:
         return outcome_json(turn), 202
     return outcome_json(turns.wait_for_end(turn.id, timeout_s))
 
 
 @api.get("/api/turns/<id:turn>")
-def one(turn: int) -> Any:
+def get_turn(turn: int) -> Any:
     """A turn with its steps."""
     found = own_turn(turn)
-    return turn_json(found, services().turns.list_steps(found.id))
+    return turn_json(found, get_services().turns.list_steps(found.id))
 
 
 @api.post("/api/turns/<id:turn>/stop")
-def stop(turn: int) -> Any:
+def stop_turn(turn: int) -> Any:
     """A turn ends as soon as it can, and a command that runs in it too. Again is fine."""
-    found = services().turns.stop(own_turn(turn).id)
-    return turn_json(found, services().turns.list_steps(found.id))
+    found = get_services().turns.stop(own_turn(turn).id)
+    return turn_json(found, get_services().turns.list_steps(found.id))
 
 
 @api.post("/api/turns/<id:turn>/withdraw")
-def withdraw(turn: int) -> Any:
+def withdraw_turn(turn: int) -> Any:
     """A message that still waits is taken back and leaves the conversation."""
-    found = services().turns.withdraw(own_turn(turn).id)
-    return turn_json(found, services().turns.list_steps(found.id))
+    found = get_services().turns.withdraw(own_turn(turn).id)
+    return turn_json(found, get_services().turns.list_steps(found.id))
 
 
 @api.get("/api/agents/<name>/history")
-def history(name: str) -> Any:
+def read_history(name: str) -> Any:
     """The newest turns of the conversation, oldest first; with ``q`` those that hold all of its words, newest first.
     ``next`` is the ``before`` of the page before in time."""
-    key, house = own_cubicle(name), services()
+    key, house = own_cubicle(name), get_services()
     limit, before, words = bodies.limit_arg(default=50, most=200), bodies.whole_arg("before"), request.args.get("q", "")
     if words.replace("\0", " ").strip():
         found = house.history.search_turns(key, words, limit=limit + 1, before=before)
@@ -87,23 +87,23 @@ def history(name: str) -> Any:
 
 
 @api.put("/api/agents/<name>/seen")
-def see(name: str) -> Any:
+def mark_read(name: str) -> Any:
     """The asker has looked at their conversation up to this turn."""
-    key, body = CubicleKey(services().agents.get(name).name, asker().user.id), bodies.json_body("turn")
-    services().seen.mark_read(key, bodies.whole(body, "turn", default=0))
+    key, body = CubicleKey(get_services().agents.get(name).name, require_asker().user.id), bodies.json_body("turn")
+    get_services().seen.mark_read(key, bodies.int_field(body, "turn", default=0))
     return "", 204
 
 
 @api.delete("/api/agents/<name>/history")
-def clear(name: str) -> Any:
+def clear_history(name: str) -> Any:
     """The agent forgets the conversation; the audit log keeps it."""
-    services().turns.clear_history(own_cubicle(name))
+    get_services().turns.clear_history(own_cubicle(name))
     return "", 204
 
 
-def _attachment(key: CubicleKey, file: str) -> Attachment:
+def _find_attachment(key: CubicleKey, file: str) -> Attachment:
     """A file in ``in/``, by the path that its upload was answered with; raises BadInput."""
-    parts, workspaces = decoded(file), services().workspaces
+    parts, workspaces = decode_path(file), get_services().workspaces
     refusal = BadInput(f"files: {one_line(file)} is no file in in/. Upload it first (PUT …/files/in/NAME).")
     if len(parts) != 2 or parts[0] != b"in":
         raise refusal
@@ -116,9 +116,9 @@ def _attachment(key: CubicleKey, file: str) -> Attachment:
     return Attachment(f"in/{name}", size_bytes, type_of(name, head))
 
 
-def _origin(agent: str) -> str | None:
+def _origin_of_request(agent: str) -> str | None:
     """What makes a repeated request the same message: the sender's own Idempotency-Key, when there is one."""
     key = request.headers.get("Idempotency-Key", "")
     if len(key) > 100:
         raise BadInput("Idempotency-Key: send at most 100 characters.")
-    return f"api:{asker().user.id}:{agent}:{key}" if key else None
+    return f"api:{require_asker().user.id}:{agent}:{key}" if key else None

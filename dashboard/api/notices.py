@@ -1,4 +1,4 @@
-"""Notices: what the house said about a cubicle, and the buttons under it."""
+"""Notifications: what the install said about a cubicle, and the buttons under it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from flask import Blueprint
 
 from dashboard import bodies
-from dashboard.auth import asker, own_cubicle
-from dashboard.house import services
+from dashboard.auth import own_cubicle, require_asker
+from dashboard.house import get_services
 from dashboard.times import with_iso_times
 from orchestrator.approvals.notifications import as_json
 
@@ -16,17 +16,17 @@ api = Blueprint("notices", __name__)
 
 
 @api.get("/api/agents/<name>/notices")
-def recent(name: str) -> Any:
+def list_notices(name: str) -> Any:
     """A page of notices, the newest last."""
     limit = bodies.limit_arg(default=50, most=200)
-    found = services().notices.list_recent(own_cubicle(name), before=bodies.whole_arg("before"), limit=limit + 1)
+    found = get_services().notices.list_recent(own_cubicle(name), before=bodies.whole_arg("before"), limit=limit + 1)
     page = found[-limit:]
     more = page[0].id if len(found) > limit else None
     return {"notices": [with_iso_times(as_json(notice)) for notice in page], "next": more}
 
 
 @api.post("/api/notices/<id:notice>")
-def press(notice: int) -> Any:
+def press_offer(notice: int) -> Any:
     """Do what an offer says."""
-    who, do = asker(), bodies.text(bodies.json_body("do"), "do")
-    return with_iso_times(as_json(services().notices.press_button(notice, do, by=who.user, surface=who.surface)))
+    who, do = require_asker(), bodies.text_field(bodies.json_body("do"), "do")
+    return with_iso_times(as_json(get_services().notices.press_button(notice, do, by=who.user, surface=who.surface)))

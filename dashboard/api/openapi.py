@@ -24,10 +24,10 @@ from dashboard import (
     openapi_upkeep,
 )
 from dashboard.approval_filters import KINDS
-from dashboard.auth import public
-from dashboard.house import services
+from dashboard.auth import mark_public
+from dashboard.house import get_services
 from dashboard.openapi_route import AGENT, PAGE, USER, ApiRoute
-from dashboard.openapi_schemas import INTEGER, LIMIT, SCHEMAS, STRING, Schema, choice, ref
+from dashboard.openapi_schemas import INTEGER, LIMIT, SCHEMAS, STRING, Schema, enum_of, schema_ref
 
 api = Blueprint("openapi", __name__)
 
@@ -35,10 +35,10 @@ api = Blueprint("openapi", __name__)
 _FOLDER = {
     "after": {**STRING, "description": "`next` of the page before"},
     "limit": LIMIT,
-    "zip": {**choice("1"), "description": "the folder as a zip archive"},
+    "zip": {**enum_of("1"), "description": "the folder as a zip archive"},
     **USER,
 }
-_INLINE = {"inline": {**choice("1"), "description": "for showing in a browser, if the type is harmless"}}
+_INLINE = {"inline": {**enum_of("1"), "description": "for showing in a browser, if the type is harmless"}}
 
 _OWN: tuple[ApiRoute, ...] = (
     ApiRoute("get", "/api/health", "Whether messages can be answered", "Health", other=(503,), is_public=True),
@@ -163,8 +163,8 @@ _OWN: tuple[ApiRoute, ...] = (
         "Questions, newest first",
         "Approvals",
         query={
-            "status": choice("pending", "approved", "denied", "expired", "cancelled"),
-            "kind": choice(*dict(KINDS)),
+            "status": enum_of("pending", "approved", "denied", "expired", "cancelled"),
+            "kind": enum_of(*dict(KINDS)),
             "agent": STRING,
             "before": {**STRING, "description": "`next` of the page before"},
             "limit": LIMIT,
@@ -203,7 +203,7 @@ _OWN: tuple[ApiRoute, ...] = (
         "/api/audit",
         "What happened, newest first; with `format` all of it as a download (operator)",
         "AuditRows",
-        query={"q": STRING, "agent": STRING, "kind": STRING, "format": choice("json", "jsonl", "csv"), **PAGE},
+        query={"q": STRING, "agent": STRING, "kind": STRING, "format": enum_of("json", "jsonl", "csv"), **PAGE},
         fails=(400, 429),
         sends_file=True,
     ),
@@ -259,17 +259,17 @@ _DESCRIPTION = (
 
 
 @api.get("/api/openapi.json")
-@public
-def openapi() -> Any:
+@mark_public
+def get_document() -> Any:
     """The document."""
-    return document(terminal=services().settings.terminal)
+    return build_document(terminal=get_services().settings.terminal)
 
 
-def document(*, terminal: bool = False) -> dict[str, Any]:
+def build_document(*, terminal: bool = False) -> dict[str, Any]:
     """The API's description."""
     paths: dict[str, dict[str, Any]] = {}
     for route in (*ROUTES, *(openapi_terminal.ROUTES if terminal else ())):
-        paths.setdefault(route.path, {})[route.method] = _operation(route)
+        paths.setdefault(route.path, {})[route.method] = _build_operation(route)
     return {
         "openapi": "3.1.0",
         "info": {"title": "HermitShell", "version": "1", "description": _DESCRIPTION},
@@ -282,15 +282,25 @@ def document(*, terminal: bool = False) -> dict[str, Any]:
     }
 
 
-def _operation(route: ApiRoute) -> dict[str, Any]:
-    responses = {str(status): _answer(route) for status in (route.status, *route.other)}
+def _build_operation(route: ApiRoute) -> dict[str, Any]:
+    responses = {str(status): _build_response(route) for status in (route.status, *route.other)}
     login = () if route.is_public else (401, 403)
     body = (400, 413, 415) if route.body else ()
     for status in (*login, *body, *(s for s in route.fails if s not in route.other)):
-        responses[str(status)] = {"description": "Refused", "content": {"application/json": {"schema": ref("Error")}}}
-    operation: dict[str, Any] = {"summary": route.summary, "parameters": _parameters(route), "responses": responses}
+        responses[str(status)] = {
+            "description": "Refused",
+            "content": {"application/json": {"schema": schema_ref("Error")}},
+        }
+    operation: dict[str, Any] = {
+        "summary": route.summary,
+        "parameters": _build_parameters(route),
+        "responses": responses,
+    }
     if route.body:
-        operation["requestBody"] = {"content": {"application/json": {"schema": ref(route.body)}}, "required": True}
+        operation["requestBody"] = {
+            "content": {"application/json": {"schema": schema_ref(route.body)}},
+            "required": True,
+        }
     if route.takes_file:
         operation["requestBody"] = {"content": {_BYTES: {}}, "required": True}
     if route.is_public:
@@ -298,14 +308,14 @@ def _operation(route: ApiRoute) -> dict[str, Any]:
     return operation
 
 
-def _answer(route: ApiRoute) -> dict[str, Any]:
+def _build_response(route: ApiRoute) -> dict[str, Any]:
     if not route.answer:
         return {"description": route.summary}
-    content: dict[str, Any] = {"application/json": {"schema": ref(route.answer)}}
+    content: dict[str, Any] = {"application/json": {"schema": schema_ref(route.answer)}}
     return {"description": route.summary, "content": {**content, **({_BYTES: {}} if route.sends_file else {})}}
 
 
-def _parameters(route: ApiRoute) -> list[dict[str, Any]]:
+def _build_parameters(route: ApiRoute) -> list[dict[str, Any]]:
     names = [part[1:-1] for part in route.path.split("/") if part.startswith("{")]
     in_path = [
         {

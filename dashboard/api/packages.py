@@ -7,8 +7,8 @@ from typing import Any
 from flask import Blueprint, request
 
 from dashboard import bodies
-from dashboard.auth import asker
-from dashboard.house import services
+from dashboard.auth import require_asker
+from dashboard.house import get_services
 from dashboard.times import with_iso_times
 from orchestrator.capabilities.packages.records import STATUSES, as_json
 from orchestrator.core.errors import BadInput
@@ -17,12 +17,12 @@ api = Blueprint("packages", __name__)
 
 
 @api.get("/api/packages")
-def every() -> Any:
+def list_installs() -> Any:
     """The newest wishes, of one status where given."""
-    who, wanted = asker(), request.args.get("status", "")
+    who, wanted = require_asker(), request.args.get("status", "")
     if wanted and wanted not in STATUSES:
         raise BadInput(f"status: choose one of {', '.join(STATUSES)}.")
-    found = services().packages.every(
+    found = get_services().packages.list_installs(
         status=wanted or None,
         user=None if who.is_operator else who.user.id,
         limit=bodies.limit_arg(default=200, most=500),

@@ -10,8 +10,8 @@ from typing import Any
 from flask import Blueprint
 
 from dashboard import bodies
-from dashboard.auth import asker, operator_only
-from dashboard.house import services
+from dashboard.auth import operator_only, require_asker
+from dashboard.house import get_services
 from orchestrator.core.errors import BadInput, UpstreamFailed
 from orchestrator.llm.provider_check import Trial
 from orchestrator.llm.providers import ProviderState
@@ -21,16 +21,16 @@ api = Blueprint("providers", __name__)
 
 @api.get("/api/providers")
 @operator_only
-def every() -> Any:
+def list_providers() -> Any:
     """All that we know, set up or not."""
-    return {"providers": [provider_json(state) for state in services().providers.list_providers()]}
+    return {"providers": [provider_json(state) for state in get_services().providers.list_providers()]}
 
 
 @api.get("/api/providers/<provider>")
 @operator_only
-def one(provider: str) -> Any:
+def get_provider(provider: str) -> Any:
     """How one is set up."""
-    return provider_json(services().providers.get_state(provider))
+    return provider_json(get_services().providers.get_state(provider))
 
 
 @api.put("/api/providers/<provider>")
@@ -39,10 +39,12 @@ def set_key(provider: str) -> Any:
     """A key for it; it holds from the next call on."""
     body = bodies.json_body("key", "base_url", "model")
     model = body.get("model")
-    state = services().providers.set_key(provider, _text(body, "key"), _text(body, "base_url"), by=by())
+    state = get_services().providers.set_key(
+        provider, _text_field(body, "key"), _text_field(body, "base_url"), by=current_actor()
+    )
     if model is not None:
-        services().providers.choose_model(provider, bodies.text(body, "model"), by=by())
-        state = services().providers.get_state(provider)
+        get_services().providers.choose_model(provider, bodies.text_field(body, "model"), by=current_actor())
+        state = get_services().providers.get_state(provider)
     return provider_json(state)
 
 
@@ -50,34 +52,36 @@ def set_key(provider: str) -> Any:
 @operator_only
 def change_model(provider: str) -> Any:
     """Another model of it for agents that name none."""
-    services().providers.choose_model(provider, bodies.text(bodies.json_body("model"), "model"), by=by())
-    return provider_json(services().providers.get_state(provider))
+    get_services().providers.choose_model(
+        provider, bodies.text_field(bodies.json_body("model"), "model"), by=current_actor()
+    )
+    return provider_json(get_services().providers.get_state(provider))
 
 
 @api.delete("/api/providers/<provider>")
 @operator_only
-def remove(provider: str) -> Any:
+def remove_key(provider: str) -> Any:
     """The key that was given here is forgotten."""
-    services().providers.remove_key(provider, by=by())
+    get_services().providers.remove_key(provider, by=current_actor())
     return "", 204
 
 
 @api.get("/api/providers/<provider>/models")
 @operator_only
-def models(provider: str) -> Any:
+def list_models(provider: str) -> Any:
     """What the provider says that it offers; nothing and why, when it says nothing."""
     try:
-        return {"models": list(services().trials.list_models(provider)), "trouble": None}
+        return {"models": list(get_services().trials.list_models(provider)), "trouble": None}
     except UpstreamFailed as error:
         return {"models": [], "trouble": error.message}
 
 
 @api.post("/api/providers/<provider>/test")
 @operator_only
-def test(provider: str) -> Any:
+def test_provider(provider: str) -> Any:
     """A tiny real call: as it is set up, or with a key that is not kept for that."""
-    body, trials, user = bodies.json_body("key", "base_url", "model"), services().trials, asker().user.id
-    key, base_url, model = (_text(body, field) for field in ("key", "base_url", "model"))
+    body, trials, user = bodies.json_body("key", "base_url", "model"), get_services().trials, require_asker().user.id
+    key, base_url, model = (_text_field(body, field) for field in ("key", "base_url", "model"))
     if len(model) > 200:
         raise BadInput("model: write its name as the provider does.")
     if "key" in body or "base_url" in body:
@@ -95,11 +99,11 @@ def trial_json(trial: Trial) -> dict[str, Any]:
     return {**asdict(trial), "models": list(trial.models)}
 
 
-def by() -> str:
+def current_actor() -> str:
     """Who does this, for the audit log."""
-    who = asker()
+    who = require_asker()
     return f"{who.user.name} ({who.surface})"
 
 
-def _text(body: dict[str, Any], field: str) -> str:
-    return bodies.text(body, field) if field in body else ""
+def _text_field(body: dict[str, Any], field: str) -> str:
+    return bodies.text_field(body, field) if field in body else ""

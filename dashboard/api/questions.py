@@ -9,8 +9,8 @@ from flask import Blueprint, request
 
 from dashboard import bodies
 from dashboard.api.approvals import MIN_AGE_S
-from dashboard.auth import asker
-from dashboard.house import services
+from dashboard.auth import require_asker
+from dashboard.house import get_services
 from dashboard.times import with_iso_times
 from orchestrator.capabilities.ask.questions import STATUSES, as_json
 from orchestrator.core.errors import BadInput, Conflict, NotFound
@@ -19,12 +19,12 @@ api = Blueprint("questions", __name__)
 
 
 @api.get("/api/questions")
-def every() -> Any:
+def list_questions() -> Any:
     """The newest questions, of one status where given."""
-    who, wanted = asker(), request.args.get("status", "")
+    who, wanted = require_asker(), request.args.get("status", "")
     if wanted and wanted not in STATUSES:
         raise BadInput(f"status: choose one of {', '.join(STATUSES)}.")
-    found = services().questions.every(
+    found = get_services().questions.list_questions(
         status=wanted or None,
         user=None if who.is_operator else who.user.id,
         limit=bodies.limit_arg(default=200, most=500),
@@ -33,14 +33,14 @@ def every() -> Any:
 
 
 @api.post("/api/questions/<question>")
-def answer(question: str) -> Any:
+def answer_question(question: str) -> Any:
     """Answer, once."""
-    who, house = asker(), services()
-    text = bodies.text(bodies.json_body("answer"), "answer")
-    found = house.questions.get(question)
+    who, house = require_asker(), get_services()
+    text = bodies.text_field(bodies.json_body("answer"), "answer")
+    found = house.questions.get_question(question)
     if not who.is_operator and found.cubicle.user != who.user.id:
         raise NotFound("There is no question with this id. './hermit questions' shows what is waiting.")
     if who.session and time.time() - found.asked_at < MIN_AGE_S:
         raise Conflict("This question appeared only just now. Read it, then answer.")
-    answered = house.questions.answer(found.id, text, by=who.user, surface=who.surface)
+    answered = house.questions.answer_question(found.id, text, by=who.user, surface=who.surface)
     return with_iso_times(as_json(answered))

@@ -9,9 +9,9 @@ from typing import Any
 from flask import Blueprint
 
 from dashboard import bodies
-from dashboard.api.providers import by
+from dashboard.api.providers import current_actor
 from dashboard.auth import operator_only
-from dashboard.house import services
+from dashboard.house import get_services
 from orchestrator.agents import public_url as reach
 from orchestrator.core.version import VERSION
 
@@ -20,35 +20,35 @@ api = Blueprint("settings_of_the_install", __name__)
 
 @api.get("/api/settings")
 @operator_only
-def settings() -> Any:
+def get_settings() -> Any:
     """As they are."""
     return _as_json()
 
 
 @api.patch("/api/settings")
 @operator_only
-def change() -> Any:
+def change_settings() -> Any:
     """Another default provider, another model of it, another address for links, the first-run page done or open
     again. Address and provider are checked before anything is changed."""
     body = bodies.json_body("default_provider", "default_model", "is_set_up", "address")
-    providers, preferences = services().providers, services().preferences
-    address = bodies.text(body, "address") if "address" in body else None
-    provider = bodies.text(body, "default_provider") if "default_provider" in body else None
-    model = bodies.text(body, "default_model") if "default_model" in body else None
-    is_set_up = bodies.flag(body, "is_set_up")
+    providers, preferences = get_services().providers, get_services().preferences
+    address = bodies.text_field(body, "address") if "address" in body else None
+    provider = bodies.text_field(body, "default_provider") if "default_provider" in body else None
+    model = bodies.text_field(body, "default_model") if "default_model" in body else None
+    is_set_up = bodies.flag_field(body, "is_set_up")
     if address is not None:
-        reach.set_public_url(services().settings, preferences, address, by=by())
+        reach.set_public_url(get_services().settings, preferences, address, by=current_actor())
     if provider is not None:
-        providers.choose_default(provider, by=by())
+        providers.choose_default(provider, by=current_actor())
     if model is not None:
-        providers.choose_model(providers.default(), model, by=by())
+        providers.choose_model(providers.default(), model, by=current_actor())
     if "is_set_up" in body and is_set_up != preferences.is_set_up:
-        (preferences.finish_set_up if is_set_up else preferences.begin_set_up)(by=by())
+        (preferences.finish_set_up if is_set_up else preferences.begin_set_up)(by=current_actor())
     return _as_json()
 
 
 def _as_json() -> dict[str, Any]:
-    house = services()
+    house = get_services()
     default = house.providers.get_state(house.providers.default())
     return {
         "version": VERSION,

@@ -8,9 +8,9 @@ from typing import Any
 from flask import Blueprint
 
 from dashboard import bodies
-from dashboard.auth import asker, operator_only
-from dashboard.house import services
-from dashboard.times import iso
+from dashboard.auth import operator_only, require_asker
+from dashboard.house import get_services
+from dashboard.times import iso_time
 from orchestrator.core.errors import BadInput
 
 api = Blueprint("strangers", __name__)
@@ -20,12 +20,12 @@ _KINDS = {"allow": "allow", "refuse": "ignore", "block": "block"}
 
 @api.get("/api/strangers")
 @operator_only
-def every() -> Any:
+def list_strangers() -> Any:
     """Who waits."""
-    found = services().strangers()
+    found = get_services().strangers()
     return {
         "strangers": [
-            {"agent": known.agent, "telegram_id": known.person, "name": known.name, "wrote_at": iso(known.told_at)}
+            {"agent": known.agent, "telegram_id": known.person, "name": known.name, "wrote_at": iso_time(known.told_at)}
             for known in found
         ]
     }
@@ -33,10 +33,10 @@ def every() -> Any:
 
 @api.post("/api/strangers/<name>/<id:person>")
 @operator_only
-def decide(name: str, person: int) -> Any:
+def decide_stranger(name: str, person: int) -> Any:
     """Let them in as a member, or don't; their card on Telegram shows it."""
-    decision = bodies.text(bodies.json_body("decision"), "decision")
+    decision = bodies.text_field(bodies.json_body("decision"), "decision")
     if decision not in _KINDS:
         raise BadInput(f"decision: send one of {', '.join(_KINDS)}.")
-    member = services().decide_stranger(name, person, _KINDS[decision], asker().user)
+    member = get_services().decide_stranger(name, person, _KINDS[decision], require_asker().user)
     return {"user": None if member is None else member.id}

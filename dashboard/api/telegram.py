@@ -9,7 +9,7 @@ from flask import Blueprint
 
 from dashboard import bodies
 from dashboard.auth import operator_only
-from dashboard.house import services
+from dashboard.house import get_services
 from dashboard.shapes import bot_json
 
 api = Blueprint("telegram", __name__)
@@ -17,41 +17,41 @@ api = Blueprint("telegram", __name__)
 
 @api.get("/api/agents/<name>/telegram")
 @operator_only
-def one(name: str) -> Any:
+def get_bot(name: str) -> Any:
     """How the agent's bot is."""
-    services().agents.get(name)
-    return bot_json(services().bots.get(name))
+    get_services().agents.get(name)
+    return bot_json(get_services().bots.get_bot(name))
 
 
 @api.post("/api/agents/<name>/telegram")
 @operator_only
 def set_up(name: str) -> Any:
     """The agent has the bot of this token."""
-    token = bodies.text(bodies.json_body("token"), "token")
-    return bot_json(services().bots.set_up(name, token)), 201
+    token = bodies.text_field(bodies.json_body("token"), "token")
+    return bot_json(get_services().bots.set_up(name, token)), 201
 
 
 @api.delete("/api/agents/<name>/telegram")
 @operator_only
-def remove(name: str) -> Any:
+def remove_bot(name: str) -> Any:
     """The agent has no bot any more."""
-    services().agents.get(name)
-    services().bots.remove(name)
+    get_services().agents.get(name)
+    get_services().bots.remove_bot(name)
     return "", 204
 
 
 @api.post("/api/agents/<name>/telegram/confirm")
 @operator_only
-def confirm(name: str) -> Any:
+def confirm_code(name: str) -> Any:
     """The operator read this code in Telegram."""
-    code = bodies.text(bodies.json_body("code"), "code")
-    services().agents.get(name)
-    return bot_json(services().bots.confirm(name, code))
+    code = bodies.text_field(bodies.json_body("code"), "code")
+    get_services().agents.get(name)
+    return bot_json(get_services().bots.confirm_code(name, code))
 
 
 @api.post("/api/agents/<name>/telegram/code")
 @operator_only
 def new_code(name: str) -> Any:
     """Another code."""
-    services().agents.get(name)
-    return bot_json(services().bots.new_code(name))
+    get_services().agents.get(name)
+    return bot_json(get_services().bots.new_code(name))

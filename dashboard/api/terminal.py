@@ -15,8 +15,8 @@ from typing import Any
 from flask import Blueprint, Response, request
 
 from dashboard import bodies
-from dashboard.auth import Asker, asker, login_holder, operator_only
-from dashboard.house import services
+from dashboard.auth import Asker, login_holder, operator_only, require_asker
+from dashboard.house import get_services
 from orchestrator.apps.terminals.terminal import Opener, Terminal
 from orchestrator.core.errors import BadInput
 from orchestrator.core.models import CubicleKey, User
@@ -33,19 +33,19 @@ _DEFAULT = Size(80, 24)
 @operator_only
 def open_one(name: str) -> Any:
     """A shell in the asker's own cubicle."""
-    who, house, holder = asker(), services(), login_holder()
-    size = _size(bodies.json_body("columns", "rows"))
-    opener = Opener(who.user, _login(who), lambda: _same(holder(), who.user))
-    terminal = house.terminals.open(CubicleKey(house.agents.get(name).name, who.user.id), opener, size)
+    who, house, holder = require_asker(), get_services(), login_holder()
+    size = _size_in_body(bodies.json_body("columns", "rows"))
+    opener = Opener(who.user, _hash_login(who), lambda: _is_same_operator(holder(), who.user))
+    terminal = house.terminals.open_terminal(CubicleKey(house.agents.get(name).name, who.user.id), opener, size)
     return {"id": terminal.id}, 201
 
 
 @api.get("/api/agents/<name>/terminals/<terminal>/output")
 @operator_only
-def output(name: str, terminal: str) -> Response:
+def stream_output(name: str, terminal: str) -> Response:
     """What it prints, from the place that the browser names when it comes again."""
-    found, place = _own(name, terminal), _place()
-    response = Response(_stream(found, place, HEARTBEAT_S), mimetype="text/event-stream")
+    found, place = _find_own(name, terminal), _place_in_header()
+    response = Response(_output_stream(found, place, HEARTBEAT_S), mimetype="text/event-stream")
     response.headers["X-Accel-Buffering"] = "no"
     return response
 
@@ -55,48 +55,49 @@ def output(name: str, terminal: str) -> Response:
 def type_in(name: str, terminal: str) -> Any:
     """The shell gets a text, once."""
     body = bodies.json_body("seq", "text")
-    _own(name, terminal).type(bodies.whole(body, "seq", default=0), bodies.text(body, "text"))
+    _find_own(name, terminal).type_text(bodies.int_field(body, "seq", default=0), bodies.text_field(body, "text"))
     return "", 204
 
 
 @api.post("/api/agents/<name>/terminals/<terminal>/taken")
 @operator_only
-def taken(name: str, terminal: str) -> Any:
+def confirm_taken(name: str, terminal: str) -> Any:
     """The page has shown everything up to here, so more may come."""
     body = bodies.json_body("offset")
-    _own(name, terminal).screen.taken(bodies.whole(body, "offset", default=0))
+    _find_own(name, terminal).screen.confirm_taken(bodies.int_field(body, "offset", default=0))
     return "", 204
 
 
 @api.post("/api/agents/<name>/terminals/<terminal>/size")
 @operator_only
-def resize(name: str, terminal: str) -> Any:
+def resize_terminal(name: str, terminal: str) -> Any:
     """The page has another size."""
-    size = _size(bodies.json_body("columns", "rows"))
-    _own(name, terminal).resize(size)
+    size = _size_in_body(bodies.json_body("columns", "rows"))
+    _find_own(name, terminal).resize(size)
     return "", 204
 
 
 @api.delete("/api/agents/<name>/terminals/<terminal>")
 @operator_only
-def close(name: str, terminal: str) -> Any:
+def close_terminal(name: str, terminal: str) -> Any:
     """The terminal is closed, and nothing of it goes on."""
-    services().terminals.end(_own(name, terminal), "Its page was closed.")
+    get_services().terminals.end_terminal(_find_own(name, terminal), "Its page was closed.")
     return "", 204
 
 
-def _own(name: str, terminal: str) -> Terminal:
-    who = asker()
-    return services().terminals.get(CubicleKey(name, who.user.id), terminal, _login(who))
+def _find_own(name: str, terminal: str) -> Terminal:
+    who = require_asker()
+    return get_services().terminals.get_terminal(CubicleKey(name, who.user.id), terminal, _hash_login(who))
 
 
-def _size(body: dict[str, Any]) -> Size:
+def _size_in_body(body: dict[str, Any]) -> Size:
     return Size(
-        bodies.whole(body, "columns", default=_DEFAULT.columns), bodies.whole(body, "rows", default=_DEFAULT.rows)
+        bodies.int_field(body, "columns", default=_DEFAULT.columns),
+        bodies.int_field(body, "rows", default=_DEFAULT.rows),
     )
 
 
-def _place() -> int:
+def _place_in_header() -> int:
     """Where to go on from; a browser that lost its connection says so in a header."""
     said = request.headers.get("Last-Event-ID") or request.args.get("from", "0")
     if not (said.isascii() and said.isdecimal()) or len(said) > 15:
@@ -104,10 +105,10 @@ def _place() -> int:
     return int(said)
 
 
-def _stream(terminal: Terminal, place: int, heartbeat_s: float) -> Iterator[str]:
+def _output_stream(terminal: Terminal, place: int, heartbeat_s: float) -> Iterator[str]:
     with terminal.looked_at():
         yield "retry: 1000\n\n"
-        while (data := terminal.screen.after(place, heartbeat_s)) is not None:
+        while (data := terminal.screen.read_after(place, heartbeat_s)) is not None:
             if data:
                 place += len(data)
                 yield f"id: {place}\ndata: {base64.b64encode(data).decode()}\n\n"
@@ -116,12 +117,12 @@ def _stream(terminal: Terminal, place: int, heartbeat_s: float) -> Iterator[str]
         yield f"event: closed\ndata: {json.dumps({'why': terminal.why})}\n\n"
 
 
-def _login(who: Asker) -> str:
+def _hash_login(who: Asker) -> str:
     """One login among others; what is kept of it opens nothing."""
     secret = who.session or request.headers.get("Authorization", "")
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def _same(now: User | None, then: User) -> bool:
+def _is_same_operator(now: User | None, then: User) -> bool:
     """The login still holds, and is still an operator's."""
     return now is not None and (now.id, now.role) == (then.id, then.role)

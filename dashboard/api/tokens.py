@@ -9,9 +9,9 @@ from typing import Any
 from flask import Blueprint, request
 
 from dashboard import bodies, origin
-from dashboard.auth import asker, operator_only
-from dashboard.house import services
-from dashboard.times import iso
+from dashboard.auth import operator_only, require_asker
+from dashboard.house import get_services
+from dashboard.times import iso_time
 from orchestrator.agents import public_url as reach
 from orchestrator.agents.users import LINK_S
 
@@ -20,17 +20,17 @@ api = Blueprint("tokens", __name__)
 
 @api.get("/api/tokens")
 @operator_only
-def tokens() -> Any:
+def list_tokens() -> Any:
     """Every API token, without what it is."""
     return {
         "tokens": [
             {
                 "name": token.name,
                 "user": token.user,
-                "created_at": iso(token.created_at),
-                "used_at": iso(token.used_at),
+                "created_at": iso_time(token.created_at),
+                "used_at": iso_time(token.used_at),
             }
-            for token in services().people.list_tokens()
+            for token in get_services().people.list_tokens()
         ]
     }
 
@@ -40,15 +40,15 @@ def tokens() -> Any:
 def make_token() -> Any:
     """An API token, for the asker or for the person that is named."""
     body = bodies.json_body("name", "user")
-    name = bodies.text(body, "name")
-    return {"name": name, "token": services().people.make_token(name, _for_whom(body))}, 201
+    name = bodies.text_field(body, "name")
+    return {"name": name, "token": get_services().people.make_token(name, _for_whom(body))}, 201
 
 
 @api.delete("/api/tokens/<path:token>")
 @operator_only
 def remove_token(token: str) -> Any:
     """An API token works no more."""
-    services().people.remove_token(token)
+    get_services().people.remove_token(token)
     return "", 204
 
 
@@ -56,11 +56,11 @@ def remove_token(token: str) -> Any:
 @operator_only
 def make_link() -> Any:
     """A login link that works once: for the asker, within 15 minutes, or for the person that is named, within a day."""
-    body, house = bodies.json_body("user") if request.content_length else {}, services()
+    body, house = bodies.json_body("user") if request.content_length else {}, get_services()
     user = house.people.get(_for_whom(body))
     base, valid_for_s = house.settings.link_url, LINK_S
-    if user.id != asker().user.id:
-        came_by = origin.own(house.settings.public_url)
+    if user.id != require_asker().user.id:
+        came_by = origin.own_origin(house.settings.public_url)
         base = reach.get_public_url(house.settings, house.preferences, came_by=came_by)
         valid_for_s = reach.OTHERS_LINK_S
     code = house.people.make_link(user.id, good_for_s=valid_for_s)
@@ -72,10 +72,10 @@ def make_link() -> Any:
 @operator_only
 def log_everybody_out() -> Any:
     """Nobody is logged in any more, the asker neither."""
-    who = asker()
-    services().people.log_everybody_out(by=f"{who.user.name} ({who.surface})")
+    who = require_asker()
+    get_services().people.log_everybody_out(by=f"{who.user.name} ({who.surface})")
     return "", 204
 
 
 def _for_whom(body: dict[str, Any]) -> int:
-    return services().people.get(bodies.whole(body, "user", default=asker().user.id)).id
+    return get_services().people.get(bodies.int_field(body, "user", default=require_asker().user.id)).id

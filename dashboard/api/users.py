@@ -8,7 +8,7 @@ from flask import Blueprint
 
 from dashboard import bodies
 from dashboard.auth import operator_only
-from dashboard.house import services
+from dashboard.house import get_services
 from dashboard.shapes import user_json
 
 api = Blueprint("users", __name__)
@@ -16,36 +16,36 @@ api = Blueprint("users", __name__)
 
 @api.get("/api/users")
 @operator_only
-def every() -> Any:
+def list_users() -> Any:
     """All people."""
-    return {"users": [user_json(user) for user in services().people.list_users()]}
+    return {"users": [user_json(user) for user in get_services().people.list_users()]}
 
 
 @api.post("/api/users")
 @operator_only
-def add() -> Any:
+def add_user() -> Any:
     """A new person."""
-    return user_json(services().people.add(bodies.json_body())), 201
+    return user_json(get_services().people.add(bodies.json_body())), 201
 
 
 @api.patch("/api/users/<id:user>")
 @operator_only
-def change(user: int) -> Any:
+def change_user(user: int) -> Any:
     """Other settings for a person."""
-    return user_json(services().people.update_user(user, bodies.json_body()))
+    return user_json(get_services().people.update_user(user, bodies.json_body()))
 
 
 @api.delete("/api/users/<id:user>/sessions")
 @operator_only
 def log_out(user: int) -> Any:
     """A person is logged out on every browser."""
-    services().people.log_out_everywhere(user)
+    get_services().people.log_out_everywhere(user)
     return "", 204
 
 
 @api.delete("/api/users/<id:user>")
 @operator_only
-def remove(user: int) -> Any:
+def remove_user(user: int) -> Any:
     """A person goes, with sessions and tokens."""
-    services().remove_user(user)
+    get_services().remove_user(user)
     return "", 204

@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 
 from flask import Blueprint, render_template, request
 
-from dashboard.approval_filters import KINDS, wanted
-from dashboard.auth import asker
-from dashboard.house import services
+from dashboard.approval_filters import KINDS, read_filters
+from dashboard.auth import require_asker
+from dashboard.house import get_services
 from dashboard.pages.asking import ApprovalView, names_of_others, pending
-from dashboard.pages.frame import around
+from dashboard.pages.frame import shell_frame
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.models import ApprovalStatus
 
@@ -62,8 +62,8 @@ def approvals() -> str:
     """The whole page."""
     return render_template(
         "approvals.html",
-        **around(),
-        known_agents=[agent.name for agent in services().agents.list_agents()],
+        **shell_frame(),
+        known_agents=[agent.name for agent in get_services().agents.list_agents()],
         kinds=KINDS,
         outcomes=OUTCOMES,
         **_past(),
@@ -84,9 +84,9 @@ def past() -> str:
 
 def _past() -> dict[str, Any]:
     given = {name: value for name in _FILTERS if (value := request.args.get(name, "").strip())}
-    before, asked = request.args.get("before", ""), wanted()
+    before, asked = request.args.get("before", ""), read_filters()
     statuses = tuple(status for status in asked.statuses if status is not ApprovalStatus.PENDING)
-    found = services().approvals.list_history(replace(asked, statuses=statuses), before=before, limit=PAGE + 1)
+    found = get_services().approvals.list_history(replace(asked, statuses=statuses), before=before, limit=PAGE + 1)
     whose = names_of_others()
     at = {**given, "before": before} if before else given
     return {
@@ -95,7 +95,7 @@ def _past() -> dict[str, Any]:
         "part": f"/parts/approvals?{urlencode(at)}",
         "newest": _url(given) if before else "",
         "older": _url({**given, "before": found[PAGE - 1].id}) if len(found) > PAGE else "",
-        "own": asker().user.name,
+        "own": require_asker().user.name,
     }
 
 

@@ -11,10 +11,10 @@ from flask import Blueprint, Response, render_template
 
 from dashboard import headers
 from dashboard.apps import SeenApp, apps_of, guests_of, own_app, seen_app, shared_apps
-from dashboard.auth import asker, own_cubicle
-from dashboard.house import services
+from dashboard.auth import own_cubicle, require_asker
+from dashboard.house import get_services
 from dashboard.pages import log as log_lines
-from dashboard.pages.frame import around, frame, own_key
+from dashboard.pages.frame import agent_frame, own_key, shell_frame
 from orchestrator.apps.previews.csp import SANDBOX
 from orchestrator.core.errors import NotFound, Unavailable
 from orchestrator.files import agent_log
@@ -39,20 +39,20 @@ def held(seen: SeenApp) -> HeldApp:
         url = seen.frame_url()
     except Unavailable as error:
         return HeldApp(seen, "", error.message)
-    headers.hold(url)
+    headers.allow_frame(url)
     return HeldApp(seen, url, "")
 
 
 @pages.get("/agents/<name>/apps")
 def gallery(name: str) -> str:
     """All apps."""
-    return render_template("apps.html", **frame(name, "apps"), **_found(name))
+    return render_template("apps.html", **agent_frame(name, "apps"), **_found(name))
 
 
 @pages.get("/parts/apps/<name>")
 def cards(name: str) -> str:
     """All apps, as they stand."""
-    return render_template("parts/apps.html", agent=services().agents.get(name), **_found(name))
+    return render_template("parts/apps.html", agent=get_services().agents.get(name), **_found(name))
 
 
 @pages.get("/agents/<name>/apps/<app>")
@@ -61,8 +61,8 @@ def one(name: str, app: str) -> str:
     seen = seen_app(name, app)
     return render_template(
         "app.html",
-        agent=services().agents.get(name),
-        **around(),
+        agent=get_services().agents.get(name),
+        **shell_frame(),
         held=held(seen),
         **_sharing(seen),
     )
@@ -72,7 +72,7 @@ def one(name: str, app: str) -> str:
 def thumbnail(name: str, app: str) -> Response:
     """What it looks like: a picture that a stranger's browser made, handed on as it is."""
     seen = seen_app(name, app)
-    path = services().thumbnails.of(seen.app.cubicle, seen.app.name)
+    path = get_services().thumbnails.picture_of(seen.app.cubicle, seen.app.name)
     if path is None:
         raise NotFound("There is no picture of this app.")
     try:
@@ -93,12 +93,12 @@ def guests(name: str, app: str) -> str:
 @pages.get("/parts/app-log/<name>")
 def log(name: str) -> str:
     """What the agent did, by its own log."""
-    page = agent_log.read_latest(services().workspaces, own_cubicle(name))
+    page = agent_log.read_latest(get_services().workspaces, own_cubicle(name))
     return render_template("parts/app_log.html", **log_lines.shown(page))
 
 
 def _found(name: str) -> dict[str, Any]:
-    return {"apps": apps_of(own_key(name)), "shared": shared_apps(name), "trouble": services().previews.trouble}
+    return {"apps": apps_of(own_key(name)), "shared": shared_apps(name), "trouble": get_services().previews.trouble}
 
 
 def _sharing(seen: SeenApp) -> dict[str, Any]:
@@ -107,5 +107,5 @@ def _sharing(seen: SeenApp) -> dict[str, Any]:
         return {"guests": [], "others": []}
     found = guests_of(seen.app)
     known = {seen.owner.id, *(user.id for user in found)}
-    everybody = services().people.list_users() if asker().is_operator else []
+    everybody = get_services().people.list_users() if require_asker().is_operator else []
     return {"guests": found, "others": [user for user in everybody if user.id not in known]}

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.auth import asker
-from dashboard.house import services
+from dashboard.auth import require_asker
+from dashboard.house import get_services
 from orchestrator.approvals.answers import note_of
 from orchestrator.capabilities.approval_kind import ByteCount, Fact, Quoted, WarningLine
 from orchestrator.capabilities.ask.questions import PENDING, Question
-from orchestrator.capabilities.delivery.messages import size
+from orchestrator.capabilities.delivery.messages import format_size
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey
 from orchestrator.core.text import one_line
@@ -76,7 +76,7 @@ class ApprovalView:
     @property
     def always_host(self) -> str:
         """The host that the viewer may allow from now on; empty when there is none, or for members."""
-        return str(self.detail.get("host") or "") if asker().is_operator else ""
+        return str(self.detail.get("host") or "") if require_asker().is_operator else ""
 
     @property
     def why(self) -> str:
@@ -93,7 +93,7 @@ class ApprovalView:
     @property
     def kinds(self) -> list[str]:
         """What the viewer may allow for longer than once, in their own conversation."""
-        if self.approval.cubicle.user != asker().user.id:
+        if self.approval.cubicle.user != require_asker().user.id:
             return []
         host = self.detail.get("host")
         return [f"fetch from {host}"] if host else list(self.detail.get("kinds", ()))
@@ -103,7 +103,7 @@ class ApprovalView:
         """The whole list, what was asked for first."""
         asked = {_bare(name) for name in self.detail.get("asked", ())}
         lines = [
-            PackageLine(p["name"], p["version"], size(p["size_bytes"]), _bare(p["name"]) in asked)
+            PackageLine(p["name"], p["version"], format_size(p["size_bytes"]), _bare(p["name"]) in asked)
             for p in self.detail.get("packages", ())
         ]
         return sorted(lines, key=lambda line: not line.is_asked)
@@ -119,7 +119,7 @@ class ApprovalView:
     @property
     def total(self) -> str:
         """What the packages take together."""
-        return size(self.detail.get("total_bytes", 0))
+        return format_size(self.detail.get("total_bytes", 0))
 
     @property
     def outcome(self) -> str:
@@ -156,10 +156,10 @@ class WaitingQuestions:
 
 def pending() -> WaitingQuestions:
     """What the viewer may decide and answer."""
-    house, who, whose = services(), asker(), names_of_others()
+    house, who, whose = get_services(), require_asker(), names_of_others()
     user = None if who.is_operator else who.user.id
     approvals = house.approvals.list_approvals(status=ApprovalStatus.PENDING, user=user)
-    questions = house.questions.every(status=PENDING, user=user)
+    questions = house.questions.list_questions(status=PENDING, user=user)
     return WaitingQuestions(
         [ApprovalView(found, whose(found.cubicle)) for found in reversed(approvals)],
         [QuestionView(found, whose(found.cubicle)) for found in reversed(questions)],
@@ -169,18 +169,18 @@ def pending() -> WaitingQuestions:
 def asking_agents() -> dict[str, str]:
     """The agents that wait for the viewer in the viewer's own conversations, and whether for an ``approval`` or an
     ``answer``."""
-    house, user = services(), asker().user.id
+    house, user = get_services(), require_asker().user.id
     approvals = house.approvals.list_approvals(status=ApprovalStatus.PENDING, user=user)
-    questions = house.questions.every(status=PENDING, user=user)
+    questions = house.questions.list_questions(status=PENDING, user=user)
     answers = {found.cubicle.agent: "answer" for found in questions}
     return {**answers, **{found.cubicle.agent: "approval" for found in approvals}}
 
 
 def pending_in_chat(key: CubicleKey) -> WaitingQuestions:
     """What a conversation waits for; whether a command may run is asked at its step."""
-    house = services()
+    house = get_services()
     approvals = house.approvals.list_approvals(status=ApprovalStatus.PENDING, user=key.user)
-    questions = house.questions.every(status=PENDING, user=key.user)
+    questions = house.questions.list_questions(status=PENDING, user=key.user)
     return WaitingQuestions(
         [ApprovalView(a, "") for a in reversed(approvals) if a.cubicle == key and a.step is None],
         [QuestionView(q, "") for q in reversed(questions) if q.cubicle == key],
@@ -189,8 +189,8 @@ def pending_in_chat(key: CubicleKey) -> WaitingQuestions:
 
 def names_of_others() -> Callable[[CubicleKey], str]:
     """Tells whose a cubicle is; empty for the viewer's own."""
-    viewer = asker().user.id
-    names = {user.id: user.name for user in services().people.list_users()}
+    viewer = require_asker().user.id
+    names = {user.id: user.name for user in get_services().people.list_users()}
     return lambda key: "" if key.user == viewer else names.get(key.user, NAMELESS)
 
 
@@ -212,6 +212,6 @@ def _said(fact: Fact) -> str:
         case WarningLine():
             return fact.text
         case ByteCount():
-            return size(fact.count)
+            return format_size(fact.count)
         case _:
             return fact

@@ -12,9 +12,9 @@ from urllib.parse import urlencode
 from flask import Blueprint, render_template, request
 
 from dashboard import ages, bodies
-from dashboard.auth import asker, operator_only
-from dashboard.house import services
-from dashboard.pages.frame import around
+from dashboard.auth import operator_only, require_asker
+from dashboard.house import get_services
+from dashboard.pages.frame import shell_frame
 from orchestrator.core.db.audit_rows import AuditRow
 
 pages = Blueprint("audit_page", __name__)
@@ -53,17 +53,17 @@ class AuditRecord:
     @property
     def clock(self) -> str:
         """When, by the viewer's clock."""
-        return ages.day_and_time(self.row.at, asker().user.time_zone, time.time())
+        return ages.day_and_time(self.row.at, require_asker().user.time_zone, time.time())
 
     @property
     def exact(self) -> str:
         """The same, to the second."""
-        return ages.exact(self.row.at, asker().user.time_zone)
+        return ages.format_exact(self.row.at, require_asker().user.time_zone)
 
     @property
     def facts(self) -> list[tuple[str, str]]:
         """What is kept with it, as names and texts."""
-        zone = asker().user.time_zone
+        zone = require_asker().user.time_zone
         return [(fact_words(name), _shown(name, value, zone)) for name, value in self.row.detail.items()]
 
 
@@ -140,7 +140,7 @@ _DECISIONS = {"run": "ran without asking", "ask": "asked for approval", "refuse"
 @operator_only
 def audit() -> str:
     """The whole page."""
-    house, before = services(), bodies.whole_arg("before")
+    house, before = get_services(), bodies.whole_arg("before")
     query, agent, kind = (request.args.get(name, "").strip()[:MAX_QUERY_CHARS] for name in ("q", "agent", "kind"))
     found = house.audit.search_records(
         words=query, agent=agent or None, kind=kind or None, before=before, limit=PAGE + 1
@@ -148,7 +148,7 @@ def audit() -> str:
     wanted = {name: value for name, value in (("q", query), ("agent", agent), ("kind", kind)) if value}
     return render_template(
         "audit.html",
-        **around(),
+        **shell_frame(),
         records=_views(found[:PAGE]),
         wanted=wanted,
         known_agents=house.audit.list_agents(),
@@ -163,7 +163,7 @@ _FORMATS = (("csv", "CSV, for a spreadsheet"), ("jsonl", "JSON lines, for a prog
 
 
 def _views(rows: list[AuditRow]) -> list[AuditRecord]:
-    house = services()
+    house = get_services()
     names = {user.id: user.name for user in house.people.list_users()}
     agents = {agent.name for agent in house.agents.list_agents()}
     return [
@@ -179,7 +179,7 @@ def _url(wanted: Mapping[str, object]) -> str:
 def _shown(name: str, value: Any, zone: str) -> str:
     """A fact as text. Only what is surely a time is told as one."""
     if name.endswith("_at") and type(value) in (int, float) and 1e9 < value < 1e10:
-        return ages.exact(value, zone)
+        return ages.format_exact(value, zone)
     if value is None or value in ("", [], {}):
         return "–"
     if isinstance(value, bool):

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from dashboard import qr
 from dashboard.auth import operator_only
-from dashboard.house import services
+from dashboard.house import get_services
 from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus, CodeWay
 
 pages = Blueprint("bot_page", __name__)
@@ -52,7 +52,7 @@ class BotView:
 
 def bot_of(agent: str) -> BotView | None:
     """The agent's bot."""
-    found = services().bots.of(agent)
+    found = get_services().bots.find_bot(agent)
     return None if found is None else BotView(found)
 
 
@@ -60,4 +60,4 @@ def bot_of(agent: str) -> BotView | None:
 @operator_only
 def bot(name: str) -> str:
     """How it is."""
-    return render_template("parts/bot.html", agent=services().agents.get(name), bot=bot_of(name))
+    return render_template("parts/bot.html", agent=get_services().agents.get(name), bot=bot_of(name))

@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 
 from flask import Blueprint, render_template
 
-from dashboard.auth import asker
-from dashboard.house import services
-from dashboard.pages.frame import frame, own_key
+from dashboard.auth import require_asker
+from dashboard.house import get_services
+from dashboard.pages.frame import agent_frame, own_key
 from orchestrator.capabilities.calendar.rows import BY_AGENT, CalendarEntry, EntryStatus, Run, RunResult
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import CubicleKey
@@ -166,7 +166,7 @@ class RunView:
 @pages.get("/agents/<name>/calendar")
 def calendar(name: str) -> str:
     """The whole page."""
-    key, framed = own_key(name), frame(name, "calendar")
+    key, framed = own_key(name), agent_frame(name, "calendar")
     has_calendar = "calendar" in framed["agent"].toolsets
     return render_template(
         "calendar.html",
@@ -174,20 +174,22 @@ def calendar(name: str) -> str:
         entries=_entries(key),
         choices=CHOICES,
         has_calendar=has_calendar,
-        feed_url=services().agenda.feed_url(key),
+        feed_url=get_services().agenda.feed_url(key),
     )
 
 
 @pages.get("/parts/calendar/<name>")
 def entries(name: str) -> str:
     """What is planned."""
-    return render_template("parts/calendar.html", agent=services().agents.get(name), entries=_entries(own_key(name)))
+    return render_template(
+        "parts/calendar.html", agent=get_services().agents.get(name), entries=_entries(own_key(name))
+    )
 
 
 @pages.get("/agents/<name>/calendar/<id:entry>")
 def one(name: str, entry: int) -> str:
     """One entry, what came of it, and a form to change it."""
-    view, framed = _own(name, entry), frame(name, "calendar")
+    view, framed = _own(name, entry), agent_frame(name, "calendar")
     return render_template("entry.html", **framed, view=view, runs=_runs(entry), choices=CHOICES)
 
 
@@ -195,14 +197,14 @@ def one(name: str, entry: int) -> str:
 def one_now(name: str, entry: int) -> str:
     """One entry as it stands."""
     view = _own(name, entry)
-    return render_template("parts/entry.html", agent=services().agents.get(name), view=view, runs=_runs(entry))
+    return render_template("parts/entry.html", agent=get_services().agents.get(name), view=view, runs=_runs(entry))
 
 
 def entry_view(entry: CalendarEntry) -> EntryView:
     """The entry with its words."""
-    agenda = services().agenda
-    lasts = agenda.length(entry)
-    return EntryView(entry, agenda.words(entry), 0 if lasts is None else round(lasts.total_seconds() / 60))
+    agenda = get_services().agenda
+    lasts = agenda.length_of(entry)
+    return EntryView(entry, agenda.describe_entry(entry), 0 if lasts is None else round(lasts.total_seconds() / 60))
 
 
 def _left_out_words(text: str, zone: str) -> str:
@@ -214,8 +216,8 @@ def _left_out_words(text: str, zone: str) -> str:
 
 def _entries(key: CubicleKey) -> list[EntryView]:
     """What comes due first is first, then what is paused; the newest of what has ended last."""
-    agenda = services().agenda
-    found = agenda.every(key.agent, key.user)
+    agenda = get_services().agenda
+    found = agenda.list_entries(key.agent, key.user)
     open_ones = [entry for entry in found if entry.status is not EntryStatus.ENDED]
     ended = sorted((e for e in found if e.status is EntryStatus.ENDED), key=lambda e: e.settled_at, reverse=True)
     return [entry_view(entry) for entry in (*open_ones, *ended[:MOST_PAST])]
@@ -223,11 +225,11 @@ def _entries(key: CubicleKey) -> list[EntryView]:
 
 def _own(name: str, entry: int) -> EntryView:
     """The viewer's entry; raises NotFound."""
-    found = services().agenda.get(entry)
-    if found.cubicle != CubicleKey(name, asker().user.id):
+    found = get_services().agenda.get_entry(entry)
+    if found.cubicle != CubicleKey(name, require_asker().user.id):
         raise NotFound(f"There is no entry {entry} in the calendar.")
     return entry_view(found)
 
 
 def _runs(entry: int) -> list[RunView]:
-    return [RunView(run) for run in services().agenda.runs(entry, MOST_RUNS)]
+    return [RunView(run) for run in get_services().agenda.list_runs(entry, MOST_RUNS)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dashboard.auth import asker
-from dashboard.house import services
+from dashboard.auth import require_asker
+from dashboard.house import get_services
 from dashboard.pages.asking import NAMELESS
 from dashboard.pages.views import AgentView, agent_views
 from orchestrator.capabilities.calendar.rows import CalendarEntry, EntryStatus
@@ -35,9 +35,9 @@ class CardView:
 
 def card_views() -> list[CardView]:
     """Every agent."""
-    house, user = services(), asker().user.id
+    house, user = get_services(), require_asker().user.id
     under_way = {key: claim.turn for key, claim in house.turns.list_running()}
-    ahead = _next_of(house.agenda.every(None, user))
+    ahead = _next_of(house.agenda.list_entries(None, user))
     return [
         CardView(view, _doing(view, under_way, CubicleKey(view.agent.name, user)), ahead.get(view.agent.name))
         for view in agent_views()
@@ -49,15 +49,15 @@ def _doing(view: AgentView, under_way: dict[CubicleKey, int], key: CubicleKey) -
         return Doing(f"Waiting for your {view.waits_for}")
     if key in under_way:
         return _doing_in(under_way[key])
-    if not asker().is_operator or not any(other.agent == view.agent.name for other in under_way):
+    if not require_asker().is_operator or not any(other.agent == view.agent.name for other in under_way):
         return None
-    names = {user.id: user.name for user in services().people.list_users()}
+    names = {user.id: user.name for user in get_services().people.list_users()}
     others = sorted({names.get(other.user, NAMELESS) for other in under_way if other.agent == view.agent.name})
     return Doing(f"Working for {', '.join(others)}")
 
 
 def _doing_in(turn: int) -> Doing:
-    step = services().turns.get_last_step(turn)
+    step = get_services().turns.get_last_step(turn)
     is_running = step is not None and step.status == "running"
     return Doing("Running", step.command) if step and is_running else Doing("Writing")
 

@@ -6,11 +6,11 @@ from flask import Blueprint, render_template, request
 
 from dashboard import bodies
 from dashboard.apps import own_app
-from dashboard.auth import asker, own_turn
-from dashboard.house import services
+from dashboard.auth import own_turn, require_asker
+from dashboard.house import get_services
 from dashboard.pages.apps import HeldApp, held
 from dashboard.pages.asking import pending_in_chat
-from dashboard.pages.frame import frame, own_key
+from dashboard.pages.frame import agent_frame, own_key
 from dashboard.pages.money import money_of
 from dashboard.pages.views import disk_of, is_rehearsal, page_after, page_around, page_of_talk, turn_view
 from orchestrator.core.errors import NotFound
@@ -39,8 +39,8 @@ AROUND = 6
 @pages.get("/agents/<name>")
 def chat(name: str) -> str:
     """The whole page."""
-    framed, key = frame(name, "chat"), own_key(name)
-    services().rouse(key)
+    framed, key = agent_frame(name, "chat"), own_key(name)
+    get_services().rouse(key)
     talk, earlier = page_of_talk(key, None, PAGE)
     agent: Agent = framed["agent"]
     return render_template(
@@ -55,8 +55,8 @@ def chat(name: str) -> str:
         disk=disk_of(agent),
         most_files=MOST,
         beside=_beside(name),
-        first_new=services().seen.first_unread(key),
-        summary=services().history.get_summary(key),
+        first_new=get_services().seen.first_unread(key),
+        summary=get_services().history.get_summary(key),
     )
 
 
@@ -78,14 +78,14 @@ def budget(name: str) -> str:
 @pages.get("/parts/disk/<name>")
 def disk(name: str) -> str:
     """A word about the disk, where there is one to say."""
-    agent = services().agents.get(name)
+    agent = get_services().agents.get(name)
     return render_template("parts/disk.html", agent=agent, disk=disk_of(agent))
 
 
 @pages.get("/agents/<name>/turns")
 def turns(name: str) -> str:
     """A page of turns, for reading back, or on from a turn."""
-    agent, after = services().agents.get(name), bodies.whole_arg("after")
+    agent, after = get_services().agents.get(name), bodies.whole_arg("after")
     if after is not None:
         talk, later = page_after(own_key(name), after, PAGE)
         return render_template("parts/turns.html", agent=agent, talk=talk, later=later)
@@ -102,8 +102,8 @@ def asking(name: str) -> str:
 @pages.get("/parts/notices/<id:notice>")
 def one_notice(notice: int) -> str:
     """One notice as it stands."""
-    found = services().notices.get(notice)
-    if found.cubicle.user != asker().user.id:
+    found = get_services().notices.get(notice)
+    if found.cubicle.user != require_asker().user.id:
         raise NotFound("There is no such notice.")
     return render_template("parts/notice_alone.html", notice=found)
 
@@ -115,7 +115,7 @@ def turn_alone(name: str, turn: int) -> str:
     if found.cubicle != own_key(name):
         raise NotFound(f"There is no turn {turn} here.")
     talk, earlier, later = page_around(found, AROUND)
-    return render_template("turn.html", **frame(name, ""), talk=talk, earlier=earlier, later=later, here=turn)
+    return render_template("turn.html", **agent_frame(name, ""), talk=talk, earlier=earlier, later=later, here=turn)
 
 
 @pages.get("/parts/turns/<id:turn>")
@@ -124,4 +124,6 @@ def one_turn(turn: int) -> str:
     found = own_turn(turn)
     if found.was_withdrawn:
         return ""
-    return render_template("parts/turn.html", agent=services().agents.get(found.cubicle.agent), view=turn_view(found))
+    return render_template(
+        "parts/turn.html", agent=get_services().agents.get(found.cubicle.agent), view=turn_view(found)
+    )

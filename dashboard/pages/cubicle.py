@@ -15,11 +15,11 @@ from typing import Any
 from flask import Blueprint, render_template, request
 
 from dashboard import ages
-from dashboard.auth import asker
-from dashboard.house import services
-from dashboard.pages.curves import Curve, Point, curve
+from dashboard.auth import require_asker
+from dashboard.house import get_services
+from dashboard.pages.curves import Curve, Point, draw_curve
 from dashboard.pages.filters import megabytes
-from dashboard.pages.frame import frame, own_key
+from dashboard.pages.frame import agent_frame, own_key
 from dashboard.pages.views import disk_of
 from orchestrator.agents.cubicles import CubicleState
 from orchestrator.core.errors import Unavailable
@@ -69,15 +69,15 @@ class UsageChart:
 @pages.get("/agents/<name>/cubicle")
 def cubicle(name: str) -> str:
     """The whole page, as far as it is known without measuring."""
-    key, framed = own_key(name), frame(name, "cubicle")
+    key, framed = own_key(name), agent_frame(name, "cubicle")
     return render_template("cubicle.html", **framed, **_seen(key, framed["agent"], _known))
 
 
 @pages.get("/parts/cubicle/<name>")
 def cubicle_now(name: str) -> str:
     """How it stands and what it uses."""
-    key, agent = own_key(name), services().agents.get(name)
-    return render_template("parts/cubicle.html", agent=agent, **_seen(key, agent, services().cubicles.get_state))
+    key, agent = own_key(name), get_services().agents.get(name)
+    return render_template("parts/cubicle.html", agent=agent, **_seen(key, agent, get_services().cubicles.get_state))
 
 
 def _seen(key: CubicleKey, agent: Agent, look: Callable[[CubicleKey], CubicleState]) -> dict[str, Any]:
@@ -105,8 +105,8 @@ def _state(key: CubicleKey, look: Callable[[CubicleKey], CubicleState]) -> tuple
 
 def _known(key: CubicleKey) -> CubicleState:
     """How it stands, with what the last sample says that it uses."""
-    state = services().cubicles.get_brief_state(key)
-    found = services().samples.last(key, _FRESH_S)
+    state = get_services().cubicles.get_brief_state(key)
+    found = get_services().samples.list_recent(key, _FRESH_S)
     if state.started_at is None or not found or found[-1].at < int(state.started_at):
         return state
     last = found[-1]
@@ -119,7 +119,7 @@ def _charts(
     limits, usage = agent.limits, None if state is None else state.usage
     until = time.time()
     since = until - hours * _HOUR_S
-    found = services().samples.last(key, hours * _HOUR_S)
+    found = get_services().samples.list_recent(key, hours * _HOUR_S)
     cpu: list[Point] = [(sample.at, sample.cpu_percent / limits.cpus) for sample in found]
     memory: list[Point] = [(sample.at, sample.memory_bytes) for sample in found]
     room: list[Point] = [(sample.at, sample.disk_bytes) for sample in found if sample.disk_bytes is not None]
@@ -127,7 +127,7 @@ def _charts(
     def chart(
         name: str, now: float | None, points: list[Point], limit: float, *, of: str, written: _Written
     ) -> UsageChart:
-        made = curve(points, since=since, until=until, limit=limit)
+        made = draw_curve(points, since=since, until=until, limit=limit)
         top = "" if made is None else written(made.top)
         return UsageChart(name, "" if now is None else written(now), of, made, top, _words(made, written))
 
@@ -146,7 +146,7 @@ def _charts(
 def _words(made: Curve | None, written: _Written) -> str:
     if made is None:
         return ""
-    most_at = ages.day_and_time(made.most_at, asker().user.time_zone, time.time()).rpartition(" ")[2]
+    most_at = ages.day_and_time(made.most_at, require_asker().user.time_zone, time.time()).rpartition(" ")[2]
     return f"{written(made.average)} on average, at most {written(made.most)} at {most_at}."
 
 

@@ -34,7 +34,7 @@ class Curve:
     average: float
 
 
-def curve(points: Sequence[Point], *, since: float, until: float, limit: float) -> Curve | None:
+def draw_curve(points: Sequence[Point], *, since: float, until: float, limit: float) -> Curve | None:
     """The points drawn against the limit, or against a part of it where they are all far below; None without any."""
     if not points:
         return None

@@ -9,13 +9,13 @@ from typing import Any
 
 from flask import Blueprint, Response, render_template, request
 
-from dashboard.auth import asker
-from dashboard.house import services
-from dashboard.pages.frame import frame, own_key
-from dashboard.pages.glimpse import glimpse, page, picture
-from dashboard.paths import BEFORE_IN_PAGES, asked_for, decoded, encoded
-from dashboard.transfers import transfers
-from orchestrator.capabilities.delivery.messages import size
+from dashboard.auth import require_asker
+from dashboard.house import get_services
+from dashboard.pages.frame import agent_frame, own_key
+from dashboard.pages.glimpse import glimpse, pdf_page, picture
+from dashboard.paths import BEFORE_IN_PAGES, asked_for, decode_path, encode_path
+from dashboard.transfers import get_transfers
+from orchestrator.capabilities.delivery.messages import format_size
 from orchestrator.core.errors import BadInput, NotFound, OrchestratorError, UnsafePath
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.models import DirEntry
@@ -74,7 +74,7 @@ def below(name: str, path: str) -> str:  # noqa: ARG001 - the path is read as it
     try:
         if len(parts) < 2:
             return _folder_page(name, key, parts)
-        entry = services().workspaces.get_entry(key, parts)
+        entry = get_services().workspaces.get_entry(key, parts)
         if entry.kind == "folder":
             return _folder_page(name, key, parts)
         return _file_page(name, key, parts, entry)
@@ -94,16 +94,16 @@ def shown_picture(name: str, path: str) -> Response:  # noqa: ARG001 - as above
 @pages.get("/agents/<name>/page/<digest>/<id:number>")
 def shown_page(name: str, digest: str, number: int) -> Response:
     """A page of a PDF for a file's page."""
-    return page(own_key(name), digest, number)
+    return pdf_page(own_key(name), digest, number)
 
 
 @pages.get("/parts/pages/<name>/<any_path:path>")
 def drawn_pages(name: str, path: str) -> str:  # noqa: ARG001 - as above
     """A PDF's pages, or that they are being drawn."""
-    end = transfers().begin(asker().user.id)
+    end = get_transfers().begin_transfer(require_asker().user.id)
     try:
-        drawn = services().pdf_pages.drawn(own_key(name), asked_for(BEFORE_IN_PAGES), wait_s=DRAWING_S)
-        return render_template("parts/pages.html", agent=services().agents.get(name), drawn=drawn, trouble="")
+        drawn = get_services().pdf_pages.draw_pages(own_key(name), asked_for(BEFORE_IN_PAGES), wait_s=DRAWING_S)
+        return render_template("parts/pages.html", agent=get_services().agents.get(name), drawn=drawn, trouble="")
     except (NotFound, UnsafePath) as error:
         raise NotFound(error.message) from error
     except OrchestratorError as error:
@@ -115,7 +115,7 @@ def drawn_pages(name: str, path: str) -> str:  # noqa: ARG001 - as above
 @pages.get("/parts/files/<name>")
 def top_now(name: str) -> str:
     """The workspace as it stands."""
-    return render_template("parts/files.html", agent=services().agents.get(name), **_listed(own_key(name), ()))
+    return render_template("parts/files.html", agent=get_services().agents.get(name), **_listed(own_key(name), ()))
 
 
 @pages.get("/parts/files/<name>/<any_path:path>")
@@ -126,21 +126,21 @@ def folder_now(name: str, path: str) -> str:  # noqa: ARG001 - as above
         listed = _listed(own_key(name), parts)
     except UnsafePath as error:
         raise NotFound(error.message) from error
-    return render_template("parts/files.html", agent=services().agents.get(name), **listed)
+    return render_template("parts/files.html", agent=get_services().agents.get(name), **listed)
 
 
 def _folder_page(name: str, key: CubicleKey, parts: Parts) -> str:
-    return render_template("files.html", **frame(name, "files"), **_listed(key, parts), crumbs=_crumbs(parts))
+    return render_template("files.html", **agent_frame(name, "files"), **_listed(key, parts), crumbs=_crumbs(parts))
 
 
 def _file_page(name: str, key: CubicleKey, parts: Parts, entry: DirEntry) -> str:
     seen = glimpse(key, parts, entry) if entry.kind == "file" else None
     return render_template(
         "file.html",
-        **frame(name, "files"),
+        **agent_frame(name, "files"),
         view=_view(parts[:-1], entry),
         crumbs=_crumbs(parts),
-        above=encoded(*parts[:-1]),
+        above=encode_path(*parts[:-1]),
         seen=seen,
     )
 
@@ -148,27 +148,27 @@ def _file_page(name: str, key: CubicleKey, parts: Parts, entry: DirEntry) -> str
 def _listed(key: CubicleKey, parts: Parts) -> dict[str, Any]:
     """A page of a folder, for its template."""
     sent = request.args.get("after", "")
-    after = decoded(sent)
+    after = decode_path(sent)
     if len(after) > 1:
         raise BadInput("after: send what the page before gave as next.")
-    page = services().workspaces.list_folder(key, parts, after=after[0] if after else None, limit=PAGE)
+    page = get_services().workspaces.list_folder(key, parts, after=after[0] if after else None, limit=PAGE)
     entries = page.entries if parts else sorted(page.entries, key=lambda entry: tuple(FOLDERS).index(entry.raw))
     return {
-        "path": encoded(*parts),
+        "path": encode_path(*parts),
         "folder": parts[0].decode() if len(parts) == 1 else "" if parts else "top",
         "is_data": parts[:1] == (b"data",),
         "entries": [_view(parts, entry) for entry in entries],
         "after": sent,
-        "next": None if page.next is None else encoded(page.next),
+        "next": None if page.next is None else encode_path(page.next),
     }
 
 
 def _view(folder: Parts, entry: DirEntry) -> FileView:
     return FileView(
         entry.name,
-        encoded(*folder, entry.raw),
+        encode_path(*folder, entry.raw),
         entry.kind,
-        size(entry.size_bytes) if entry.kind == "file" else "",
+        format_size(entry.size_bytes) if entry.kind == "file" else "",
         entry.modified,
         FOLDERS[entry.raw] if not folder else "",
         may_go=bool(folder) and folder[0] != b"data",
@@ -176,4 +176,4 @@ def _view(folder: Parts, entry: DirEntry) -> FileView:
 
 
 def _crumbs(parts: Parts) -> list[Crumb]:
-    return [Crumb(display_path(part), encoded(*parts[: n + 1])) for n, part in enumerate(parts)]
+    return [Crumb(display_path(part), encode_path(*parts[: n + 1])) for n, part in enumerate(parts)]

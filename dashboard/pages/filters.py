@@ -9,11 +9,11 @@ from flask import Flask
 from markupsafe import Markup
 
 from dashboard import ages, csrf
-from dashboard.auth import Asker, asker
-from dashboard.house import news_mark, services
-from dashboard.markdown import render
-from dashboard.marks import marked
-from dashboard.times import iso
+from dashboard.auth import Asker, require_asker
+from dashboard.house import get_services, news_mark
+from dashboard.markdown import render_markdown
+from dashboard.marks import mark_hidden
+from dashboard.times import iso_time
 from orchestrator.core.errors import Unauthorized
 from orchestrator.core.models import MICRO
 from orchestrator.core.text import chat_safe, one_line, terminal_safe
@@ -35,16 +35,16 @@ _AS_TELEGRAMS_ARE = Markup(
 )
 
 
-def register(app: Flask) -> None:
+def register_filters(app: Flask) -> None:
     """Templates of ``app`` know these names."""
     app.jinja_env.filters.update(
         when=when,
         moment=moment,
-        took=ages.took,
+        took=ages.format_duration,
         megabytes=megabytes,
         dollars=dollars,
-        markdown=render,
-        marked=marked,
+        markdown=render_markdown,
+        marked=mark_hidden,
         one_line=one_line,
         said=chat_safe,
         output=terminal_safe,
@@ -66,7 +66,7 @@ def register(app: Flask) -> None:
 
 def _bot_token() -> Markup:
     """How a field for a bot's token is checked; a Bot API server of one's own may give others than Telegram's."""
-    return Markup("") if services().settings.has_own_bot_server else _AS_TELEGRAMS_ARE
+    return Markup("") if get_services().settings.has_own_bot_server else _AS_TELEGRAMS_ARE
 
 
 def megabytes(count: int) -> str:
@@ -92,19 +92,21 @@ def capitalize_first(text: str) -> str:
 def when(at: float) -> Markup:
     """A time: relative for reading, exact on hover, both kept fresh by the page."""
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        iso(at), ages.exact(at, asker().user.time_zone), ages.relative(at, time.time())
+        iso_time(at), ages.format_exact(at, require_asker().user.time_zone), ages.format_relative(at, time.time())
     )
 
 
 def moment(at: float) -> Markup:
     """A time of a plan: the day and the time by the viewer's clock, exact on hover."""
-    zone = asker().user.time_zone
-    return Markup('<span title="{}">{}</span>').format(ages.exact(at, zone), ages.day_and_time(at, zone, time.time()))
+    zone = require_asker().user.time_zone
+    return Markup('<span title="{}">{}</span>').format(
+        ages.format_exact(at, zone), ages.day_and_time(at, zone, time.time())
+    )
 
 
 def _viewer() -> Asker | None:
     try:
-        return asker()
+        return require_asker()
     except Unauthorized:
         return None
 

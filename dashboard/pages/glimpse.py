@@ -13,10 +13,10 @@ from typing import Literal
 
 from flask import Response
 
-from dashboard.auth import asker
+from dashboard.auth import require_asker
 from dashboard.headers import HELD
-from dashboard.house import services
-from dashboard.transfers import transfers
+from dashboard.house import get_services
+from dashboard.transfers import get_transfers
 from orchestrator.capabilities.delivery.media_types import size_of_image
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import CubicleKey
@@ -58,7 +58,7 @@ def glimpse(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Glimp
     """What may be seen of the file. Raises NotFound, UnsafePath, Changing, Unavailable."""
     if entry.size_bytes == 0:
         return Glimpse("none", "The file is empty.")
-    head = services().workspaces.read_head(key, parts, max_bytes=_HEAD_BYTES)
+    head = get_services().workspaces.read_head(key, parts, max_bytes=_HEAD_BYTES)
     content = content_of(head)
     if content in PICTURES:
         trouble = _too_much(content, head, entry.size_bytes)
@@ -72,23 +72,23 @@ def glimpse(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Glimp
 
 
 def _pdf(size_bytes: int) -> Glimpse:
-    pages = services().pdf_pages
+    pages = get_services().pdf_pages
     if not pages.is_there:
         return Glimpse("none", _UNDRAWN_PDF)
     return Glimpse("none", _LARGE_PDF) if size_bytes > pages.most_bytes else Glimpse("pages")
 
 
-def page(key: CubicleKey, digest: str, number: int) -> Response:
+def pdf_page(key: CubicleKey, digest: str, number: int) -> Response:
     """A page of a PDF that was drawn lately, in a sandbox that loads nothing. Raises NotFound."""
-    return _held(services().pdf_pages.page(key, digest, number), "image/png")
+    return _held(get_services().pdf_pages.get_page(key, digest, number), "image/png")
 
 
 def picture(key: CubicleKey, parts: tuple[bytes, ...]) -> Response:
     """A picture by itself: of the type that its bytes tell, from a private copy, in a sandbox that loads nothing.
     Raises NotFound for whatever is none of the four, TooLarge, UnsafePath, Changing, Unavailable."""
-    end = transfers().begin(asker().user.id)
+    end = get_transfers().begin_transfer(require_asker().user.id)
     try:
-        with services().workspaces.copy_out(key, parts, max_bytes=PICTURE_BYTES) as copy:
+        with get_services().workspaces.copy_out(key, parts, max_bytes=PICTURE_BYTES) as copy:
             body = copy.file.read()
     finally:
         end()

@@ -7,7 +7,7 @@ from flask import Blueprint, render_template
 from dashboard.apps import shared_apps
 from dashboard.pages.asking import pending
 from dashboard.pages.cards import card_views
-from dashboard.pages.frame import around
+from dashboard.pages.frame import shell_frame
 
 pages = Blueprint("home", __name__)
 
@@ -15,7 +15,7 @@ pages = Blueprint("home", __name__)
 @pages.get("/")
 def home() -> str:
     """The whole page."""
-    return render_template("home.html", **around(), cards=card_views(), shared=shared_apps())
+    return render_template("home.html", **shell_frame(), cards=card_views(), shared=shared_apps())
 
 
 @pages.get("/parts/waiting")
@@ -33,4 +33,4 @@ def agents() -> str:
 @pages.get("/parts/side")
 def side() -> str:
     """The agents as a list beside every page."""
-    return render_template("parts/side.html", **around())
+    return render_template("parts/side.html", **shell_frame())

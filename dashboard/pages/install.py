@@ -10,10 +10,10 @@ from typing import Any
 from flask import Blueprint, render_template
 
 from dashboard.auth import operator_only
-from dashboard.house import services
+from dashboard.house import get_services
 from dashboard.pages import providers
-from dashboard.pages.frame import around
-from dashboard.pages.upkeep import upkeep
+from dashboard.pages.frame import shell_frame
+from dashboard.pages.upkeep import upkeep_context
 from orchestrator.agents.user_rows import ApiToken
 from orchestrator.core.version import VERSION
 from orchestrator.llm.price_table import words_of
@@ -23,7 +23,7 @@ pages = Blueprint("install", __name__)
 
 @dataclass(frozen=True, slots=True)
 class PartView:
-    """A part of the house, and how it is."""
+    """A part of the install, and how it is."""
 
     name: str
     trouble: str
@@ -43,11 +43,11 @@ class PriceView:
 @operator_only
 def install() -> str:
     """The whole page."""
-    house = services()
+    house = get_services()
     known = providers.views()
     return render_template(
         "install.html",
-        **around(),
+        **shell_frame(),
         parts=_parts(),
         providers=known,
         prices_date=house.prices.get_table().date,
@@ -56,7 +56,7 @@ def install() -> str:
         version=VERSION,
         settings=house.settings,
         **_prices(),
-        **upkeep(),
+        **upkeep_context(),
     )
 
 
@@ -76,13 +76,13 @@ def tokens() -> str:
 
 def _tokens() -> list[tuple[ApiToken, str]]:
     """Each with whose it is."""
-    people = services().people
+    people = get_services().people
     names = {user.id: user.name for user in people.list_users()}
     return [(token, names.get(token.user, "nobody")) for token in people.list_tokens()]
 
 
 def _parts() -> list[PartView]:
-    house = services()
+    house = get_services()
     health = house.health()
     said = (("Docker", health.engine), ("Database", health.database), ("Connection to containers", health.doors))
     found = [PartView(name, "" if word == "ok" else word) for name, word in said]
@@ -90,7 +90,7 @@ def _parts() -> list[PartView]:
 
 
 def _prices() -> dict[str, Any]:
-    known = services().prices
+    known = get_services().prices
     own, table = known.list_own(), known.get_table()
     views = [PriceView(row.provider, row.pattern, words_of(row.price)) for row in table.rows]
     return {

@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 from flask import Blueprint, render_template, request
 
 from dashboard import ages
-from dashboard.auth import asker
-from dashboard.house import services
-from dashboard.pages.frame import frame, own_key
+from dashboard.auth import require_asker
+from dashboard.house import get_services
+from dashboard.pages.frame import agent_frame, own_key
 from orchestrator.core.models import CubicleKey
 from orchestrator.files import agent_log
 from orchestrator.files.agent_log import LogPage, Record
@@ -84,8 +84,8 @@ class LogLine:
 @pages.get("/agents/<name>/log")
 def log(name: str) -> str:
     """The whole page."""
-    page = agent_log.read_latest(services().workspaces, own_key(name))
-    return render_template("log.html", **frame(name, "log"), **shown(page))
+    page = agent_log.read_latest(get_services().workspaces, own_key(name))
+    return render_template("log.html", **agent_frame(name, "log"), **shown(page))
 
 
 @pages.get("/parts/log/<name>")
@@ -95,7 +95,7 @@ def lines(name: str) -> str:
 
 
 def _wanted(key: CubicleKey) -> LogPage:
-    workspaces = services().workspaces
+    workspaces = get_services().workspaces
     if earlier := request.args.get("before", ""):
         return agent_log.read_before(workspaces, key, agent_log.place_of(earlier))
     if later := request.args.get("after", ""):
@@ -105,7 +105,7 @@ def _wanted(key: CubicleKey) -> LogPage:
 
 def shown(page: LogPage) -> dict[str, Any]:
     """The lines of a page by the viewer's clock."""
-    zone, now = asker().user.time_zone, time.time()
+    zone, now = require_asker().user.time_zone, time.time()
     return {"page": page, "records": [_view(record, zone, now) for record in page.records]}
 
 
@@ -115,4 +115,4 @@ def _view(record: Record, zone: str, now: float) -> LogLine:
     place = ZoneInfo(zone)
     at, today = (datetime.fromtimestamp(moment, UTC).astimezone(place) for moment in (record.at, now))
     day = "" if at.date() == today.date() else f"{at.day} {at:%b} "
-    return LogLine(record, f"{day}{at:%H:%M:%S}", ages.exact(record.at, zone))
+    return LogLine(record, f"{day}{at:%H:%M:%S}", ages.format_exact(record.at, zone))

@@ -9,8 +9,8 @@ from typing import Any
 from flask import Blueprint, redirect, render_template, request
 
 from dashboard import cookies
-from dashboard.auth import asker, current, public
-from dashboard.house import services
+from dashboard.auth import current_asker, mark_public, require_asker
+from dashboard.house import get_services
 from orchestrator.core.errors import BadInput, Unauthorized
 from orchestrator.core.models import Role, User
 
@@ -18,43 +18,43 @@ pages = Blueprint("login", __name__)
 
 
 @pages.get("/login")
-@public
+@mark_public
 def login() -> str:
     """How to get in: by password where there is one, else by a link from the terminal."""
-    people = services().people
+    people = get_services().people
     has_password = any(people.has_password(user.id) for user in people.list_users())
     return render_template("login.html", has_password=has_password, next=_next(request.args.get("next", "")))
 
 
 @pages.post("/login")
-@public
+@mark_public
 def log_in() -> Any:
     """In by name and password."""
     name, password = request.form.get("name", ""), request.form.get("password", "")
     try:
-        session = services().people.log_in(name[:64], password[:1000], **cookies.whence())
+        session = get_services().people.log_in(name[:64], password[:1000], **cookies.session_origin())
     except BadInput as error:
         return _not_in(error.message)
     return _let_in(_next(request.form.get("next", "")), session)
 
 
 @pages.get("/login/<code>")
-@public
+@mark_public
 def link(code: str) -> Any:
     """The button; looking at the page changes nothing. Whoever is in already goes on to where the link leads."""
     path = _next(request.args.get("next", ""))
-    if path != "/" and current() is not None:
+    if path != "/" and current_asker() is not None:
         return redirect(path, 303)
     return render_template("link.html", code=code, next=path)
 
 
 @pages.post("/login/<code>")
-@public
+@mark_public
 def use_link(code: str) -> Any:
     """In by a one-time link. It leads an operator to the first-run page, as long as nobody has set this install up, and
     somebody else who is here for the first time to a page of welcome."""
-    path, house = _next(request.form.get("next", "")), services()
-    session = house.people.use_link(code[:200], **cookies.whence())
+    path, house = _next(request.form.get("next", "")), get_services()
+    session = house.people.use_link(code[:200], **cookies.session_origin())
     user = house.people.of_session(session)
     if path == "/" and user is not None and user.role is Role.OPERATOR and not house.preferences.is_set_up:
         path = "/setup"
@@ -66,16 +66,16 @@ def use_link(code: str) -> Any:
 @pages.post("/logout")
 def log_out() -> Any:
     """Out: the session is over everywhere."""
-    who = asker()
+    who = require_asker()
     if not who.session:
         raise Unauthorized("An API token has no session to end.")
-    services().people.log_out(who.session)
-    return cookies.forget(redirect("/login", 303))
+    get_services().people.log_out(who.session)
+    return cookies.clear_cookie(redirect("/login", 303))
 
 
 def _is_new(user: User) -> bool:
     """They were added, and this is their only way in so far."""
-    people = services().people
+    people = get_services().people
     return (
         user.id != people.get_operator().id
         and not people.has_password(user.id)
@@ -86,8 +86,8 @@ def _is_new(user: User) -> bool:
 def _let_in(path: str, session: str) -> Any:
     """A fresh session; one that this browser had until now ends."""
     if earlier := cookies.session_token():
-        services().people.log_out(earlier)
-    return cookies.remember(redirect(path, 303), session)
+        get_services().people.log_out(earlier)
+    return cookies.set_cookie(redirect(path, 303), session)
 
 
 def _not_in(message: str) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 from flask import Blueprint, render_template, request
 
 from dashboard import bodies
-from dashboard.house import services
-from dashboard.pages.frame import frame, own_key
+from dashboard.house import get_services
+from dashboard.pages.frame import agent_frame, own_key
 
 pages = Blueprint("memory", __name__)
 
@@ -19,24 +19,24 @@ MAX_QUERY_CHARS = 200
 @pages.get("/agents/<name>/memory")
 def memory(name: str) -> str:
     """The whole page."""
-    summary = services().history.get_summary(own_key(name))
-    return render_template("memory.html", **frame(name, "memory"), **_found(name), summary=summary)
+    summary = get_services().history.get_summary(own_key(name))
+    return render_template("memory.html", **agent_frame(name, "memory"), **_found(name), summary=summary)
 
 
 @pages.get("/parts/memory/<name>")
 def facts(name: str) -> str:
     """The list."""
-    return render_template("parts/memory.html", agent=services().agents.get(name), **_found(name))
+    return render_template("parts/memory.html", agent=get_services().agents.get(name), **_found(name))
 
 
 def _found(name: str) -> dict[str, Any]:
     """What fits the query, the best first; without one a page of all, newest first."""
-    key, house = own_key(name), services()
+    key, house = own_key(name), get_services()
     query, before = request.args.get("q", "").strip()[:MAX_QUERY_CHARS], bodies.whole_arg("before")
     has_memory = "memory" in house.agents.get(name).toolsets
     given: dict[str, Any] = {"query": query, "before": before, "has_memory": has_memory, "older": None}
     if query:
-        return {**given, "facts": house.memories.search(key, query, PAGE)}
-    found = house.memories.every(key, before=before, limit=PAGE + 1)
+        return {**given, "facts": house.memories.search_facts(key, query, PAGE)}
+    found = house.memories.list_facts(key, before=before, limit=PAGE + 1)
     older = found[PAGE - 1].id if len(found) > PAGE else None
     return {**given, "facts": found[:PAGE], "older": older}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dashboard.house import services
+from dashboard.house import get_services
 from orchestrator.llm.budget import BudgetState
 
 WARN_PERCENT = 80
@@ -40,4 +40,4 @@ class Money:
 
 def money_of(agent: str) -> Money:
     """The agent's day; raises NotFound."""
-    return Money(agent, services().budget.get_standing(agent))
+    return Money(agent, get_services().budget.get_standing(agent))

@@ -9,8 +9,8 @@ from typing import Any
 from flask import Blueprint, render_template
 
 from dashboard.auth import operator_only
-from dashboard.house import services
-from dashboard.pages.frame import around
+from dashboard.house import get_services
+from dashboard.pages.frame import shell_frame
 from dashboard.pages.settings import POLICIES
 from dashboard.pages.views import REHEARSAL
 from dashboard.roles import ROLES, RoleTemplate
@@ -47,15 +47,15 @@ class RoleView:
 @operator_only
 def wizard() -> str:
     """The three steps."""
-    models = services().models()
+    models = get_services().models()
     return render_template(
         "wizard.html",
-        **around(),
+        **shell_frame(),
         steps=STEPS,
         roles=[RoleView(role) for role in ROLES],
         policies=POLICIES,
         toolsets=REGISTRY.toolsets.values(),
-        taken=[agent.name for agent in services().agents.list_agents()],
+        taken=[agent.name for agent in get_services().agents.list_agents()],
         **_models(models),
     )
 

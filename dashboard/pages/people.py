@@ -8,9 +8,9 @@ from typing import Any
 from flask import Blueprint, render_template
 
 from dashboard import origin
-from dashboard.auth import asker, operator_only
-from dashboard.house import services
-from dashboard.pages.frame import around
+from dashboard.auth import operator_only, require_asker
+from dashboard.house import get_services
+from dashboard.pages.frame import shell_frame
 from dashboard.pages.you import zones
 from orchestrator.agents import public_url as reach
 from orchestrator.agents.install_settings import ADDRESS
@@ -41,9 +41,9 @@ def people() -> str:
     """The whole page."""
     return render_template(
         "people.html",
-        **around(),
+        **shell_frame(),
         people=_views(),
-        strangers=services().strangers(),
+        strangers=get_services().strangers(),
         zones=zones(),
         **_reach(),
     )
@@ -53,7 +53,7 @@ def people() -> str:
 @operator_only
 def strangers() -> str:
     """Who waits to be let in."""
-    return render_template("parts/strangers.html", strangers=services().strangers())
+    return render_template("parts/strangers.html", strangers=get_services().strangers())
 
 
 @pages.get("/parts/people")
@@ -71,9 +71,11 @@ def address() -> str:
 
 
 def _reach() -> dict[str, Any]:
-    house = services()
+    house = get_services()
     chosen = house.preferences.list_settings().get(ADDRESS, "")
-    address = reach.get_public_url(house.settings, house.preferences, came_by=origin.own(house.settings.public_url))
+    address = reach.get_public_url(
+        house.settings, house.preferences, came_by=origin.own_origin(house.settings.public_url)
+    )
     return {
         "address": address,
         "chosen_address": chosen,
@@ -83,8 +85,8 @@ def _reach() -> dict[str, Any]:
 
 
 def _views() -> list[PersonView]:
-    known = services().people
-    first, viewer = known.get_operator().id, asker().user.id
+    known = get_services().people
+    first, viewer = known.get_operator().id, require_asker().user.id
     return [
         PersonView(user, user.id == first, user.id == viewer, known.has_password(user.id))
         for user in known.list_users()

@@ -12,10 +12,10 @@ from zoneinfo import ZoneInfo
 from flask import Blueprint, render_template, request
 
 from dashboard import ages
-from dashboard.auth import asker
-from dashboard.house import services
+from dashboard.auth import require_asker
+from dashboard.house import get_services
 from dashboard.pages.calendar import CHOICES, EntryView, RunView, entry_view
-from dashboard.pages.frame import around
+from dashboard.pages.frame import shell_frame
 from orchestrator.capabilities.calendar.day_view import FIRST, LAST, CalendarDay, CalendarScope, DayItem
 
 pages = Blueprint("planner", __name__)
@@ -118,7 +118,7 @@ class ItemView:
     @property
     def exact(self) -> str:
         """The whole of it, for whoever asks."""
-        return ages.exact(self.item.at.timestamp(), self.zone)
+        return ages.format_exact(self.item.at.timestamp(), self.zone)
 
     @property
     def times(self) -> str:
@@ -180,10 +180,10 @@ def planner() -> str:
     wanted = _wanted()
     return render_template(
         "planner.html",
-        **around(),
+        **shell_frame(),
         views=VIEWS,
         choices=CHOICES,
-        known_agents=[agent.name for agent in services().agents.list_agents()],
+        known_agents=[agent.name for agent in get_services().agents.list_agents()],
         **_shown(wanted),
     )
 
@@ -195,15 +195,15 @@ def planner_now() -> str:
 
 
 def _shown(wanted: PlannerQuery) -> dict[str, object]:
-    who, agenda = asker().user, services().agenda
+    who, agenda = require_asker().user, get_services().agenda
     scope = CalendarScope(wanted.agent or None, None if wanted.everybody else who.id)
-    found = agenda.outlook(scope, who.time_zone, wanted.first, wanted.count, most_a_day=MOST[wanted.view])
+    found = agenda.view_days(scope, who.time_zone, wanted.first, wanted.count, most_a_day=MOST[wanted.view])
     chosen = None
     if wanted.view == "month":
-        chosen = agenda.outlook(scope, who.time_zone, wanted.at, 1, most_a_day=MOST_OF_A_DAY).days[0]
-    names = {user.id: user.name for user in services().people.list_users()} if wanted.everybody else {}
+        chosen = agenda.view_days(scope, who.time_zone, wanted.at, 1, most_a_day=MOST_OF_A_DAY).days[0]
+    names = {user.id: user.name for user in get_services().people.list_users()} if wanted.everybody else {}
     days = [_day(day, names) for day in found.days]
-    paused = [entry for entry in agenda.paused(scope) if entry.cubicle.user == who.id]
+    paused = [entry for entry in agenda.list_paused(scope) if entry.cubicle.user == who.id]
     return {
         "wanted": wanted,
         "days": days,
@@ -215,7 +215,7 @@ def _shown(wanted: PlannerQuery) -> dict[str, object]:
 
 
 def _day(day: CalendarDay, names: dict[int, str]) -> DayView:
-    who, today = asker().user, _today()
+    who, today = require_asker().user, _today()
     views: dict[int, EntryView] = {}
     for item in day.items:
         views.setdefault(item.entry.id, entry_view(item.entry))
@@ -234,11 +234,11 @@ def _day(day: CalendarDay, names: dict[int, str]) -> DayView:
 def _wanted() -> PlannerQuery:
     view = request.args.get("view", "")
     agent = request.args.get("agent", "")[:64]
-    is_known = any(known.name == agent for known in services().agents.list_agents())
+    is_known = any(known.name == agent for known in get_services().agents.list_agents())
     found = PlannerQuery(
         view=view if view in MOST else "month",
         at=_date(request.args.get("at", "")) or _today(),
-        everybody=asker().is_operator and request.args.get("who") == "all",
+        everybody=require_asker().is_operator and request.args.get("who") == "all",
         agent=agent if is_known else "",
     )
     return found if FIRST <= found.at <= LAST else replace(found, at=_today())
@@ -252,4 +252,4 @@ def _date(text: str) -> date | None:
 
 
 def _today() -> date:
-    return datetime.fromtimestamp(time.time(), UTC).astimezone(ZoneInfo(asker().user.time_zone)).date()
+    return datetime.fromtimestamp(time.time(), UTC).astimezone(ZoneInfo(require_asker().user.time_zone)).date()

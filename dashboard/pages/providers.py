@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from flask import Blueprint, render_template
 
 from dashboard.auth import operator_only
-from dashboard.house import services
+from dashboard.house import get_services
 from orchestrator.llm.price_table import price_json
 from orchestrator.llm.providers import ProviderState
 
@@ -84,12 +84,12 @@ class ProviderView:
 
 def views() -> list[ProviderView]:
     """All of them."""
-    known = services().providers
+    known = get_services().providers
     return [ProviderView(state, _models(state), known.is_missing(state.name)) for state in known.list_providers()]
 
 
 def _models(state: ProviderState) -> tuple[ModelView, ...]:
-    prices, views = services().prices, []
+    prices, views = get_services().prices, []
     for model in state.suggestions:
         price = prices.get_price(state.name, model.name)
         usd = price_json(price)

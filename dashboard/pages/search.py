@@ -10,8 +10,8 @@ from flask import Blueprint, render_template, request
 from markupsafe import Markup
 
 from dashboard import bodies
-from dashboard.house import services
-from dashboard.pages.frame import frame, own_key
+from dashboard.house import get_services
+from dashboard.pages.frame import agent_frame, own_key
 from orchestrator.core.models import CALENDAR, Turn
 from orchestrator.core.text import chat_safe
 from orchestrator.turns.history import Pieces
@@ -40,14 +40,14 @@ class HitView:
 @pages.get("/agents/<name>/search")
 def search(name: str) -> str:
     """The whole page."""
-    key, house = own_key(name), services()
+    key, house = own_key(name), get_services()
     query, before = request.args.get("q", "").strip()[:MAX_QUERY_CHARS], bodies.whole_arg("before")
     found = house.history.find_passages(key, query, limit=PAGE + 1, before=before)
     return render_template(
         "search.html",
-        **frame(name, "chat"),
+        **agent_frame(name, "chat"),
         query=query,
-        hits=[HitView(hit.turn, lit(hit.prompt), lit(_unadorned(hit.reply))) for hit in found[:PAGE]],
+        hits=[HitView(hit.turn, highlight(hit.prompt), highlight(_unadorned(hit.reply))) for hit in found[:PAGE]],
         newest=_url(name, q=query) if query and before is not None else "",
         older=_url(name, q=query, before=found[PAGE - 1].turn.id) if len(found) > PAGE else "",
     )
@@ -58,7 +58,7 @@ def _unadorned(pieces: Pieces) -> Pieces:
     return tuple((_ADORNMENT.sub("", text), is_found) for text, is_found in pieces)
 
 
-def lit(pieces: Pieces) -> Markup:
+def highlight(pieces: Pieces) -> Markup:
     """A passage on one line, the words that were looked for marked."""
     return Markup("").join(
         Markup("<mark>{}</mark>").format(_plain(text)) if is_found else Markup("{}").format(_plain(text))

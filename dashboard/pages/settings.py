@@ -8,10 +8,10 @@ from typing import Any
 
 from flask import Blueprint, render_template
 
-from dashboard.auth import asker
-from dashboard.house import services
+from dashboard.auth import require_asker
+from dashboard.house import get_services
 from dashboard.pages.bot import bot_of
-from dashboard.pages.frame import frame
+from dashboard.pages.frame import agent_frame
 from dashboard.pages.money import money_of
 from orchestrator.agents.agents import BOUNDS, LIMITS
 from orchestrator.capabilities.table import REGISTRY
@@ -56,13 +56,13 @@ _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 @pages.get("/agents/<name>/settings")
 def settings(name: str) -> str:
     """The whole page."""
-    framed, is_operator = frame(name, "settings"), asker().is_operator
+    framed, is_operator = agent_frame(name, "settings"), require_asker().is_operator
     return render_template(
         "settings.html",
         **framed,
         **_choices(framed["agent"]),
         money=money_of(name),
-        grants=services().grants.of_agent(name, viewer=asker().user),
+        grants=get_services().grants.of_agent(name, viewer=require_asker().user),
         bot=bot_of(name) if is_operator else None,
     )
 
@@ -70,17 +70,17 @@ def settings(name: str) -> str:
 @pages.get("/parts/grants/<name>")
 def grants(name: str) -> str:
     """What it may do without asking."""
-    held = services().grants.of_agent(name, viewer=asker().user)
-    return render_template("parts/grants.html", agent=services().agents.get(name), grants=held)
+    held = get_services().grants.of_agent(name, viewer=require_asker().user)
+    return render_template("parts/grants.html", agent=get_services().agents.get(name), grants=held)
 
 
 @pages.get("/parts/money/<name>")
 def money(name: str) -> str:
     """How the day stands."""
-    return render_template("parts/day.html", agent=services().agents.get(name), money=money_of(name))
+    return render_template("parts/day.html", agent=get_services().agents.get(name), money=money_of(name))
 
 
-def span(seconds: int) -> str:
+def format_span(seconds: int) -> str:
     """``90 seconds``, ``1 hour``: in the largest unit that fits evenly."""
     size, unit = next((size, unit) for size, unit in _UNITS if seconds % size == 0)
     count = seconds // size
@@ -89,7 +89,7 @@ def span(seconds: int) -> str:
 
 def _choices(agent: Agent) -> dict[str, Any]:
     """What there is to choose from."""
-    models = services().models()
+    models = get_services().models()
     defaults = {provider["name"]: provider["default_model"] for provider in models["providers"]}
     return {
         "toolsets": REGISTRY.toolsets.values(),
@@ -108,4 +108,4 @@ def _choices(agent: Agent) -> dict[str, Any]:
 
 def _spans(usual: tuple[int, ...], now: int) -> list[tuple[int, str]]:
     """The usual times, with the present one among them."""
-    return [(seconds, span(seconds)) for seconds in sorted({*usual, now})]
+    return [(seconds, format_span(seconds)) for seconds in sorted({*usual, now})]

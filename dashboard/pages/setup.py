@@ -9,8 +9,8 @@ from typing import Any
 from flask import Blueprint, redirect, render_template
 
 from dashboard import qr
-from dashboard.auth import asker, operator_only
-from dashboard.house import services
+from dashboard.auth import operator_only, require_asker
+from dashboard.house import get_services
 from dashboard.pages.providers import REHEARSAL, views
 from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus, CodeWay
 
@@ -23,8 +23,8 @@ STEPS = (("/setup", "You"), ("/setup/model", "Model"), ("/setup/telegram", "Tele
 @operator_only
 def you() -> Any:
     """Name and password."""
-    who = asker().user
-    return _step(0, has_password=services().people.has_password(who.id))
+    who = require_asker().user
+    return _step(0, has_password=get_services().people.has_password(who.id))
 
 
 @pages.get("/setup/model")
@@ -34,7 +34,7 @@ def model() -> Any:
     known = views()
     default = next((view.state.name for view in known if view.state.is_default), REHEARSAL)
     chosen = known[0].state.name if default == REHEARSAL else default
-    return _step(1, providers=known, chosen=chosen, prices_date=services().prices.get_table().date)
+    return _step(1, providers=known, chosen=chosen, prices_date=get_services().prices.get_table().date)
 
 
 @pages.get("/setup/telegram")
@@ -52,20 +52,20 @@ def bot() -> str:
 
 
 def _step(at: int, **given: Any) -> Any:
-    if services().preferences.is_set_up:
+    if get_services().preferences.is_set_up:
         return redirect("/settings", 303)
     following = STEPS[at + 1][0] if at + 1 < len(STEPS) else ""
     return render_template("setup.html", steps=STEPS, at=at, following=following, agent=_first_agent(), **given)
 
 
 def _first_agent() -> str:
-    agents = services().agents.list_agents()
+    agents = get_services().agents.list_agents()
     return agents[0].name if agents else ""
 
 
 def bot_of(agent: str) -> dict[str, Any] | None:
     """The agent's bot, a code only where it is to be sent to it."""
-    found: BotState | None = services().bots.of(agent) if agent else None
+    found: BotState | None = get_services().bots.find_bot(agent) if agent else None
     if found is None:
         return None
     return {

@@ -10,8 +10,8 @@ from datetime import date
 from flask import Blueprint, render_template, request
 
 from dashboard.auth import operator_only
-from dashboard.house import services
-from dashboard.pages.frame import around
+from dashboard.house import get_services
+from dashboard.pages.frame import shell_frame
 from orchestrator.core.models import MICRO
 from orchestrator.llm.ledger_rows import Spent
 
@@ -77,22 +77,22 @@ class SpendingChart:
 @operator_only
 def spending() -> str:
     """The whole page, or with ``?agent=`` that of one agent."""
-    house, wanted = services(), request.args.get("agent", "")[:64]
+    house, wanted = get_services(), request.args.get("agent", "")[:64]
     days = house.budget.last_days(DAYS)
     every = house.budget.spent_since(days[0])
     agents = {agent.name: agent for agent in house.agents.list_agents()}
     shown = [row for row in every if not wanted or row.agent == wanted]
     budgets = [agent.daily_budget_micro for agent in agents.values() if wanted in ("", agent.name)]
-    by_day = {row.name: row for row in sums(shown, lambda row: (row.day, ""))}
+    by_day = {row.name: row for row in sum_rows(shown, lambda row: (row.day, ""))}
     return render_template(
         "spending.html",
-        **around(),
+        **shell_frame(),
         wanted=wanted,
         is_known=wanted in agents,
-        chart=chart(days, {day: found.micro for day, found in by_day.items()}, sum(budgets)),
+        chart=build_chart(days, {day: found.micro for day, found in by_day.items()}, sum(budgets)),
         figures=[(label, sum_of(shown, days[-count:])) for label, count in _SPANS],
-        by_agent=sums(every, lambda row: (row.agent, "")),
-        by_model=sums(shown, lambda row: (row.model, row.provider)),
+        by_agent=sum_rows(every, lambda row: (row.agent, "")),
+        by_model=sum_rows(shown, lambda row: (row.model, row.provider)),
         by_day=[(day_words(day), by_day[day]) for day in reversed(days) if day in by_day],
         unknown=house.prices.list_unknown() if any(row.unpriced for row in shown) else [],
     )
@@ -101,7 +101,7 @@ def spending() -> str:
 _SPANS = (("Today", 1), (f"{WEEK} days", WEEK), (f"{DAYS} days", DAYS))
 
 
-def sums(rows: Iterable[Spent], key: Callable[[Spent], tuple[str, str]]) -> list[Sum]:
+def sum_rows(rows: Iterable[Spent], key: Callable[[Spent], tuple[str, str]]) -> list[Sum]:
     """The rows put together by name and note, the dearest first."""
     found: dict[tuple[str, str], list[Spent]] = {}
     for row in rows:
@@ -116,7 +116,7 @@ def sum_of(rows: Iterable[Spent], days: tuple[str, ...]) -> int:
     return sum(row.micro for row in rows if row.day in days)
 
 
-def chart(days: tuple[str, ...], micro: dict[str, int], budget_micro: int) -> SpendingChart:
+def build_chart(days: tuple[str, ...], micro: dict[str, int], budget_micro: int) -> SpendingChart:
     """The days drawn; the top is a round sum, so that it can be read."""
     most = max((*micro.values(), 0))
     is_near = 0 < budget_micro <= most * _FAR

@@ -6,7 +6,7 @@ from __future__ import annotations
 from flask import Blueprint, render_template
 
 from dashboard.auth import operator_only
-from dashboard.pages.frame import frame
+from dashboard.pages.frame import agent_frame
 
 pages = Blueprint("terminal_page", __name__)
 
@@ -15,4 +15,4 @@ pages = Blueprint("terminal_page", __name__)
 @operator_only
 def terminal(name: str) -> str:
     """A terminal in the viewer's own cubicle."""
-    return render_template("terminal.html", **frame(name, "terminal"))
+    return render_template("terminal.html", **agent_frame(name, "terminal"))

@@ -9,10 +9,10 @@ from typing import Any
 
 from flask import Blueprint, render_template
 
-from dashboard.auth import asker, operator_only
-from dashboard.house import services
+from dashboard.auth import operator_only, require_asker
+from dashboard.house import get_services
 from orchestrator.approvals.grant_rows import Grant
-from orchestrator.capabilities.delivery.messages import size
+from orchestrator.capabilities.delivery.messages import format_size
 from orchestrator.core.errors import Unavailable
 from orchestrator.operations.doctor.runner import Report
 
@@ -34,9 +34,9 @@ class FindingView:
     mend: str
 
 
-def upkeep() -> dict[str, Any]:
+def upkeep_context() -> dict[str, Any]:
     """For ``upkeep.html`` and the parts in it."""
-    return {**_doctor(), **_backups(), "grants": _grants(), "names": sorted(services().settings.allowed_hosts)}
+    return {**_doctor(), **_backups(), "grants": _grants(), "names": sorted(get_services().settings.allowed_hosts)}
 
 
 @pages.get("/parts/doctor")
@@ -61,7 +61,7 @@ def allowed() -> str:
 
 
 def _doctor() -> dict[str, Any]:
-    report = services().checkups.report()
+    report = get_services().checkups.get_report()
     return {"report": report, "findings": _findings(report), "verdict": _verdict(report)}
 
 
@@ -82,14 +82,14 @@ def _verdict(report: Report) -> str:
 
 
 def _backups() -> dict[str, Any]:
-    house = services().backups
+    house = get_services().backups
     try:
         free: int | None = house.free_bytes()
     except Unavailable:
         free = None  # how the parts are says it
-    return {"kept": house.every(), "making": house.progress(), "free": free, "size": size}
+    return {"kept": house.list_backups(), "making": house.get_progress(), "free": free, "size": format_size}
 
 
 def _grants() -> list[Grant]:
-    house, viewer = services(), asker().user
+    house, viewer = get_services(), require_asker().user
     return [held for agent in house.agents.list_agents() for held in house.grants.of_agent(agent.name, viewer=viewer)]

@@ -1,5 +1,5 @@
 """What templates are given: our nouns, read once and joined, so that a template only lays out. No template calls
-the house.
+the install.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ import math
 from dataclasses import dataclass
 
 from dashboard.apps import SeenApp, changed_in
-from dashboard.auth import asker
-from dashboard.house import services
+from dashboard.auth import require_asker
+from dashboard.house import get_services
 from dashboard.pages.asking import ApprovalView, asking_agents
 from dashboard.pages.money import Money, money_of
-from dashboard.shapes import activity, delivery_json
+from dashboard.shapes import current_activity, delivery_json
 from orchestrator.approvals.notification_rows import Notice
 from orchestrator.capabilities.ask.questions import PENDING, Question
 from orchestrator.capabilities.calendar.visibility import is_told
-from orchestrator.capabilities.delivery.messages import size
+from orchestrator.capabilities.delivery.messages import format_size
 from orchestrator.core.errors import NotFound, OrchestratorError
 from orchestrator.core.models import (
     CALENDAR,
@@ -152,11 +152,11 @@ class TurnView:
     steps: tuple[StepView, ...]
     deliveries: tuple[DeliveryView, ...] = ()
     decided: tuple[ApprovalView, ...] = ()
-    """What the house was asked to do, and how that ended."""
+    """What the install was asked to do, and how that ended."""
     answered: tuple[Question, ...] = ()
     """What the person was asked, and how that ended."""
     notices: tuple[Notice, ...] = ()
-    """What the house said about it."""
+    """What the install said about it."""
     planned: Planned | None = None
     """The entry of the calendar that made it, while there is one."""
     apps: tuple[SeenApp, ...] = ()
@@ -203,8 +203,8 @@ class TurnView:
 
 def agent_views() -> list[AgentView]:
     """Every agent."""
-    house, who = services(), asker()
-    now, asking, unread = activity(house), asking_agents(), house.seen.count_unread(who.user.id)
+    house, who = get_services(), require_asker()
+    now, asking, unread = current_activity(house), asking_agents(), house.seen.count_unread(who.user.id)
     return [
         AgentView(
             agent,
@@ -227,14 +227,14 @@ class ChatEntry:
 
 def turn_view(turn: Turn) -> TurnView:
     """One turn, with its money, its steps and all that was said about it."""
-    house = services()
+    house = get_services()
     now = house.turns.get(turn.id)
     words, files = split_prompt(now.prompt)
     asked = (ApprovalView(approval, "") for approval in house.approvals.of_turn(turn.id))
     return TurnView(
         now,
         words,
-        tuple(SentFile(file.path.removeprefix("in/"), size(file.size_bytes)) for file in files),
+        tuple(SentFile(file.path.removeprefix("in/"), format_size(file.size_bytes)) for file in files),
         tuple(StepView(step, _question(step), now.status.is_final) for step in house.turns.list_steps(turn.id)),
         tuple(_delivery_view(d) for d in house.deliveries.of_turns([turn.id])),
         tuple(view for view in asked if view.approval.status is not ApprovalStatus.PENDING),
@@ -247,7 +247,7 @@ def turn_view(turn: Turn) -> TurnView:
 
 def page_of_talk(key: CubicleKey, before: int | None, limit: int) -> tuple[list[ChatEntry], int | None]:
     """The newest turns with the notices between them, oldest first, and where to page on from."""
-    turns = services().turns
+    turns = get_services().turns
     found = turns.list_history(key, limit=limit + 1, before=before)
     page = found[-limit:]
     until = turns.get(before).created_at if before and page else math.inf
@@ -256,7 +256,7 @@ def page_of_talk(key: CubicleKey, before: int | None, limit: int) -> tuple[list[
 
 def page_after(key: CubicleKey, after: int, limit: int) -> tuple[list[ChatEntry], int | None]:
     """The turns that came after one with the notices between them, oldest first, and where to read on from."""
-    found = services().history.list_following(key, after, limit=limit + 1)
+    found = get_services().history.list_following(key, after, limit=limit + 1)
     page, rest = found[:limit], found[limit:]
     until = rest[0].created_at if rest else math.inf
     return _with_notices(key, page, until), page[-1].id if rest else None
@@ -265,7 +265,7 @@ def page_after(key: CubicleKey, after: int, limit: int) -> tuple[list[ChatEntry]
 def page_around(turn: Turn, limit: int) -> tuple[list[ChatEntry], int | None, int | None]:
     """A turn with so many before and after it, and where to read on from to either side. One that was cleared is alone,
     as it has no place any more."""
-    around = services().history.list_around(turn, limit=limit + 1)
+    around = get_services().history.list_around(turn, limit=limit + 1)
     if around is None:
         return [ChatEntry(turn=turn_view(turn))], None, None
     before, after = around
@@ -277,7 +277,7 @@ def page_around(turn: Turn, limit: int) -> tuple[list[ChatEntry], int | None, in
 
 def _with_notices(key: CubicleKey, page: list[Turn], until: float) -> list[ChatEntry]:
     """Turns, oldest first, with the notices that came between the first of them and ``until``."""
-    notices = services().notices.list_outside_turns(key, since=page[0].created_at, until=until) if page else []
+    notices = get_services().notices.list_outside_turns(key, since=page[0].created_at, until=until) if page else []
     talk = [(turn.created_at, ChatEntry(turn=turn_view(turn))) for turn in page]
     for notice in notices:
         place = next((n for n, (at, _) in enumerate(talk) if at > notice.at), len(talk))
@@ -288,7 +288,7 @@ def _with_notices(key: CubicleKey, page: list[Turn], until: float) -> list[ChatE
 def disk_of(agent: Agent) -> DiskUse | None:
     """What the viewer's workspace with this agent takes; None when that can't be told now."""
     try:
-        return services().disk.use_of(CubicleKey(agent.name, asker().user.id))
+        return get_services().disk.use_of(CubicleKey(agent.name, require_asker().user.id))
     except OrchestratorError as error:
         logger.warning("the disk use of %s can't be told: %s", agent.name, error.message)
         return None
@@ -296,15 +296,15 @@ def disk_of(agent: Agent) -> DiskUse | None:
 
 def is_rehearsal(agent: Agent) -> bool:
     """No real model answers for this agent."""
-    return (agent.provider or services().models()["default"]) == REHEARSAL
+    return (agent.provider or get_services().models()["default"]) == REHEARSAL
 
 
 def _delivery_view(delivery: Delivery) -> DeliveryView:
-    return DeliveryView(delivery, delivery_json(delivery)["url"] or "", size(delivery.size_bytes))
+    return DeliveryView(delivery, delivery_json(delivery)["url"] or "", format_size(delivery.size_bytes))
 
 
 def _planned(turn: Turn) -> Planned | None:
-    run = services().agenda.run_of(turn.id) if turn.source == CALENDAR else None
+    run = get_services().agenda.run_of(turn.id) if turn.source == CALENDAR else None
     return None if run is None else Planned(run[1].id, run[1].title)
 
 
@@ -312,6 +312,6 @@ def _question(step: Step) -> Approval | None:
     if step.approval is None:
         return None
     try:
-        return services().approvals.get(step.approval)
+        return get_services().approvals.get(step.approval)
     except NotFound:
         return None  # the step outlived it

@@ -8,9 +8,9 @@ from typing import Any
 
 from flask import Blueprint, render_template
 
-from dashboard.auth import asker
-from dashboard.house import services
-from dashboard.pages.frame import around
+from dashboard.auth import require_asker
+from dashboard.house import get_services
+from dashboard.pages.frame import shell_frame
 from dashboard.shapes import session_facts
 
 pages = Blueprint("you", __name__)
@@ -19,11 +19,11 @@ pages = Blueprint("you", __name__)
 @pages.get("/you")
 def you() -> str:
     """The whole page."""
-    house, user = services(), asker().user
+    house, user = get_services(), require_asker().user
     given = house.settings.secrets.get("HERMIT_ADMIN_PASSWORD")
     return render_template(
         "you.html",
-        **around(),
+        **shell_frame(),
         zones=zones(),
         sessions=_sessions(),
         has_password=house.people.has_password(user.id),
@@ -38,8 +38,8 @@ def sessions() -> str:
 
 
 def _sessions() -> list[dict[str, Any]]:
-    who = asker()
-    return [session_facts(session, who.session) for session in services().people.list_sessions(who.user.id)]
+    who = require_asker()
+    return [session_facts(session, who.session) for session in get_services().people.list_sessions(who.user.id)]
 
 
 @cache

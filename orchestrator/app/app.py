@@ -60,11 +60,11 @@ from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import ProviderCheck
 from orchestrator.operations.backup.backups import Backups
 from orchestrator.operations.deletion import Deletion
-from orchestrator.operations.doctor.runner import Checkups
-from orchestrator.operations.idle_stop import Hibernation
+from orchestrator.operations.doctor.runner import DoctorRunner
+from orchestrator.operations.idle_stop import IdleStop
 from orchestrator.operations.retention import Retention
 from orchestrator.operations.usage_samples import UsageSamples
-from orchestrator.operations.watchdog import Watch
+from orchestrator.operations.watchdog import Watchdog
 from orchestrator.services import Health
 from orchestrator.turns.history import History
 from orchestrator.turns.queue import Turns
@@ -87,7 +87,7 @@ DASHBOARD_LIMITS = ServerLimits(
 
 
 class App:
-    """A running house."""
+    """A running install."""
 
     def __init__(self, settings: Settings, home: Home, parts: Edges) -> None:
         """Opens the database and puts the parts together; nothing runs yet. Raises Unavailable."""
@@ -105,7 +105,7 @@ class App:
         )
         self._prices = Prices(home.prices, self._store)
         self._audit = Audit(self._store)
-        ground = AppContext(
+        context = AppContext(
             settings=settings,
             home=home,
             parts=parts,
@@ -120,56 +120,58 @@ class App:
             reserve=Reserve(home.path, ballast=home.reserve_file),
             grants=Grants(store=self._store, agents=agents, broker=self._broker),
         )
-        self._approvals = Approvals(self._store, self._broker, ground.grants, hooks)
+        self._approvals = Approvals(self._store, self._broker, context.grants, hooks)
         self._step_approvals = StepApprovals(self._store, self._approvals, self._locks, hooks)
         self._server, self._reverse_tunnel, door = HttpServer(), ReverseTunnel(), DoorRoutes(hooks.door_called.fire)
         self._doors = DoorSockets(self._server, workspaces, door, on_close=self._reverse_tunnel.close_cubicle)
-        self._deliveries, self._taking, self._out_watch = build_outgoing(ground)
-        self._cubicles = build_cubicles(ground, WatchedDoors(self._doors, self._out_watch))
+        self._deliveries, self._taking, self._out_watch = build_outgoing(context)
+        self._cubicles = build_cubicles(context, WatchedDoors(self._doors, self._out_watch))
         self._waker = Waker(self._cubicles, hooks)
-        self._turns = self._made_turns(ground)
-        self._disk = build_disk(ground, self._cubicles, self._turns)
-        self._capabilities = Capabilities(ground, self._approvals, self._turns, self._taking, self._disk)
-        self._proxy = build_proxy(ground, self._prices, self._providers, remember=self._capabilities.memories.remember)
-        self._summaries = build_summaries(ground, self._proxy, self._capabilities.jobs)
+        self._turns = self._build_turns(context)
+        self._disk = build_disk(context, self._cubicles, self._turns)
+        self._capabilities = Capabilities(context, self._approvals, self._turns, self._taking, self._disk)
+        self._proxy = build_proxy(
+            context, self._prices, self._providers, remember=self._capabilities.memories.inject_memories
+        )
+        self._summaries = build_summaries(context, self._proxy, self._capabilities.jobs)
         self._samples = UsageSamples(self._store, self._cubicles, self._disk.used_bytes)
-        self._metrics = build_metrics(ground, self._cubicles, self._disk, self._samples)
-        self._leaving = self._made_leaving(agents, people)
-        self._watch = self._made_watch(ground)
-        self._hibernation = Hibernation(
+        self._metrics = build_metrics(context, self._cubicles, self._disk, self._samples)
+        self._leaving = self._build_deletion(agents, people)
+        self._watch = self._build_watchdog(context)
+        self._hibernation = IdleStop(
             self._cubicles, self._store, after_s=settings.sleep_after_s, is_waking=self._waker.is_waking
         )
-        self._previews = build_previews(ground, self._reverse_tunnel)
-        self._thumbnails = build_thumbnails(ground, self._previews, self._capabilities.jobs)
+        self._previews = build_previews(context, self._reverse_tunnel)
+        self._thumbnails = build_thumbnails(context, self._previews, self._capabilities.jobs)
         # Without the setting none is opened, but those that an earlier run left are still ended.
         self._terminals = Terminals(self._cubicles, self._audit, parts.engine.exec, folder=home.path / "terminals")
-        self._steps = build_steps(ground, self._step_approvals, self._turns)
-        add_door_routes(door, self._behind_the_door(ground))
-        self.services = self._made_services(ground)
+        self._steps = build_steps(context, self._step_approvals, self._turns)
+        add_door_routes(door, self._behind_the_door(context))
+        self.services = self._build_services(context)
         hooks.agent_changed.subscribe(lambda name: self._broker.publish(Event("agent", None, {"agent": name})))
-        self._retention = Retention(self._store, settings.keep, expire_backups=self.services.backups.expire)
+        self._retention = Retention(self._store, settings.keep, expire_backups=self.services.backups.remove_older)
         self._telegram = TelegramChannel(self.services, self.services.bots, self._store, folder=home.path / "telegram")
 
-    def _made_services(self, ground: AppContext) -> DashboardServices:
+    def _build_services(self, context: AppContext) -> DashboardServices:
         return DashboardServices(
             settings=self._settings,
-            people=ground.people,
-            agents=ground.agents,
+            people=context.people,
+            agents=context.agents,
             turns=self._turns,
             history=History(self._store),
             rouse=self._waker.prestart,
             approvals=self._approvals,
-            grants=ground.grants,
+            grants=context.grants,
             cubicles=self._cubicles,
             disk=self._disk,
             samples=self._samples,
             budget=self._budget,
             prices=self._prices,
             audit=self._audit,
-            workspaces=ground.workspaces,
+            workspaces=context.workspaces,
             broker=self._broker,
-            bots=build_bots(ground),
-            notices=ground.notices,
+            bots=build_bots(context),
+            notices=context.notices,
             agenda=self._capabilities.agenda,
             assets=self._capabilities.assets,
             packages=self._capabilities.packages,
@@ -177,73 +179,73 @@ class App:
             questions=self._capabilities.questions,
             previews=self._previews,
             thumbnails=self._thumbnails,
-            pdf_pages=build_pdf_pages(ground, self._capabilities.jobs),
+            pdf_pages=build_pdf_pages(context, self._capabilities.jobs),
             terminals=self._terminals,
             deliveries=self._deliveries,
             seen=ReadMarks(self._store, self._broker),
             is_settling=self._out_watch.is_settling,
-            strangers=self._strangers,
+            strangers=self._list_strangers,
             decide_stranger=self._decide_stranger,
-            checkups=Checkups(self._parts.examine, self._broker),
-            backups=Backups(ground.home, self._audit, self._broker),
+            checkups=DoctorRunner(self._parts.examine, self._broker),
+            backups=Backups(context.home, self._audit, self._broker),
             webhooks={"telegram": self._take_update},
-            health=self._health,
+            health=self._health_report,
             remove_agent=self._leaving.remove_agent,
             remove_user=self._leaving.remove_user,
-            log_text=ground.workspaces.log_text,
+            log_text=context.workspaces.log_text,
             models=self._providers.as_json,
             providers=self._providers,
-            trials=ProviderCheck(self._providers, self._proxy, ground.agents),
+            trials=ProviderCheck(self._providers, self._proxy, context.agents),
             preferences=self._preferences,
             metrics=self._metrics,
         )
 
-    def _behind_the_door(self, ground: AppContext) -> DoorContext:
+    def _behind_the_door(self, context: AppContext) -> DoorContext:
         return DoorContext(
             self._turns,
             self._steps,
             self._proxy,
-            ground.agents,
-            ground.people,
+            context.agents,
+            context.people,
             calls=self._capabilities.calls,
             reverse_tunnel=self._reverse_tunnel,
             told=self._summaries.history_messages,
             notes=self._capabilities.notes,
             memories=self._capabilities.memories.for_the_door,
-            missing=self._taking.missing,
+            missing=self._taking.missing_files,
         )
 
-    def _made_leaving(self, agents: Agents, people: Users) -> Deletion:
+    def _build_deletion(self, agents: Agents, people: Users) -> Deletion:
         store, turns, cubicles = self._store, self._turns, self._cubicles
-        forget, cease = self._disk.forget, self._capabilities.cease
+        forget, cease = self._disk.forget_agent, self._capabilities.stop_for
         return Deletion(store, turns, cubicles, agents, people, forget=forget, cease=cease)
 
-    def _made_turns(self, ground: AppContext) -> Turns:
+    def _build_turns(self, context: AppContext) -> Turns:
         return Turns(
             store=self._store,
             broker=self._broker,
-            hooks=ground.hooks,
+            hooks=context.hooks,
             locks=self._locks,
             wake=self._waker.wake,
             is_fresh=self._cubicles.is_fresh,
-            check_room=ground.reserve.check_room,
+            check_room=context.reserve.check_room,
         )
 
-    def _made_watch(self, ground: AppContext) -> Watch:
+    def _build_watchdog(self, context: AppContext) -> Watchdog:
         questions, calls = self._capabilities.questions, self._capabilities.calls
         tidy = (
             self._step_approvals.tell_again,
-            questions.look,
-            calls.tidy,
+            questions.end_expired,
+            calls.forget_old,
             self._audit.index_records,
             self._store.checkpoint_log,
         )
-        return Watch(
+        return Watchdog(
             turns=self._turns,
             cubicles=self._cubicles,
             approvals=self._approvals,
-            agents=ground.agents,
-            hooks=ground.hooks,
+            agents=context.agents,
+            hooks=context.hooks,
             wake=self._waker.wake,
             is_waking=self._waker.is_waking,
             is_busy=self._proxy.is_busy,
@@ -263,7 +265,7 @@ class App:
             services.agents.create({"name": FIRST_AGENT})
         listening = open_listener(self._settings.host, self._settings.port)
         services.bots.reconcile(self._settings.secrets.get("TELEGRAM_BOT_TOKEN"))
-        self._deliveries.serve(self._telegram.carrier)
+        self._deliveries.add_carrier(self._telegram.carrier)
         self._deliveries.reconcile()
         self._out_watch.start(self._cubicles.list_cubicles())
         self._sweep()
@@ -315,15 +317,15 @@ class App:
             self._locks.remove_stale(key, under_way=self._turns.list_held(key))
 
     def _take_update(self, agent: str, update: dict[str, object]) -> None:
-        self._telegram.receive(agent, update)  # made after the services that it needs
+        self._telegram.receive_update(agent, update)  # made after the services that it needs
 
-    def _strangers(self) -> list[KnownStranger]:
-        return self._telegram.access_requests.waiting()
+    def _list_strangers(self) -> list[KnownStranger]:
+        return self._telegram.access_requests.list_waiting()
 
     def _decide_stranger(self, agent: str, person: int, kind: str, by: User) -> User | None:
-        return self._telegram.access_requests.decide(agent, person, kind, by)
+        return self._telegram.access_requests.decide_request(agent, person, kind, by)
 
-    def _health(self) -> Health:
+    def _health_report(self) -> Health:
         return Health(engine=self._engine_health(), database=self._database_health(), doors=self._doors_health())
 
     def _engine_health(self) -> str:

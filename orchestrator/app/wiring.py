@@ -16,7 +16,7 @@ from orchestrator.approvals.scripts import ScriptHashes
 from orchestrator.apps.pdf_pages import PdfPages
 from orchestrator.apps.previews.changed_apps import AppChanges
 from orchestrator.apps.previews.previews import Previews
-from orchestrator.apps.thumbnails.renderer import Photographer
+from orchestrator.apps.thumbnails.renderer import ThumbnailRenderer
 from orchestrator.apps.thumbnails.thumbnails import Thumbnails
 from orchestrator.capabilities.delivery.deliveries import Deliveries
 from orchestrator.capabilities.delivery.download_links import DownloadLinks
@@ -24,7 +24,7 @@ from orchestrator.capabilities.delivery.intake import Intake
 from orchestrator.capabilities.delivery.outbox_folder import OutboxFolders
 from orchestrator.capabilities.delivery.watcher import OutboxWatcher, WatchedDoors
 from orchestrator.capabilities.memory.embedder import Embedder
-from orchestrator.capabilities.packages.indexes import Outside
+from orchestrator.capabilities.packages.indexes import PackageIndexes
 from orchestrator.channels.telegram import lazy_import
 from orchestrator.channels.telegram.accounts.bots import Bots
 from orchestrator.core.audit import Audit
@@ -48,7 +48,7 @@ from orchestrator.llm.providers import Build, Providers
 from orchestrator.llm.proxy import Proxy, Remember
 from orchestrator.llm.upstreams.catalog import build_own
 from orchestrator.operations.metrics import Gauges, Metrics
-from orchestrator.operations.quota.monitor import Disk
+from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.operations.usage_samples import UsageSamples
 from orchestrator.turns.partial_replies import PartialReplies
 from orchestrator.turns.queue import Turns
@@ -78,8 +78,8 @@ class Edges:
     """What approved downloads come through."""
     blot: Callable[[str], None] = lambda _: None
     """Keeps a text out of the log from now on."""
-    outside: Outside = field(default_factory=Outside)
-    """How couriers get to the indexes of packages."""
+    outside: PackageIndexes = field(default_factory=PackageIndexes)
+    """How package resolvers get to the indexes of packages."""
     examine: Callable[[], list[Finding]] = no_doctor
     """The doctor's look at every part."""
     embedder: Embedder | None = None
@@ -117,74 +117,74 @@ def build_providers(home: Home, parts: Edges, preferences: InstallSettings) -> P
     )
 
 
-def build_steps(ground: AppContext, approvals: StepApprovals, turns: Turns) -> Steps:
+def build_steps(context: AppContext, approvals: StepApprovals, turns: Turns) -> Steps:
     """What rules on commands, and records them."""
     return Steps(
-        store=ground.store,
-        broker=ground.broker,
-        hooks=ground.hooks,
-        agents=ground.agents,
+        store=context.store,
+        broker=context.broker,
+        hooks=context.hooks,
+        agents=context.agents,
         approvals=approvals,
-        grants=ground.grants,
-        scripts=ScriptHashes(ground.workspaces),
+        grants=context.grants,
+        scripts=ScriptHashes(context.workspaces),
         outputs=turns.outputs,
     )
 
 
-def build_proxy(ground: AppContext, prices: Prices, providers: Providers, *, remember: Remember) -> Proxy:
+def build_proxy(context: AppContext, prices: Prices, providers: Providers, *, remember: Remember) -> Proxy:
     """The way to the models."""
     proxy = Proxy(
-        agents=ground.agents,
-        budget=ground.budget,
-        broker=ground.broker,
+        agents=context.agents,
+        budget=context.budget,
+        broker=context.broker,
         upstreams=providers,
         default_provider=providers.default,
         prices=prices.get_table,
-        backoff_s=ground.parts.backoff_s,
+        backoff_s=context.parts.backoff_s,
         remember=remember,
-        keep=PartialReplies(ground.store).save_reply,
+        keep=PartialReplies(context.store).save_reply,
     )
-    for over in (ground.hooks.turn_stopping, ground.hooks.turn_ended):
+    for over in (context.hooks.turn_stopping, context.hooks.turn_ended):
         over.subscribe(lambda moment: proxy.abort_turn(moment.turn))
     return proxy
 
 
-def build_disk(ground: AppContext, cubicles: Cubicles, turns: Turns) -> Disk:
+def build_disk(context: AppContext, cubicles: Cubicles, turns: Turns) -> QuotaMonitor:
     """Who looks after the room on the disk."""
-    return Disk(
-        workspaces=ground.workspaces,
-        reserve=ground.reserve,
-        agents=ground.agents,
+    return QuotaMonitor(
+        workspaces=context.workspaces,
+        reserve=context.reserve,
+        agents=context.agents,
         cubicles=cubicles,
         turns=turns,
-        audit=Audit(ground.store),
-        broker=ground.broker,
-        hooks=ground.hooks,
+        audit=Audit(context.store),
+        broker=context.broker,
+        hooks=context.hooks,
     )
 
 
-def build_cubicles(ground: AppContext, doors: WatchedDoors) -> Cubicles:
+def build_cubicles(context: AppContext, doors: WatchedDoors) -> Cubicles:
     """The containers, with their doors."""
     return Cubicles(
-        install=build_install(ground.home, ground.settings),
-        store=ground.store,
-        engine=ground.parts.engine.cubicles,
-        workspaces=ground.workspaces,
+        install=build_install(context.home, context.settings),
+        store=context.store,
+        engine=context.parts.engine.cubicles,
+        workspaces=context.workspaces,
         doors=doors,
-        agents=ground.agents,
-        broker=ground.broker,
-        hooks=ground.hooks,
-        image_tag=ground.parts.engine.images.ensure_image,
+        agents=context.agents,
+        broker=context.broker,
+        hooks=context.hooks,
+        image_tag=context.parts.engine.images.ensure_image,
     )
 
 
-def build_outgoing(ground: AppContext) -> tuple[Deliveries, Intake, OutboxWatcher]:
+def build_outgoing(context: AppContext) -> tuple[Deliveries, Intake, OutboxWatcher]:
     """What leaves ``out/``: the deliveries, who takes files over, and who notices them."""
-    home, settings, store, broker = ground.home, ground.settings, ground.store, ground.broker
-    workspaces, reserve = ground.workspaces, ground.reserve
+    home, settings, store, broker = context.home, context.settings, context.store, context.broker
+    workspaces, reserve = context.workspaces, context.reserve
     links = DownloadLinks(home.link_key)
     deliveries = Deliveries(
-        store=store, broker=broker, hooks=ground.hooks, outbox=home.outbox, links=links, base_url=settings.link_url
+        store=store, broker=broker, hooks=context.hooks, outbox=home.outbox, links=links, base_url=settings.link_url
     )
     trays = OutboxFolders(workspaces, home.outbox)
     taking = Intake(
@@ -195,94 +195,94 @@ def build_outgoing(ground: AppContext) -> tuple[Deliveries, Intake, OutboxWatche
         rates=settings.rates,
         check_room=reserve.check_room,
     )
-    watch = OutboxWatcher(workspaces, taking, tidy=deliveries.tidy)
-    ground.hooks.step_ended.subscribe(lambda ended: watch.command_ended(ended.cubicle))
-    ground.hooks.turn_ended.subscribe(lambda ended: watch.turn_ended(ended.cubicle, ended.turn))
+    watch = OutboxWatcher(workspaces, taking, tidy=deliveries.remove_old)
+    context.hooks.step_ended.subscribe(lambda ended: watch.command_ended(ended.cubicle))
+    context.hooks.turn_ended.subscribe(lambda ended: watch.turn_ended(ended.cubicle, ended.turn))
     return deliveries, taking, watch
 
 
-def build_previews(ground: AppContext, reverse_tunnel: ReverseTunnel) -> Previews:
+def build_previews(context: AppContext, reverse_tunnel: ReverseTunnel) -> Previews:
     """The preview origin, and who notes which apps a turn has changed."""
-    settings = ground.settings
+    settings = context.settings
     previews = Previews(
-        ground.store,
-        ground.workspaces,
+        context.store,
+        context.workspaces,
         reverse_tunnel,
-        people=ground.people,
-        agents=ground.agents,
-        key=ground.home.link_key,
+        people=context.people,
+        agents=context.agents,
+        key=context.home.link_key,
         address=(settings.host, settings.preview_port),
         configured=settings.preview_url,
         allowed_hosts=settings.allowed_hosts,
     )
-    changes = AppChanges(ground.store, previews.apps, ground.workspaces)
-    ground.hooks.turn_ended.subscribe(lambda ended: changes.note(ended.turn))
+    changes = AppChanges(context.store, previews.apps, context.workspaces)
+    context.hooks.turn_ended.subscribe(lambda ended: changes.on_turn_end(ended.turn))
     return previews
 
 
-def build_thumbnails(ground: AppContext, previews: Previews, jobs: Jobs) -> Thumbnails:
+def build_thumbnails(context: AppContext, previews: Previews, jobs: Jobs) -> Thumbnails:
     """Pictures of web apps."""
-    home, engine = ground.home, ground.parts.engine
+    home, engine = context.home, context.parts.engine
     photographer = None
-    if ground.settings.app_pictures:
-        photographer = Photographer(
-            engine.helpers, ground.workspaces, folder=home.browser, image=lambda: engine.images.ensure_image("browser")
+    if context.settings.app_pictures:
+        photographer = ThumbnailRenderer(
+            engine.helpers, context.workspaces, folder=home.browser, image=lambda: engine.images.ensure_image("browser")
         )
     thumbnails = Thumbnails(
-        ground.store, previews.apps, ground.broker, jobs, folder=home.thumbnails, photographer=photographer
+        context.store, previews.apps, context.broker, jobs, folder=home.thumbnails, photographer=photographer
     )
-    ground.hooks.turn_ended.subscribe(lambda ended: thumbnails.note(ended.turn))
+    context.hooks.turn_ended.subscribe(lambda ended: thumbnails.on_turn_end(ended.turn))
     return thumbnails
 
 
-def build_pdf_pages(ground: AppContext, jobs: Jobs) -> PdfPages:
+def build_pdf_pages(context: AppContext, jobs: Jobs) -> PdfPages:
     """Pages of PDFs, drawn where pictures of apps are taken."""
-    engine = ground.parts.engine
-    helpers = engine.helpers if ground.settings.app_pictures else None
+    engine = context.parts.engine
+    helpers = engine.helpers if context.settings.app_pictures else None
     return PdfPages(
         helpers,
-        ground.workspaces,
-        ground.store,
+        context.workspaces,
+        context.store,
         jobs,
-        folder=ground.home.pages,
+        folder=context.home.pages,
         image=lambda: engine.images.ensure_image("browser"),
     )
 
 
-def build_summaries(ground: AppContext, proxy: Proxy, jobs: Jobs) -> Summaries:
+def build_summaries(context: AppContext, proxy: Proxy, jobs: Jobs) -> Summaries:
     """What stands for the older parts of conversations."""
-    summaries = Summaries(ground.store, proxy, ground.notices, jobs)
-    ground.hooks.turn_ended.subscribe(lambda ended: summaries.on_turn_end(ended.turn))
+    summaries = Summaries(context.store, proxy, context.notices, jobs)
+    context.hooks.turn_ended.subscribe(lambda ended: summaries.on_turn_end(ended.turn))
     return summaries
 
 
-def build_bots(ground: AppContext) -> Bots:
+def build_bots(context: AppContext) -> Bots:
     """The registry of bots."""
-    settings = ground.settings
+    settings = context.settings
     bots = Bots(
-        ground.store,
-        ground.agents,
-        ground.people,
-        ground.broker,
-        prove=lambda token: lazy_import.prove(token, settings.telegram_api_url),
-        blot=ground.parts.blot,
+        context.store,
+        context.agents,
+        context.people,
+        context.broker,
+        prove=lambda token: lazy_import.check_token(token, settings.telegram_api_url),
+        blot=context.parts.blot,
         trusted_operator=settings.telegram_operator_id,
         has_own_server=settings.has_own_bot_server,
     )
-    ground.hooks.agent_changed.subscribe(bots.follow)
+    context.hooks.agent_changed.subscribe(bots.on_agent_changed)
     return bots
 
 
-def build_metrics(ground: AppContext, cubicles: Cubicles, disk: Disk, samples: UsageSamples) -> Metrics:
-    """The house in numbers."""
+def build_metrics(context: AppContext, cubicles: Cubicles, disk: QuotaMonitor, samples: UsageSamples) -> Metrics:
+    """The install in numbers."""
     gauges = Gauges(
         running=lambda: samples.running,
-        streams=ground.broker.count_clients,
+        streams=context.broker.count_clients,
         disk_bytes=disk.used_bytes,
         cubicles=cubicles.list_cubicles,
     )
-    metrics = Metrics(ground.store, ground.home.path, ground.home.database, gauges)
-    ground.hooks.door_called.subscribe(lambda key: metrics.door_request(key.agent))
+    metrics = Metrics(context.store, context.home.path, context.home.database, gauges)
+    context.hooks.door_called.subscribe(lambda key: metrics.door_request(key.agent))
     return metrics
 
 

@@ -10,7 +10,7 @@ from orchestrator.app.wiring import AppContext
 from orchestrator.capabilities.calendar.deeds import CalendarDeeds
 from orchestrator.capabilities.calendar.entries import CalendarEntries
 from orchestrator.capabilities.calendar.feeds import Feeds
-from orchestrator.capabilities.calendar.notifications import Announcer
+from orchestrator.capabilities.calendar.notifications import CalendarNotifications
 from orchestrator.capabilities.calendar.published import NAME, PublishedCalendar
 from orchestrator.capabilities.calendar.runs import CalendarRuns
 from orchestrator.capabilities.calendar.scheduler import CalendarScheduler
@@ -22,14 +22,14 @@ from orchestrator.turns.queue import Turns
 class Calendar:
     """The agenda with all that works for it."""
 
-    def __init__(self, ground: AppContext, turns: Turns, *, now: Callable[[], float] = time.time) -> None:
-        store, broker, home, hooks = ground.store, ground.broker, ground.home, ground.hooks
+    def __init__(self, context: AppContext, turns: Turns, *, now: Callable[[], float] = time.time) -> None:
+        store, broker, home, hooks = context.store, context.broker, context.home, context.hooks
         self._turns = turns
-        announcer = Announcer(ground.notices, ground.people)
+        announcer = CalendarNotifications(context.notices, context.people)
         self._runs = CalendarRuns(
-            store=store, broker=broker, announcer=announcer, submit=self._submit, hooks=hooks, now=now
+            store=store, broker=broker, announcer=announcer, submit=self._submit_turn, hooks=hooks, now=now
         )
-        feeds = Feeds(store, install=home.install, base_url=ground.settings.link_url, now=now)
+        feeds = Feeds(store, install=home.install, base_url=context.settings.link_url, now=now)
         self.agenda = CalendarEntries(
             store=store,
             broker=broker,
@@ -40,15 +40,15 @@ class Calendar:
             now=now,
         )
         self.handlers = CalendarDeeds(self.agenda, self._runs, announcer)
-        self.handlers.register(ground.notices)
+        self.handlers.register_buttons(context.notices)
         self._snapshots = Publisher(
             NAME,
             PublishedCalendar(self.agenda, announcer).build,
             store=store,
-            workspaces=ground.workspaces,
+            workspaces=context.workspaces,
             scratch=home.scratch,
         )
-        self._clock = CalendarScheduler(self._runs.tick, self._runs.earliest, now=now)
+        self._clock = CalendarScheduler(self._runs.run_due, self._runs.next_due_at, now=now)
         hooks.calendar_changed.subscribe(self._snapshots.request_publish)
         hooks.calendar_changed.subscribe(lambda _key: self._clock.wake())
         hooks.turn_ended.subscribe(lambda _ended: self._clock.wake())
@@ -64,10 +64,10 @@ class Calendar:
         self._clock.close()
         self._snapshots.close()
 
-    def next(self, key: CubicleKey) -> Next | None:
+    def next_due(self, key: CubicleKey) -> Next | None:
         """What is due next in a cubicle."""
-        found = self.agenda.upcoming(agent=key.agent, user=key.user, limit=1)
+        found = self.agenda.list_upcoming(agent=key.agent, user=key.user, limit=1)
         return Next(found[0][0].id, found[0][0].title, found[0][1]) if found else None
 
-    def _submit(self, key: CubicleKey, prompt: str, origin: str) -> int:
+    def _submit_turn(self, key: CubicleKey, prompt: str, origin: str) -> int:
         return self._turns.submit(key, prompt, source=CALENDAR, origin=origin).id

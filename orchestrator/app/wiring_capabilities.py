@@ -17,20 +17,20 @@ from orchestrator.capabilities.ask import rows as question_rows
 from orchestrator.capabilities.ask.questions import Questions
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.delivery.intake import Intake
-from orchestrator.capabilities.delivery.send_file import Sending
+from orchestrator.capabilities.delivery.send_file import SendFile
 from orchestrator.capabilities.memory.memory import Memories
 from orchestrator.capabilities.memory.vector_search import VectorSearch
 from orchestrator.capabilities.packages.installs import Packages
 from orchestrator.capabilities.packages.resolver import PackageResolver
 from orchestrator.capabilities.status.report import Space, StatusReport
 from orchestrator.capabilities.table import REGISTRY
-from orchestrator.capabilities.video.renderer import Studio
+from orchestrator.capabilities.video.renderer import VideoRenderer
 from orchestrator.capabilities.video.videos import Videos
 from orchestrator.core.models import CubicleKey, Turn
 from orchestrator.jobs.pool import Jobs
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.pricing import price_of
-from orchestrator.operations.quota.monitor import Disk
+from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.turns.queue import Turns
 
 
@@ -39,44 +39,44 @@ class Capabilities:
 
     def __init__(
         self,
-        ground: AppContext,
+        context: AppContext,
         approvals: Approvals,
         turns: Turns,
         taking: Intake,
-        disk: Disk,
+        disk: QuotaMonitor,
     ) -> None:
-        store = ground.store
+        store = context.store
         self._store, self._approvals, self._disk = store, approvals, disk
-        self.calls = Calls(store=store, agents=ground.agents)
-        self.questions = self._made_questions(ground)
-        self.memories = self._made_memories(ground)
-        self.jobs = Jobs(store, ground.notices, finish=self.calls.finish)
-        self.packages = self._made_packages(ground)
-        motions = self._made_motions(ground)
-        self.assets = build_assets(ground, approvals, self.jobs)
-        self._calendar = Calendar(ground, turns)
+        self.calls = Calls(store=store, agents=context.agents)
+        self.questions = self._build_questions(context)
+        self.memories = self._build_memories(context)
+        self.jobs = Jobs(store, context.notices, finish=self.calls.finish_calls)
+        self.packages = self._build_packages(context)
+        videos = self._build_videos(context)
+        self.assets = build_assets(context, approvals, self.jobs)
+        self._calendar = Calendar(context, turns)
         self.agenda = self._calendar.agenda
-        status = self._made_status(ground)
-        sending = Sending(store=store, taking=taking, jobs=self.jobs)
-        offering = (status, sending, self.questions, self.memories, self.packages, self.assets, motions)
-        deeds = REGISTRY.complete(*(noun.deeds for noun in offering), self._calendar.handlers.deeds)
-        self.calls.offer(REGISTRY, deeds)
+        status = self._build_status(context)
+        sending = SendFile(store=store, taking=taking, jobs=self.jobs)
+        offering = (status, sending, self.questions, self.memories, self.packages, self.assets, videos)
+        deeds = REGISTRY.collect_deeds(*(noun.deeds for noun in offering), self._calendar.handlers.deeds)
+        self.calls.set_registry(REGISTRY, deeds)
         self._commands = Publisher(
-            FILE, _write_commands, store=store, workspaces=ground.workspaces, scratch=ground.home.scratch
+            FILE, _write_commands, store=store, workspaces=context.workspaces, scratch=context.home.scratch
         )
-        ground.hooks.cubicle_starting.subscribe(self._commands.publish_now)
+        context.hooks.cubicle_starting.subscribe(self._commands.publish_now)
         self.notes: tuple[Callable[[Turn], str], ...] = (
-            lambda turn: disk.note(turn.cubicle),
-            self._calendar.handlers.note,
-            self.packages.note,
-            self.assets.note,
-            motions.note,
+            lambda turn: disk.turn_note(turn.cubicle),
+            self._calendar.handlers.turn_note,
+            self.packages.turn_note,
+            self.assets.turn_note,
+            videos.turn_note,
         )
         """What an agent should know at the start of a turn."""
 
     def start(self) -> None:
-        """Workers run, and what a death left half done is taken up."""
-        self.calls.tidy()
+        """Workers run, and what a crash left half done is taken up."""
+        self.calls.forget_old()
         self.questions.reconcile()
         with self._store.reading() as db:
             cubicles = agent_rows.list_cubicles(db)
@@ -85,7 +85,7 @@ class Capabilities:
         self.jobs.start()
         self._calendar.start()
 
-    def cease(self, is_theirs: Callable[[CubicleKey], bool]) -> None:
+    def stop_for(self, is_theirs: Callable[[CubicleKey], bool]) -> None:
         """Nothing is done any more for cubicles that are being deleted. Raises Unavailable when that takes long."""
         self._approvals.abandon(is_theirs)
         self.jobs.await_end(is_theirs)
@@ -97,70 +97,70 @@ class Capabilities:
         self.jobs.close()
         self.memories.close()
 
-    def _made_questions(self, ground: AppContext) -> Questions:
+    def _build_questions(self, context: AppContext) -> Questions:
         return Questions(
-            store=ground.store,
-            agents=ground.agents,
-            broker=ground.broker,
-            hooks=ground.hooks,
-            finish=self.calls.finish,
+            store=context.store,
+            agents=context.agents,
+            broker=context.broker,
+            hooks=context.hooks,
+            finish=self.calls.finish_calls,
         )
 
-    def _made_status(self, ground: AppContext) -> StatusReport:
+    def _build_status(self, context: AppContext) -> StatusReport:
         return StatusReport(
-            money=ground.budget.get_standing,
-            space=self._space,
-            upcoming=self._calendar.next,
-            toolsets=lambda agent: ground.agents.get(agent).toolsets,
+            money=context.budget.get_standing,
+            space=self._space_of,
+            upcoming=self._calendar.next_due,
+            toolsets=lambda agent: context.agents.get(agent).toolsets,
             open_questions=question_rows.count_pending,
-            commands=self.calls.offered,
+            commands=self.calls.offered_names,
         )
 
-    def _space(self, key: CubicleKey) -> Space | None:
-        gauge = self._disk.known(key)
+    def _space_of(self, key: CubicleKey) -> Space | None:
+        gauge = self._disk.last_gauge(key)
         return None if gauge is None else Space(gauge.use.bytes, gauge.limit.bytes)
 
-    def _made_memories(self, ground: AppContext) -> Memories:
+    def _build_memories(self, context: AppContext) -> Memories:
         return Memories(
-            store=ground.store,
-            broker=ground.broker,
-            hooks=ground.hooks,
-            agents=ground.agents,
-            workspaces=ground.workspaces,
-            scratch=ground.home.scratch,
-            finish=self.calls.finish,
-            meaning=_meaning(ground),
+            store=context.store,
+            broker=context.broker,
+            hooks=context.hooks,
+            agents=context.agents,
+            workspaces=context.workspaces,
+            scratch=context.home.scratch,
+            finish=self.calls.finish_calls,
+            meaning=_meaning(context),
         )
 
-    def _made_packages(self, ground: AppContext) -> Packages:
-        parts = ground.parts
+    def _build_packages(self, context: AppContext) -> Packages:
+        parts = context.parts
         return Packages(
-            store=ground.store,
-            agents=ground.agents,
+            store=context.store,
+            agents=context.agents,
             approvals=self._approvals,
             jobs=self.jobs,
-            workspaces=ground.workspaces,
+            workspaces=context.workspaces,
             courier=PackageResolver(
                 parts.engine.helpers,
-                folder=ground.home.helpers,
+                folder=context.home.helpers,
                 image=lambda: parts.engine.images.ensure_image("courier"),
                 outside=parts.outside,
             ),
-            most_an_hour=ground.settings.rates.installs_per_hour,
+            most_an_hour=context.settings.rates.installs_per_hour,
         )
 
-    def _made_motions(self, ground: AppContext) -> Videos:
-        parts = ground.parts
+    def _build_videos(self, context: AppContext) -> Videos:
+        parts = context.parts
         return Videos(
-            agents=ground.agents,
+            agents=context.agents,
             jobs=self.jobs,
-            workspaces=ground.workspaces,
-            studio=Studio(
+            workspaces=context.workspaces,
+            studio=VideoRenderer(
                 parts.engine.helpers,
-                folder=ground.home.studio,
+                folder=context.home.studio,
                 image=lambda: parts.engine.images.ensure_image("studio"),
             ),
-            check_room=ground.reserve.check_room,
+            check_room=context.reserve.check_room,
         )
 
 
@@ -168,18 +168,18 @@ def _write_commands(_: CubicleKey, path: Path) -> None:
     path.write_text(write_commands(CommandList(REGISTRY.commands)), encoding="utf-8")
 
 
-def _meaning(ground: AppContext) -> VectorSearch | None:
+def _meaning(context: AppContext) -> VectorSearch | None:
     """What finds memories by their meaning, where an embedding model is set up. Only then numpy is loaded."""
-    embedder = ground.parts.embedder
+    embedder = context.parts.embedder
     if embedder is None:
         return None
-    near = import_module("orchestrator.capabilities.memory.numpy_index").Nearest(ground.store, embedder.model)
-    prices = Prices(ground.home.prices)
+    near = import_module("orchestrator.capabilities.memory.numpy_index").Nearest(context.store, embedder.model)
+    prices = Prices(context.home.prices)
     return VectorSearch(
         embedder,
         near,
-        store=ground.store,
-        agents=ground.agents,
-        budget=ground.budget,
+        store=context.store,
+        agents=context.agents,
+        budget=context.budget,
         price=lambda provider, model: price_of(provider, model, prices.get_table()),
     )

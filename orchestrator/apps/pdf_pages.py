@@ -97,7 +97,7 @@ class PdfPages:
         self._store, self._jobs = store, jobs
         self._drawings: dict[str, _Drawing] = {}
         self._lock = threading.Lock()  # protects _drawings
-        jobs.add_kind(JobKind(KIND, self._run, _WITH_IMAGE_S, outlives=False))
+        jobs.add_kind(JobKind(KIND, self._run_job, _WITH_IMAGE_S, outlives=False))
 
     @property
     def is_there(self) -> bool:
@@ -121,7 +121,7 @@ class PdfPages:
             folder.parent.mkdir(mode=0o700, exist_ok=True)
             helper_folder.empty_all(folder)
 
-    def drawn(self, key: CubicleKey, path: FilePath, *, wait_s: float) -> Drawn | None:
+    def draw_pages(self, key: CubicleKey, path: FilePath, *, wait_s: float) -> Drawn | None:
         """The first pages of the PDF at ``path`` as it is now; None when they are still being drawn after ``wait_s``
         seconds, and may be asked for again. Raises NotFound, UnsafePath, TooLarge, Changing, TooMany, Unavailable, and
         Failed for what can't be drawn."""
@@ -129,18 +129,18 @@ class PdfPages:
             content = copy.file.read()
         if self._helpers is None or content_of(content[:_HEAD_BYTES]) != "pdf":
             raise NotFound("There is no PDF here that can be shown.")
-        return self._known(key, copy.sha256) or self._outcome(key, copy.sha256, content, wait_s)
+        return self._find_pages(key, copy.sha256) or self._await_outcome(key, copy.sha256, content, wait_s)
 
-    def page(self, key: CubicleKey, digest: str, number: int) -> bytes:
+    def get_page(self, key: CubicleKey, digest: str, number: int) -> bytes:
         """A page that was drawn, as PNG. Raises NotFound for all others, and when it is not kept any more."""
-        path = self._place(key, digest) / f"{number}.png"
+        path = self._folder_of(key, digest) / f"{number}.png"
         try:
             return path.read_bytes()
         except OSError as error:
             raise NotFound("This page is not kept any more. Open the file again.") from error
 
-    def _outcome(self, key: CubicleKey, digest: str, content: bytes, wait_s: float) -> Drawn | None:
-        name = self._place(key, digest).name
+    def _await_outcome(self, key: CubicleKey, digest: str, content: bytes, wait_s: float) -> Drawn | None:
+        name = self._folder_of(key, digest).name
         with self._lock:
             drawing = self._drawings.get(name)
             if drawing is None:
@@ -163,13 +163,13 @@ class PdfPages:
         for name in going:
             del self._drawings[name]
 
-    def _run(self, running: Running) -> dict[str, str]:
+    def _run_job(self, running: Running) -> dict[str, str]:
         key, digest = running.job.cubicle, running.job.payload["digest"]
-        name = self._place(key, digest).name
+        name = self._folder_of(key, digest).name
         with self._lock:
             drawing = self._drawings[name]
         try:
-            drawing.outcome = self._draw(key, digest, drawing.content, running)
+            drawing.outcome = self._draw_job(key, digest, drawing.content, running)
         except OrchestratorError as error:
             drawing.outcome = error
         except Exception:  # whoever waits hears of it
@@ -180,9 +180,9 @@ class PdfPages:
         drawing.over.set()
         return {}
 
-    def _draw(self, key: CubicleKey, digest: str, content: bytes, running: Running) -> Drawn:
-        assert self._helpers is not None  # noqa: S101 - ``drawn`` looked
-        self._sweep()
+    def _draw_job(self, key: CubicleKey, digest: str, content: bytes, running: Running) -> Drawn:
+        assert self._helpers is not None  # noqa: S101 - ``draw_pages`` looked
+        self._remove_old()
         task = {"most": MOST_PAGES, "long_side": LONG_SIDE}
         files = {"file.pdf": content, "task.json": json.dumps(task).encode()}
         image = self._image()
@@ -191,15 +191,15 @@ class PdfPages:
                 self._box, _NAME, PAGES, image, files, time_s=_TIME_S, max_bytes=_MOST_BROUGHT
             )
             self._helpers.run_helper(errand, is_wanted=running.is_wanted)
-            return self._taken(errand.brought, key, digest)
+            return self._collect_pages(errand.brought, key, digest)
         except OSError as error:
             raise Unavailable("The folder for pages in HERMIT_HOME can't be written. Look at the disk.") from error
         finally:
             helper_folder.remove_folder(self._box, _NAME)
 
-    def _taken(self, brought: Path, key: CubicleKey, digest: str) -> Drawn:
+    def _collect_pages(self, brought: Path, key: CubicleKey, digest: str) -> Drawn:
         """The pages that came, one after the other up to the first that is none, are kept."""
-        fresh, place = self._kept / "new", self._place(key, digest)
+        fresh, place = self._kept / "new", self._folder_of(key, digest)
         helper_folder.remove_folder(self._kept, fresh.name)
         fresh.mkdir(mode=0o700)
         sizes: list[tuple[int, int]] = []
@@ -217,19 +217,19 @@ class PdfPages:
         (fresh / "drawn.json").write_text(json.dumps([drawn.sizes, drawn.count]), encoding="ascii")
         helper_folder.remove_folder(self._kept, place.name)
         fresh.rename(place)
-        broom = threading.Timer(self._kept_s + 1, self._sweep)
+        broom = threading.Timer(self._kept_s + 1, self._remove_old)
         broom.daemon = True
         broom.start()
         return drawn
 
-    def _known(self, key: CubicleKey, digest: str) -> Drawn | None:
+    def _find_pages(self, key: CubicleKey, digest: str) -> Drawn | None:
         try:
-            sizes, count = json.loads((self._place(key, digest) / "drawn.json").read_text(encoding="ascii"))
+            sizes, count = json.loads((self._folder_of(key, digest) / "drawn.json").read_text(encoding="ascii"))
         except FileNotFoundError:
             return None
         return Drawn(digest, tuple((int(width), int(height)) for width, height in sizes), int(count))
 
-    def _sweep(self) -> None:
+    def _remove_old(self) -> None:
         """What is older than it is kept goes, and what is too much."""
         made: dict[Path, float] = {}
         for place in self._kept.glob("*-*"):
@@ -240,7 +240,7 @@ class PdfPages:
             if number >= MOST_KEPT or time.time() - made[place] > self._kept_s:
                 shutil.rmtree(place, ignore_errors=True)
 
-    def _place(self, key: CubicleKey, digest: str) -> Path:
+    def _folder_of(self, key: CubicleKey, digest: str) -> Path:
         """Raises NotFound for what is no digest."""
         if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
             raise NotFound("There is no such page.")

@@ -58,12 +58,12 @@ class Calls:
         self._changed = threading.Condition()  # notified when a call that waited has ended
         self._tidy_at = 0.0
 
-    def offer(self, registry: Registry, deeds: Deeds) -> None:
+    def set_registry(self, registry: Registry, deeds: Deeds) -> None:
         """This is what there is to ask for, and what carries it out; an action without a deed is not available. To be
         called once, before anything is asked: a deed may end calls in turn, so both know each other."""
         self._registry, self._deeds = registry, deeds
 
-    def caller(self, key: CubicleKey, named: int | None) -> Caller:
+    def find_caller(self, key: CubicleKey, named: int | None) -> Caller:
         """Who calls when a program of this cubicle ``named`` the turn that it belongs to. One that names none, or one
         that is over, calls in the only turn under way. Raises NotFound for another cubicle's turn, and BadInput when it
         could be any of several."""
@@ -77,7 +77,7 @@ class Calls:
             raise BadInput("turn: several turns are under way. Name the one that you work on.")
         return Caller(key, held[0] if held else None)
 
-    def command(self, caller: Caller, call: str, name: str, fields: Mapping[str, Any]) -> CapabilityCall:
+    def run_command(self, caller: Caller, call: str, name: str, fields: Mapping[str, Any]) -> CapabilityCall:
         """Do what a command inside the cubicle asks for; ``call`` is its id, and the same id gives the same answer.
 
         Raises BadInput, NotFound, Conflict, TooMany, TooLarge or Unavailable; nothing has changed then. A call that was
@@ -85,14 +85,14 @@ class Calls:
         """
         if not _ID.fullmatch(call):
             raise BadInput("call: send an id of 1 to 64 letters, figures, dots and hyphens.")
-        return self._once(caller, call, read_command(name, fields, self._registry.actions))
+        return self._run_once(caller, call, read_command(name, fields, self._registry.actions))
 
-    def batch(self, caller: Caller, n: int, entries: Sequence[object]) -> list[dict[str, Any]]:
+    def run_batch(self, caller: Caller, n: int, entries: Sequence[object]) -> list[dict[str, Any]]:
         """Do the panel actions of a turn's step, one by one in their order; each result is
         ``{"ok": True, "result"}`` or ``{"ok": False, "error"}``. Sent again, the same ones are not done again."""
-        return [self._tried(caller, f"{caller.turn}.{n}.{at}", entry) for at, entry in enumerate(entries)]
+        return [self._try_action(caller, f"{caller.turn}.{n}.{at}", entry) for at, entry in enumerate(entries)]
 
-    def get(self, key: CubicleKey, call: str) -> CapabilityCall:
+    def get_call(self, key: CubicleKey, call: str) -> CapabilityCall:
         """The call as it stands; raises NotFound when it is none of this cubicle's."""
         with self._store.reading() as db:
             found = rows.get_call(db, key, call)
@@ -100,18 +100,18 @@ class Calls:
             raise NotFound("There is no such call of this cubicle.")
         return found
 
-    def wait(self, key: CubicleKey, call: str, timeout_s: float) -> CapabilityCall:
+    def wait_call(self, key: CubicleKey, call: str, timeout_s: float) -> CapabilityCall:
         """The call when it has ended, or as it stands when the time is up; raises NotFound."""
         deadline = time.monotonic() + timeout_s
         with self._changed:
-            while (found := self.get(key, call)).status == WAITING:
+            while (found := self.get_call(key, call)).status == WAITING:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     break
                 self._changed.wait(min(left, _LOOK_S))
         return found
 
-    def finish(self, waits_for: str, *, ok: bool, text: str, result: Mapping[str, Any] | None = None) -> None:
+    def finish_calls(self, waits_for: str, *, ok: bool, text: str, result: Mapping[str, Any] | None = None) -> None:
         """End the calls that wait for this reference; ended already is fine. May be part of a larger transaction."""
         with self._store.writing() as db:
             rows.finish_calls(db, waits_for, DONE if ok else FAILED, text=text, result=result or {}, now=self._now())
@@ -133,12 +133,12 @@ class Calls:
             reached = max(reached, until)
         return total, any(end is None for _, end in spans)
 
-    def offered(self, key: CubicleKey) -> list[str]:
+    def offered_names(self, key: CubicleKey) -> list[str]:
         """The names of what this cubicle's agent may call, sorted."""
         toolsets = self._agents.get(key.agent).toolsets
         return sorted(name for name in self._deeds if self._registry.is_allowed(name, toolsets))
 
-    def tidy(self) -> None:
+    def forget_old(self) -> None:
         """Forget what ended long ago. May be called as often as one likes; it looks once an hour."""
         now = self._now()
         if now < self._tidy_at:
@@ -149,14 +149,14 @@ class Calls:
 
     # --- one call ----------------------------------------------------------------------------------------------
 
-    def _tried(self, caller: Caller, call: str, entry: object) -> dict[str, Any]:
+    def _try_action(self, caller: Caller, call: str, entry: object) -> dict[str, Any]:
         try:
-            done = self._once(caller, call, read_action(entry, self._registry.actions))
+            done = self._run_once(caller, call, read_action(entry, self._registry.actions))
         except OrchestratorError as error:
             return {"ok": False, "error": error.message}
         return {"ok": done.status != FAILED, ("error" if done.status == FAILED else "result"): done.text}
 
-    def _once(self, caller: Caller, call: str, asked: ActionRequest) -> CapabilityCall:
+    def _run_once(self, caller: Caller, call: str, asked: ActionRequest) -> CapabilityCall:
         self._check_allowed(caller, asked.action)
         shown = as_object(asked)
         sha256 = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
@@ -164,7 +164,7 @@ class Calls:
             return self._carried_out(caller, call, asked, sha256)
         except OrchestratorError as error:
             if not isinstance(error, _Exhausted):
-                self._refused(caller, call, shown, sha256, error)
+                self._record_refusal(caller, call, shown, sha256, error)
             raise
 
     def _carried_out(self, caller: Caller, call: str, asked: ActionRequest, sha256: str) -> CapabilityCall:
@@ -191,7 +191,7 @@ class Calls:
                 ended_at=None if outcome.waits_for else now,
             )
             rows.insert_call(db, done, action.cost)
-            self._audit(db, done, as_object(asked) | {"policy": str(action.policy)})
+            self._write_audit(db, done, as_object(asked) | {"policy": str(action.policy)})
         return done
 
     def _check_allowed(self, caller: Caller, action: Action) -> None:
@@ -205,7 +205,7 @@ class Calls:
         if rows.sum_spent(db, key, now - _HOUR_S) + cost > HOURLY_UNITS:
             raise _Exhausted("This agent has asked the host for too much within an hour. Try again later.")
 
-    def _refused(
+    def _record_refusal(
         self, caller: Caller, call: str, asked: dict[str, object], sha256: str, error: OrchestratorError
     ) -> None:
         """A refusal is written down and costs something, so that no agent can fill the records with them."""
@@ -226,9 +226,9 @@ class Calls:
         with self._store.writing() as db:
             if rows.get_call(db, key, call) is None and rows.sum_spent(db, key, now - _HOUR_S) < HOURLY_UNITS:
                 rows.insert_call(db, refused, 1)
-                self._audit(db, refused, asked)
+                self._write_audit(db, refused, asked)
 
-    def _audit(self, db: sqlite3.Connection, call: CapabilityCall, asked: Mapping[str, object]) -> None:
+    def _write_audit(self, db: sqlite3.Connection, call: CapabilityCall, asked: Mapping[str, object]) -> None:
         key, is_refused = call.cubicle, call.status == FAILED
         kind, most = ("capability.refused", _REFUSED_CHARS) if is_refused else ("capability", _AUDITED_CHARS)
         said, detail = f"{call.name}: {one_line(call.text, 300)}", _shortened(asked, call.sha256, most)

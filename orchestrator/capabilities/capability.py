@@ -34,7 +34,7 @@ class Caller:
 
     key: CubicleKey
     turn: int | None
-    """The turn under way in which it is asked, if there is one (`Calls.caller`)."""
+    """The turn under way in which it is asked, if there is one (`Calls.find_caller`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Outcome:
     result: Mapping[str, Any] = field(default_factory=dict)
     """The same as JSON, for programs."""
     waits_for: str = ""
-    """Not done yet: `Calls.finish` with this reference ends the call, such as ``approval:k3j9``."""
+    """Not done yet: `Calls.finish_calls` with this reference ends the call, such as ``approval:k3j9``."""
 
 
 Run = Callable[[sqlite3.Connection, Caller, Any], Outcome]

@@ -50,7 +50,7 @@ class Registry:
         """An agent with these toolsets has it."""
         return self.toolset_of(action) in ("", *toolsets)
 
-    def complete(self, *brought: Deeds) -> Deeds:
+    def collect_deeds(self, *brought: Deeds) -> Deeds:
         """The deed of every action, from what nouns bring. One that is missing, or too many, is a mistake of ours:
         ValueError."""
         own = ((action.name, action.run) for action in self.actions.values() if action.run is not None)
@@ -61,7 +61,7 @@ class Registry:
             )
         return MappingProxyType(deeds)
 
-    def prompt(self, toolsets: Collection[str]) -> str:
+    def prompt_text(self, toolsets: Collection[str]) -> str:
         """What an agent with these toolsets is told of what it may set in motion."""
         told = [one.prompt for one in self._capabilities if not one.toolset or one.toolset.name in toolsets]
         bare, actions = [one.bare for one in told if one.bare], [f"- {one.action}" for one in told if one.action]

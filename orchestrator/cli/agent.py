@@ -9,9 +9,9 @@ from typing import Any
 
 from orchestrator.agents.agents import FIELDS
 from orchestrator.cli.client import ApiClient, agent_path
-from orchestrator.cli.confirm import add_yes, confirm
-from orchestrator.cli.context import Context, show, table
-from orchestrator.cli.help import explain
+from orchestrator.cli.confirm import add_yes, confirm_deed
+from orchestrator.cli.context import Context, format_table, print_body
+from orchestrator.cli.help import add_help
 from orchestrator.core.errors import BadInput, OrchestratorError
 from orchestrator.core.text import one_line
 
@@ -44,26 +44,26 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         if verb is not removing:
             verb.add_argument("--json", action="store_true", help="print JSON")
     known = f"Settings: {', '.join(FIELDS)}."
-    explain(
+    add_help(
         agent, "Agents: each has its own settings, files, memories and calendar.", "agent list", "agent create clerk"
     )
-    explain(listing, "All agents with their status.", "agent list", "agent list --json")
-    explain(
+    add_help(listing, "All agents with their status.", "agent list", "agent list --json")
+    add_help(
         create,
         "Make an agent. What you don't set has a sensible default.",
         "agent create clerk",
         'agent create clerk role="You keep my papers in order." image=studio',
         more=known,
     )
-    explain(showing, "An agent's settings, and how much disk your files there take.", "agent show crab")
-    explain(
+    add_help(showing, "An agent's settings, and how much disk your files there take.", "agent show crab")
+    add_help(
         setting,
         "Change settings of an agent.",
         "agent set crab approval=all",
         "agent set crab daily_budget_usd=2.5 limits.memory_mb=2048",
         more=known,
     )
-    explain(
+    add_help(
         removing, "Delete an agent with everybody's files, memories, calendars and conversations.", "agent rm clerk"
     )
 
@@ -77,8 +77,10 @@ def _list(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         body = {"agents": [without_secrets(agent) for agent in client.get("/agents")["agents"]]}
     rows = [(a["name"], a["status"], a["approval"], one_line(a["role"], 60)) for a in body["agents"]]
-    show(
-        body, as_json=options.json, lines=table(rows, head=("NAME", "STATUS", "APPROVAL", "ROLE"), paint=context.paint)
+    print_body(
+        body,
+        as_json=options.json,
+        lines=format_table(rows, head=("NAME", "STATUS", "APPROVAL", "ROLE"), paint=context.paint),
     )
     return 0
 
@@ -87,7 +89,7 @@ def _create(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         body = client.post("/agents", {"name": options.name, **_settings(options.settings)})
     shown = without_secrets(body)
-    show(
+    print_body(
         shown, as_json=options.json, lines=[f"Agent {options.name} is there. Talk to it: ./hermit chat {options.name}"]
     )
     return 0
@@ -100,7 +102,7 @@ def _show(context: Context, options: argparse.Namespace) -> int:
         lines = [f"{name:20} {_plain(value)}" for name, value in body.items()]
         if not options.json:
             lines.append(f"{'your disk use':20} {_disk(client, options.name)}")
-    show(body, as_json=options.json, lines=lines)
+    print_body(body, as_json=options.json, lines=lines)
     return 0
 
 
@@ -116,7 +118,7 @@ def _disk(client: ApiClient, name: str) -> str:
 def _set(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         body = without_secrets(client.patch(agent_path(options.name), _settings(options.settings)))
-    show(body, as_json=options.json, lines=[f"Agent {options.name} is changed."])
+    print_body(body, as_json=options.json, lines=[f"Agent {options.name} is changed."])
     return 0
 
 
@@ -124,7 +126,7 @@ def _remove(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         client.get(agent_path(options.name))  # one that isn't there is named before anybody confirms
         deed = f"This deletes {options.name} with its files, memories, calendar and conversation"
-        confirm(deed, yes=options.yes, expected=options.name)
+        confirm_deed(deed, yes=options.yes, expected=options.name)
         client.delete(agent_path(options.name))
     print(f"Agent {options.name} is deleted.")
     return 0

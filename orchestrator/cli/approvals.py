@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.capabilities.table import REGISTRY
-from orchestrator.cli.context import Context, show
-from orchestrator.cli.help import explain
+from orchestrator.cli.context import Context, print_body
+from orchestrator.cli.help import add_help
 from orchestrator.core.text import look_alikes, one_line, terminal_safe
 
 
@@ -33,7 +33,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
                 choices=("hour", "conversation"),
                 help="don't ask about this kind again for an hour, or in this conversation",
             )
-            explain(
+            add_help(
                 deciding,
                 "Approve what waits, by its id in './hermit approvals'.",
                 "approve a7k2",
@@ -43,16 +43,16 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         else:
             words = "why, or what to do instead; the agent reads it"
             deciding.add_argument("note", metavar="WORDS", nargs="?", help=words)
-            explain(
+            add_help(
                 deciding,
                 "Deny what waits, by its id in './hermit approvals'.",
                 "deny a7k2",
                 "deny a7k2 'No, move it to trash instead.'",
             )
-    explain(approvals, "What waits for your approval, word for word.", "approvals", "approvals --all --json")
+    add_help(approvals, "What waits for your approval, word for word.", "approvals", "approvals --all --json")
 
 
-def wish(approval: Mapping[str, Any]) -> str:
+def describe_wish(approval: Mapping[str, Any]) -> str:
     """What is wanted, as the beginning of a question."""
     return REGISTRY.approval_kind(approval["kind"]).wish
 
@@ -75,7 +75,7 @@ def _list(context: Context, options: argparse.Namespace) -> int:
         status = context.paint(approval["status"], *(("yellow",) if is_open else ()))
         lines.append(f"{context.paint(approval['id'], 'bold')}  {approval['agent']}  {status}  {_reason(approval)}")
         lines += exact_lines(approval)
-    show(body, as_json=options.json, lines=lines or ["Nothing waits for you."])
+    print_body(body, as_json=options.json, lines=lines or ["Nothing waits for you."])
     return 0
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from orchestrator.cli.client import ApiClient
 from orchestrator.cli.colors import Paint
-from orchestrator.cli.context import Context, show
-from orchestrator.cli.help import explain
+from orchestrator.cli.context import Context, print_body
+from orchestrator.cli.help import add_help
 from orchestrator.core.text import one_line
 
 _MOST = 499
@@ -31,7 +31,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     how.add_argument("-f", "--follow", action="store_true", help="go on as things happen; with --json a line each")
     how.add_argument("--export", choices=("csv", "jsonl"), help="print all that fits, not only the newest")
     audit.add_argument("--json", action="store_true", help="print JSON")
-    explain(
+    add_help(
         audit,
         "The audit log, the newest last: messages, commands, approvals, logins, settings.",
         "audit --agent crab --limit 20",
@@ -56,13 +56,13 @@ def run(context: Context, options: argparse.Namespace) -> int:
     lines = [_line(row, context.paint) for row in rows]
     if body["next"] is not None:
         lines.insert(0, f"(Earlier ones: --before {body['next']})")
-    show(body, as_json=options.json, lines=lines or ["Nothing that fits has happened."])
+    print_body(body, as_json=options.json, lines=lines or ["Nothing that fits has happened."])
     return 0
 
 
 def _export(client: ApiClient, wanted: dict[str, Any]) -> int:
     with client.download("/audit", **wanted) as answer:
-        for piece in client.pieces(answer):
+        for piece in client.read_pieces(answer):
             sys.stdout.buffer.write(piece)
     sys.stdout.buffer.flush()
     return 0

@@ -1,5 +1,5 @@
 """``backup`` and ``restore``: everything of an install in one file, and back. ``recover``: a database again where the
-one that was there is damaged. They work on the files of HERMIT_HOME; only a backup is made while the house runs."""
+one that was there is damaged. They work on the files of HERMIT_HOME; only a backup is made while the install runs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import time
 from functools import partial
 from pathlib import Path
 
-from orchestrator.cli.confirm import add_yes, confirm
+from orchestrator.cli.confirm import add_yes, confirm_deed
 from orchestrator.cli.context import Context
-from orchestrator.cli.help import explain
+from orchestrator.cli.help import add_help
 from orchestrator.core.errors import BadInput, NotFound
 from orchestrator.core.text import terminal_safe
 from orchestrator.engine.docker.client import HOME_LABEL, remove_labelled, translate_errors
@@ -43,20 +43,20 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "copy", metavar="COPY", type=Path, nargs="?", help="a copy of it, to go back to that instead"
     )
     recovering.set_defaults(run=run_recover)
-    explain(
+    add_help(
         saving,
         "Write everything in HERMIT_HOME into one file, also while it runs, and read it back to be sure.",
         "backup ~/hermit.tar.gz",
         "backup - | ssh nas 'cat > hermit.tar.gz'",
     )
-    explain(
+    add_help(
         restoring_,
         "Put the install of a backup into an empty HERMIT_HOME. With --force it takes the place of the one that is\n"
         "there, which is kept under another name.",
         "restore ~/hermit.tar.gz",
         "restore ~/hermit.tar.gz --force",
     )
-    explain(
+    add_help(
         recovering,
         "Save what can be read of a damaged database, or go back to a copy. The damaged one is kept.",
         "recover",
@@ -66,7 +66,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run_backup(context: Context, options: argparse.Namespace) -> int:
     """Write a backup and read it back."""
-    if not rescue.database(context.settings.home).is_file():
+    if not rescue.database_path(context.settings.home).is_file():
         raise NotFound(f"There is nothing in {context.settings.home} yet. './hermit up' creates it.")
     if options.file == "-":
         written = _to_output(context)
@@ -75,7 +75,7 @@ def run_backup(context: Context, options: argparse.Namespace) -> int:
         path = Path(options.file).absolute()
         written = _to_file(context, path, may_replace=options.force)
         said = f"The backup is in {path} and was read back"
-    for line in making.words(written):
+    for line in making.describe_gaps(written):
         print(terminal_safe(line), file=sys.stderr)
     print(terminal_safe(f"{said}: {written.files:,} files, {written.bytes / 1e6:,.1f} MB."), file=sys.stderr)
     return 0
@@ -87,9 +87,9 @@ def run_restore(context: Context, options: argparse.Namespace) -> int:
     if options.force and sys.stdin.isatty() and home.is_dir() and any(home.iterdir()):
         # Without a terminal --force is enough: what is there now is kept beside the home, nothing of it is deleted.
         deed = f"This replaces the install in {home}; its files are kept under another name"
-        confirm(deed, yes=options.yes, undone="replaced")
+        confirm_deed(deed, yes=options.yes, undone="replaced")
     with SetupProgress().task("Restoring") as task:
-        restored = restoring.restore(
+        restored = restoring.restore_backup(
             options.file,
             home,
             may_replace=options.force,
@@ -106,7 +106,7 @@ def run_restore(context: Context, options: argparse.Namespace) -> int:
 
 def run_recover(context: Context, options: argparse.Namespace) -> int:
     """Put a database in the place of one that is damaged."""
-    found = rescue.recover(context.settings.home, options.copy, now=time.time())
+    found = rescue.recover_database(context.settings.home, options.copy, now=time.time())
     if found.salvaged is not None:
         for line in _losses(found.salvaged):
             print(line)
@@ -129,7 +129,7 @@ def _losses(salvaged: Salvaged) -> list[str]:
 
 def _to_file(context: Context, path: Path, *, may_replace: bool) -> Written:
     with SetupProgress().task("Backing up") as task:
-        return making.make(context.home, path, _meter(task), may_replace=may_replace)
+        return making.create_backup(context.home, path, _meter(task), may_replace=may_replace)
 
 
 def _to_output(context: Context) -> Written:
@@ -137,7 +137,7 @@ def _to_output(context: Context) -> Written:
         raise BadInput("A backup can't be printed to a terminal. Send it somewhere: './hermit backup - | …'.")
     with SetupProgress().task("Backing up") as task:
         out, tell = sys.stdout.buffer, partial(_meter(task), making.WRITING)
-        written = writing.write(context.home, out, tell, packed=True, check=lambda: None)
+        written = writing.write_archive(context.home, out, tell, packed=True, check=lambda: None)
         out.flush()
     return written
 
@@ -150,7 +150,7 @@ def _meter(task: Task) -> making.Watch:
 
 
 def _end_cubicles(context: Context, home: Path) -> None:
-    """No container of the house that is to be replaced goes on working in its folders."""
+    """No container of the install that is to be replaced goes on working in its folders."""
     client = find_engine(LocalMachine(home / "logs", context.environment)).client
     if client is None:
         return

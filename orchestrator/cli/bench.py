@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from orchestrator.cli.context import Context
-from orchestrator.cli.help import explain
+from orchestrator.cli.help import add_help
 from orchestrator.engine.setup.cubicle_image import ensure_image
 from orchestrator.engine.setup.docker_setup import ensure_engine
 
@@ -20,7 +20,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     bench.add_argument("--quick", action="store_true", help="fewer rounds and smaller sizes")
     bench.add_argument("--peers", action="store_true", help="other agents and proxies too, each in a venv of its own")
     bench.set_defaults(run=run)
-    explain(
+    add_help(
         bench,
         "Measure speed and size on this machine, beside floors that are measured in the same run.",
         "bench --quick",

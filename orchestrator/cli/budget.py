@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import quote
 
 from orchestrator.cli.client import agent_path
-from orchestrator.cli.context import Context, show, table
-from orchestrator.cli.help import explain
+from orchestrator.cli.context import Context, format_table, print_body
+from orchestrator.cli.help import add_help
 from orchestrator.core.errors import BadInput
 from orchestrator.core.home import running_pid
 from orchestrator.core.text import one_line
@@ -37,18 +37,18 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         verb.set_defaults(run=run)
     for lists in (budget, listing):
         lists.add_argument("--json", action="store_true", help="print JSON")
-    explain(budget, "What agents have spent today, and have left.", "budget", "budget crab")
-    explain(
+    add_help(budget, "What agents have spent today, and have left.", "budget", "budget crab")
+    add_help(
         own, "What models cost, in dollars per million tokens.", "prices list", "prices set custom 'llama-*' in=0 out=0"
     )
-    explain(listing, "Your own prices, and models without a price; with --all every price.", "prices list --all")
-    explain(
+    add_help(listing, "Your own prices, and models without a price; with --all every price.", "prices list --all")
+    add_help(
         setting,
         "Set a price of your own. It comes before ours.",
         "prices set custom 'llama-*' in=0 out=0",
         "prices set openai gpt-5 in=1.25 out=10 cached=0.125",
     )
-    explain(removing, "Take a price of your own away; ours counts again.", "prices rm custom 'llama-*'")
+    add_help(removing, "Take a price of your own away; ours counts again.", "prices rm custom 'llama-*'")
 
 
 def _budget(context: Context, options: argparse.Namespace) -> int:
@@ -61,10 +61,10 @@ def _budget(context: Context, options: argparse.Namespace) -> int:
             named = [(agent["name"], agent["budget"]) for agent in agents]
             body = {"budgets": [{"agent": name, **standing} for name, standing in named]}
     head = ("AGENT", "SPENT", "HELD", "OF", "LEFT", "TOKENS", "BEGINS ANEW")
-    show(
+    print_body(
         body,
         as_json=options.json,
-        lines=table([_row(name, standing) for name, standing in named], head=head, paint=context.paint),
+        lines=format_table([_row(name, standing) for name, standing in named], head=head, paint=context.paint),
     )
     return 0
 
@@ -84,7 +84,7 @@ def _list(context: Context, options: argparse.Namespace) -> int:
             body = client.get("/prices")
     shown = [price for price in body["prices"] if price["is_own"] or options.all]
     fallback = body["fallback"]
-    lines = table(
+    lines = format_table(
         [
             *((p["provider"], one_line(p["model"], 60), *_amounts(p), "you" if p["is_own"] else "") for p in shown),
             ("any", "without a price", *_amounts(fallback), ""),
@@ -97,7 +97,7 @@ def _list(context: Context, options: argparse.Namespace) -> int:
             f"  {m['provider']} {one_line(m['model'], 60)}  {m['calls']:,} calls, {m['tokens']:,} tokens"
             for m in body["unknown"]
         ]
-    show(body, as_json=options.json, lines=lines)
+    print_body(body, as_json=options.json, lines=lines)
     return 0
 
 

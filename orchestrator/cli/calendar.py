@@ -13,9 +13,9 @@ from typing import Any
 from orchestrator.capabilities.calendar.recurrence.phrases import read_phrase
 from orchestrator.capabilities.calendar.recurrence.zones import zone_named
 from orchestrator.cli.client import ApiClient, agent_path
-from orchestrator.cli.confirm import add_yes, confirm
-from orchestrator.cli.context import Context, show, table
-from orchestrator.cli.help import explain
+from orchestrator.cli.confirm import add_yes, confirm_deed
+from orchestrator.cli.context import Context, format_table, print_body
+from orchestrator.cli.help import add_help
 from orchestrator.core.errors import BadInput
 from orchestrator.core.text import one_line, terminal_safe
 
@@ -98,9 +98,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         if verb is not removing:
             verb.add_argument("--json", action="store_true", help="print JSON")
     about = "\n".join(f"  {name:10} {_HELP[name]}" for name in _FIELDS)
-    explain(calendar, *_TEXTS["calendar"])
+    add_help(calendar, *_TEXTS["calendar"])
     for name, verb in verbs.choices.items():
-        explain(
+        add_help(
             verb, *_TEXTS[name], more=f"Fields:\n{about}\n  {'status':10} active or paused" if name == "set" else ""
         )
 
@@ -112,11 +112,11 @@ def _list(context: Context, options: argparse.Namespace) -> int:
         body = client.get(agent_path(options.agent, "/calendar"), **times)
     rows = [(str(e["id"]), _next(e), e["words"], one_line(e["title"], 60)) for e in body["entries"]]
     lines = (
-        table(rows, head=("ID", "NEXT (UTC)", "WHEN", "TITLE"), paint=context.paint)
+        format_table(rows, head=("ID", "NEXT (UTC)", "WHEN", "TITLE"), paint=context.paint)
         if rows
         else ["Nothing is in the calendar."]
     )
-    show(body, as_json=options.json, lines=lines)
+    print_body(body, as_json=options.json, lines=lines)
     return 0
 
 
@@ -127,7 +127,7 @@ def _add(context: Context, options: argparse.Namespace) -> int:
         entry = client.post(
             agent_path(options.agent, "/calendar"), _understood(fields, options.time_zone or me["time_zone"])
         )
-    show(entry, as_json=options.json, lines=[f"Entry {entry['id']}: {_when(entry)}."])
+    print_body(entry, as_json=options.json, lines=[f"Entry {entry['id']}: {_when(entry)}."])
     if not (options.time_zone or me["time_zone_known"] or options.json):
         set_it = f"'./hermit user set {me['id']} time_zone=Europe/Vienna' or the like"
         print(f"Times are in UTC, as your time zone isn't known: {set_it} sets it.", file=sys.stderr)
@@ -139,7 +139,7 @@ def _show(context: Context, options: argparse.Namespace) -> int:
         entry = client.get(_path(options))
     lines = [f"{name:12} {_plain(value)}" for name, value in entry.items() if name != "runs"]
     lines += [f"{'ran':12} {_ran(run)}" for run in entry["runs"]]
-    show(entry, as_json=options.json, lines=lines)
+    print_body(entry, as_json=options.json, lines=lines)
     return 0
 
 
@@ -153,7 +153,7 @@ def _set(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         zone = fields.get("time_zone") or client.get(_path(options))["time_zone"]
         entry = client.patch(_path(options), _understood(fields, str(zone)))
-    show(entry, as_json=options.json, lines=[f"Entry {entry['id']}: {_when(entry)}. It is {entry['status']}."])
+    print_body(entry, as_json=options.json, lines=[f"Entry {entry['id']}: {_when(entry)}. It is {entry['status']}."])
     return 0
 
 
@@ -161,7 +161,7 @@ def _remove(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         entry = client.get(_path(options))
         deed = f"This deletes “{one_line(entry['title'], 80)}” ({entry['words']}) from {options.agent}'s calendar"
-        confirm(deed, yes=options.yes)
+        confirm_deed(deed, yes=options.yes)
         client.delete(_path(options))
     print(f"Entry {options.id} is deleted.")
     return 0
@@ -170,7 +170,7 @@ def _remove(context: Context, options: argparse.Namespace) -> int:
 def _run(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         body = client.post(f"{_path(options)}/run")
-    show(body, as_json=options.json, lines=[f"It runs now, as turn {body['turn']}."])
+    print_body(body, as_json=options.json, lines=[f"It runs now, as turn {body['turn']}."])
     return 0
 
 

@@ -12,15 +12,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
-from orchestrator.cli.approvals import exact_lines, wish
+from orchestrator.cli.approvals import describe_wish, exact_lines
 from orchestrator.cli.client import ApiClient, agent_path
 from orchestrator.cli.context import Context
 from orchestrator.cli.deliveries import show_delivered
-from orchestrator.cli.event_stream import Growing, News
+from orchestrator.cli.event_stream import EventStream, LivePrinter
 from orchestrator.cli.follow import Follower
-from orchestrator.cli.help import explain
+from orchestrator.cli.help import add_help
 from orchestrator.cli.questions import question_lines
-from orchestrator.cli.upload import send
+from orchestrator.cli.upload import upload_file
 from orchestrator.core.text import one_line, terminal_safe
 
 
@@ -33,7 +33,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--file", metavar="PATH", type=Path, action="append", default=[], help="send a file along; may be repeated"
     )
     chat.set_defaults(run=run)
-    explain(
+    add_help(
         chat,
         "Say TEXT and print the reply, or talk as long as you like. Approvals are asked in place.\n"
         "A terminal has history, line editing and commands such as /help; a pipe gets the replies alone.",
@@ -47,18 +47,20 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run(context: Context, options: argparse.Namespace) -> int:
     """One turn or many; the exit code is 0 when the last one was done."""
-    with context.client as client, client.news() if sys.stdout.isatty() else nullcontext() as news:
+    with context.client as client, client.open_events() if sys.stdout.isatty() else nullcontext() as news:
         if options.text is not None or options.file:
-            files = [send(client, options.agent, file)["path"] for file in options.file]
+            files = [upload_file(client, options.agent, file)["path"] for file in options.file]
             return _say(client, news, options.agent, options.text or "", files)
         client.get(agent_path(options.agent))  # an unknown agent is said before the first line is typed
         if news is not None and sys.stdin.isatty() and context.environment.get("TERM") != "dumb":
             # By its name: what draws a terminal takes a while to load, and nobody else needs it.
-            return int(import_module("orchestrator.cli.chat_terminal").converse(context, client, news, options.agent))
+            return int(
+                import_module("orchestrator.cli.chat_terminal").run_conversation(context, client, news, options.agent)
+            )
         return _converse(client, news, options.agent)
 
 
-def _converse(client: ApiClient, news: News | None, agent: str) -> int:
+def _converse(client: ApiClient, news: EventStream | None, agent: str) -> int:
     if sys.stdin.isatty():
         print(f"You are talking to {agent}. Ctrl-C stops a running turn, Ctrl-D leaves.", file=sys.stderr)
     code = 0
@@ -71,10 +73,10 @@ def _converse(client: ApiClient, news: News | None, agent: str) -> int:
             code = _say(client, news, agent, line)
 
 
-def _say(client: ApiClient, news: News | None, agent: str, text: str, files: Sequence[str] = ()) -> int:
+def _say(client: ApiClient, news: EventStream | None, agent: str, text: str, files: Sequence[str] = ()) -> int:
     body = {"text": text, "files": list(files), "wait": False}
     turn = client.post(agent_path(agent, "/messages"), body)["turn"]
-    growing = Growing(sys.stdout, sys.stderr)
+    growing = LivePrinter(sys.stdout, sys.stderr)
     try:
         ended = Follower(client, turn, news, _Lines(growing)).until_the_end()
     except KeyboardInterrupt:
@@ -83,11 +85,11 @@ def _say(client: ApiClient, news: News | None, agent: str, text: str, files: Seq
         print("Stopped.", file=sys.stderr)
         return 130
     if ended["status"] == "done":
-        growing.finish(ended["reply"] or "")
+        growing.finish_reply(ended["reply"] or "")
         show_delivered(client, agent, turn)
         return 0
     if ended["reply"]:
-        growing.finish(ended["reply"])
+        growing.finish_reply(ended["reply"])
     growing.end_line()
     print(f"hermit: {terminal_safe(ended['error'] or 'The turn was stopped.')}", file=sys.stderr)
     return 1
@@ -96,27 +98,27 @@ def _say(client: ApiClient, news: News | None, agent: str, text: str, files: Seq
 class _Lines:
     """A turn in plain lines: words on standard output, all else beside it. Where nobody sits, nobody is asked."""
 
-    def __init__(self, growing: Growing) -> None:
+    def __init__(self, growing: LivePrinter) -> None:
         self._growing = growing
         self._failed: set[str] = set()
 
-    def write(self, text: str) -> None:
+    def write_text(self, text: str) -> None:
         """As it grows."""
-        self._growing.write(text)
+        self._growing.write_text(text)
 
-    def output(self, n: int, text: str) -> None:
+    def show_output(self, n: int, text: str) -> None:
         """The first few lines."""
-        self._growing.print(n, text)
+        self._growing.print_output(n, text)
 
-    def command(self, step: Mapping[str, Any]) -> None:
+    def show_command(self, step: Mapping[str, Any]) -> None:
         """On a line of its own, below the thought that led to it."""
-        self._growing.complete(step["thought"])
+        self._growing.complete_thought(step["thought"])
         print(f"  $ {one_line(step['command'], 100)}", file=sys.stderr)
 
-    def decide(self, approval: Mapping[str, Any]) -> Literal["approve", "deny"] | None:
+    def ask_approval(self, approval: Mapping[str, Any]) -> Literal["approve", "deny"] | None:
         """Asked in place; anything but a yes is a no."""
         self._growing.end_line()
-        lines = ["", f"{terminal_safe(approval['reason'])} {wish(approval)}:", "", *exact_lines(approval)]
+        lines = ["", f"{terminal_safe(approval['reason'])} {describe_wish(approval)}:", "", *exact_lines(approval)]
         print("\n".join(lines), file=sys.stderr)
         number = approval["id"]
         if not sys.stdin.isatty():
@@ -126,7 +128,7 @@ class _Lines:
         print(f"\n{ask}", end="", file=sys.stderr, flush=True)
         return "approve" if sys.stdin.readline().strip().lower() in ("y", "yes") else "deny"
 
-    def answer(self, question: Mapping[str, Any]) -> str | None:
+    def ask_question(self, question: Mapping[str, Any]) -> str | None:
         """Asked in place; an empty line is for later."""
         self._growing.end_line()
         if question["id"] not in self._failed:
@@ -142,7 +144,7 @@ class _Lines:
         print(f"Later, then: ./hermit answer {question['id']} TEXT", file=sys.stderr)
         return None
 
-    def note(self, text: str) -> None:
+    def show_note(self, text: str) -> None:
         """Beside the conversation."""
         self._growing.end_line()
         print(terminal_safe(text), file=sys.stderr)

@@ -28,12 +28,12 @@ from rich.live import Live
 from rich.markdown import Markdown
 from rich.text import Text
 
-from orchestrator.capabilities.delivery.messages import size
-from orchestrator.cli.approvals import exact_lines, wish
+from orchestrator.capabilities.delivery.messages import format_size
+from orchestrator.cli.approvals import describe_wish, exact_lines
 from orchestrator.cli.client import ApiClient, agent_path
 from orchestrator.cli.context import Context
 from orchestrator.cli.deliveries import show_delivered
-from orchestrator.cli.event_stream import News
+from orchestrator.cli.event_stream import EventStream
 from orchestrator.cli.follow import ENDED, Follower
 from orchestrator.cli.questions import question_lines
 from orchestrator.core.errors import OrchestratorError
@@ -57,7 +57,7 @@ _COMMANDS = {
 _COMMAND = re.compile(r"/[a-z]+\s*")
 
 
-def converse(context: Context, client: ApiClient, news: News, agent: str) -> int:
+def run_conversation(context: Context, client: ApiClient, news: EventStream, agent: str) -> int:
     """A conversation until the person leaves; the exit code is 0 when its last turn was done."""
     return _Conversation(context, client, news, agent).run()
 
@@ -65,7 +65,7 @@ def converse(context: Context, client: ApiClient, news: News, agent: str) -> int
 class _Conversation:
     """One person, one agent, one terminal."""
 
-    def __init__(self, context: Context, client: ApiClient, news: News, agent: str) -> None:
+    def __init__(self, context: Context, client: ApiClient, news: EventStream, agent: str) -> None:
         self._client = client
         self._news = news
         self._agent = agent
@@ -80,10 +80,10 @@ class _Conversation:
             placeholder=HTML("<ansibrightblack>Message {}, or /help</ansibrightblack>").format(agent),
         )
         self._deeds: dict[str, Callable[[], bool]] = {
-            "/help": self._help,
-            "/files": self._files,
-            "/stop": self._stop,
-            "/clear": self._clear,
+            "/help": self._show_help,
+            "/files": self._list_files,
+            "/stop": self._stop_turn,
+            "/clear": self._clear_history,
             "/quit": lambda: False,
         }
 
@@ -101,17 +101,17 @@ class _Conversation:
                 continue
             try:
                 if _COMMAND.fullmatch(text):
-                    if not self._deeds.get(text, self._unknown)():
+                    if not self._deeds.get(text, self._show_unknown)():
                         return code
                 else:
-                    code = self._say(text)
+                    code = self._send_message(text)
             except KeyboardInterrupt:
                 self._console.print()
             except OrchestratorError as error:
                 code = 1
                 self._console.print(Text(terminal_safe(error.message), style="red"))
 
-    def _say(self, text: str) -> int:
+    def _send_message(self, text: str) -> int:
         turn = self._client.post(agent_path(self._agent, "/messages"), {"text": text, "wait": False})["turn"]
         display = _Screen(self._console, self._client)
         try:
@@ -131,27 +131,27 @@ class _Conversation:
 
     # --- commands; False ends the conversation ---------------------------------------------------------------------
 
-    def _unknown(self) -> bool:
+    def _show_unknown(self) -> bool:
         self._console.print(Text("There is no such command.", style="red"))
-        return self._help()
+        return self._show_help()
 
-    def _help(self) -> bool:
+    def _show_help(self) -> bool:
         for name, text in _COMMANDS.items():
             self._console.print(Text.assemble("  ", (f"{name:8}", "bold"), text))
         self._console.print(Text("  Alt+Enter or \\ at the end of a line begins a new one.", style="dim"))
         self._console.print(Text("  Ctrl-C stops a running turn, Ctrl-D leaves.", style="dim"))
         return True
 
-    def _files(self) -> bool:
+    def _list_files(self) -> bool:
         entries = self._client.get(agent_path(self._agent, "/files/out"), limit=200)["entries"]
         for entry in entries:
-            measure = size(entry["size"]) if entry["kind"] == "file" else "folder"
+            measure = format_size(entry["size"]) if entry["kind"] == "file" else "folder"
             self._console.print(Text.assemble(f"  {one_line(entry['name'], 100)}  ", (measure, "dim")))
         if not entries:
             self._console.print(Text("  Nothing is in out/ yet.", style="dim"))
         return True
 
-    def _stop(self) -> bool:
+    def _stop_turn(self) -> bool:
         turns = self._client.get(agent_path(self._agent, "/history"), limit=50)["turns"]
         open_turns = [turn["turn"] for turn in turns if turn["status"] not in ENDED]
         for turn in open_turns:
@@ -159,7 +159,7 @@ class _Conversation:
         self._console.print(Text("Stopped." if open_turns else "Nothing is running.", style="yellow"))
         return True
 
-    def _clear(self) -> bool:
+    def _clear_history(self) -> bool:
         self._console.print("The agent forgets this conversation; the audit log keeps it. Clear it? (y/n) ", end="")
         key = _key("yn")
         self._console.print(key or "")
@@ -183,17 +183,17 @@ class _Screen:
     @contextmanager
     def shown(self) -> Iterator[None]:
         """Whatever happens, the bottom is put in order."""
-        self._begin("")
+        self._begin_block("")
         try:
             yield
         finally:
-            self._end()
+            self._end_block()
 
-    def write(self, text: str) -> None:
+    def write_text(self, text: str) -> None:
         """Its last lines, as plain text: Markdown that is only half there would jump."""
-        self._begin(terminal_safe(text))
+        self._begin_block(terminal_safe(text))
 
-    def output(self, n: int, text: str) -> None:
+    def show_output(self, n: int, text: str) -> None:
         """Whole lines, the first few of each command."""
         lines = terminal_safe(text).split("\n")[:-1]
         shown = self._printed.get(n, 0)
@@ -203,20 +203,22 @@ class _Screen:
             self._console.print(Text(f"    {line}", style="dim"))
         self._printed[n] = max(shown, len(lines))
 
-    def command(self, step: Mapping[str, Any]) -> None:
+    def show_command(self, step: Mapping[str, Any]) -> None:
         """Below the thought that led to it."""
-        self._end()
+        self._end_block()
         if thought := terminal_safe(step["thought"]).strip():
             self._console.print(Text(thought, style="italic"))
         self._console.print(Text.assemble(("  $ ", "green"), (one_line(step["command"], 300), "bold")))
-        self._begin("")
+        self._begin_block("")
 
-    def decide(self, approval: Mapping[str, Any]) -> Literal["approve", "deny"] | None:
+    def ask_approval(self, approval: Mapping[str, Any]) -> Literal["approve", "deny"] | None:
         """By a single key; what was not shown whole is shown before a yes counts."""
-        self._end()
+        self._end_block()
         lines = exact_lines(approval)
         rest = lines[_MOST_LINES:]
-        self._console.print(Text(f"\n{terminal_safe(approval['reason'])} {wish(approval)}:\n", style="bold yellow"))
+        self._console.print(
+            Text(f"\n{terminal_safe(approval['reason'])} {describe_wish(approval)}:\n", style="bold yellow")
+        )
         self._console.print(Text("\n".join(lines[:_MOST_LINES])))
         ask = "Run it?" if approval["step"] is not None else "Agree to it?"
         while True:
@@ -231,14 +233,14 @@ class _Screen:
                 rest = []
                 continue
             break
-        self._begin("")
+        self._begin_block("")
         if key is None:
             self._console.print(Text("It was decided elsewhere.", style="dim"))
         return None if key is None else "approve" if key == "y" else "deny"
 
-    def answer(self, question: Mapping[str, Any]) -> str | None:
+    def ask_question(self, question: Mapping[str, Any]) -> str | None:
         """Typed on a line; an empty one is for later."""
-        self._end()
+        self._end_block()
         if question["id"] not in self._failed:
             self._console.print(Text(f"\n{one_line(question['agent'])} asks:", style="bold yellow"))
             self._console.print(Text("\n".join(question_lines(question))))
@@ -248,22 +250,22 @@ class _Screen:
         except EOFError:
             said = ""
         if not said.strip():
-            self.note(f"Later, then: ./hermit answer {question['id']} TEXT")
-        self._begin("")
+            self.show_note(f"Later, then: ./hermit answer {question['id']} TEXT")
+        self._begin_block("")
         return said if said.strip() else None
 
-    def note(self, text: str) -> None:
+    def show_note(self, text: str) -> None:
         """Beside the conversation."""
         self._console.print(Text(terminal_safe(text), style="dim"))
 
-    def _begin(self, text: str) -> None:
+    def _begin_block(self, text: str) -> None:
         tail = Text("\n".join(text.splitlines()[-max(3, self._console.height - 6) :]) or "…", style="dim")
         if self._live is None:
             self._live = Live(tail, console=self._console, transient=True, auto_refresh=False)
             self._live.start()
         self._live.update(tail, refresh=True)
 
-    def _end(self) -> None:
+    def _end_block(self) -> None:
         if self._live is not None:
             self._live.stop()
             self._live = None

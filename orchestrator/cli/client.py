@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import requests
 
-from orchestrator.cli.event_stream import News
+from orchestrator.cli.event_stream import EventStream
 from orchestrator.core.errors import OrchestratorError, Unavailable
 
 NOT_RUNNING = "HermitShell is not running. Start it with './hermit up -d'."
@@ -38,45 +38,45 @@ class ApiClient:
 
     def get(self, path: str, **params: Any) -> Any:
         """GET; the JSON, or the text when it is none."""
-        return self._call("GET", path, params=_given(params))
+        return self._send_request("GET", path, params=_given(params))
 
     def post(self, path: str, body: dict[str, Any] | None = None) -> Any:
         """POST a JSON object."""
-        return self._call("POST", path, json=body or {})
+        return self._send_request("POST", path, json=body or {})
 
     def patch(self, path: str, body: dict[str, Any]) -> Any:
         """PATCH with a JSON object."""
-        return self._call("PATCH", path, json=body)
+        return self._send_request("PATCH", path, json=body)
 
     def put(self, path: str, body: dict[str, Any]) -> Any:
         """PUT a JSON object."""
-        return self._call("PUT", path, json=body)
+        return self._send_request("PUT", path, json=body)
 
     def delete(self, path: str, **params: Any) -> Any:
         """DELETE."""
-        return self._call("DELETE", path, params=_given(params))
+        return self._send_request("DELETE", path, params=_given(params))
 
     def upload(self, path: str, body: Any, **params: Any) -> Any:
         """PUT bytes; ``body`` has a length, and is read as it is sent."""
-        return self._call("PUT", path, params=_given(params), data=body if len(body) else b"")
+        return self._send_request("PUT", path, params=_given(params), data=body if len(body) else b"")
 
     @contextmanager
     def download(self, path: str, **params: Any) -> Iterator[requests.Response]:
-        """GET bytes; they are read with ``pieces``."""
-        with self._answered("GET", path, params=_given(params), stream=True) as answer:
+        """GET bytes; they are read with ``read_pieces``."""
+        with self._check_answer("GET", path, params=_given(params), stream=True) as answer:
             _raise_for(answer, self._url)
             yield answer
 
-    def pieces(self, answer: requests.Response) -> Iterator[bytes]:
+    def read_pieces(self, answer: requests.Response) -> Iterator[bytes]:
         """What a download brings; raises Unavailable when it ends too soon."""
         try:
             yield from answer.iter_content(1 << 18)
         except requests.RequestException as error:
             raise Unavailable("The download broke off, and nothing was kept. Try again.") from error
 
-    def news(self) -> News:
-        """What goes on in the house, as it happens, for as long as it is held open."""
-        return News(self._url, self._token)
+    def open_events(self) -> EventStream:
+        """What goes on in the install, as it happens, for as long as it is held open."""
+        return EventStream(self._url, self._token)
 
     def is_healthy(self) -> bool:
         """It answers, and its parts work."""
@@ -85,12 +85,12 @@ class ApiClient:
         except requests.RequestException:
             return False
 
-    def _call(self, method: str, path: str, **options: Any) -> Any:
-        answer = self._answered(method, path, **options)
+    def _send_request(self, method: str, path: str, **options: Any) -> Any:
+        answer = self._check_answer(method, path, **options)
         _raise_for(answer, self._url)
         return answer.json() if _is_json(answer) else answer.text
 
-    def _answered(self, method: str, path: str, **options: Any) -> requests.Response:
+    def _check_answer(self, method: str, path: str, **options: Any) -> requests.Response:
         try:
             return self._session.request(method, f"{self._url}/api{path}", timeout=700, **options)
         except requests.ConnectionError as error:

@@ -10,7 +10,7 @@ from functools import partial
 from shlex import quote
 
 from orchestrator.cli.context import Context
-from orchestrator.cli.help import explain
+from orchestrator.cli.help import add_help
 
 _SHELLS = ("bash", "zsh", "fish")
 _FILES = ("FILE", "PATH", "DIR", "COPY")
@@ -20,7 +20,7 @@ _FILES = ("FILE", "PATH", "DIR", "COPY")
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command; it tells of all that are added before or after it."""
     completion = commands.add_parser("completion", help="what lets your shell complete commands with Tab")
-    explain(
+    add_help(
         completion,
         "Print a script that lets your shell complete commands, options and names of agents with Tab.",
         "completion bash > ~/.local/share/bash-completion/completions/hermit",
@@ -49,7 +49,7 @@ class CompletionLevel:
     """What each word and option does."""
 
 
-def levels(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Iterator[CompletionLevel]:
+def list_levels(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Iterator[CompletionLevel]:
     """Every level of the command line, the top first. What has no help is for nobody to type."""
     yield CompletionLevel(
         "", {"--help": "", "--version": ""}, (" ".join(_told(commands)),), has_more=False, told=_told(commands)
@@ -101,7 +101,7 @@ def _value(path: str, action: argparse.Action) -> str:
 def _run(
     commands: argparse._SubParsersAction[argparse.ArgumentParser], _context: Context, options: argparse.Namespace
 ) -> int:
-    known = list(levels(commands))
+    known = list(list_levels(commands))
     scripts = {"bash": for_bash, "zsh": for_zsh, "fish": for_fish}
     sys.stdout.write(scripts[options.shell](known))
     return 0

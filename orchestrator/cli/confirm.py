@@ -15,7 +15,7 @@ def add_yes(command: argparse.ArgumentParser) -> None:
     command.add_argument("--yes", "-y", action="store_true", help="don't ask; needed where nobody sits at a terminal")
 
 
-def confirm(deed: str, *, yes: bool, expected: str = "yes", undone: str = "deleted") -> None:
+def confirm_deed(deed: str, *, yes: bool, expected: str = "yes", undone: str = "deleted") -> None:
     """Return when a person means it.
 
     Args:

@@ -51,13 +51,13 @@ class Context:
         return SetupProgress()
 
 
-def surroundings(environment: Mapping[str, str]) -> Context:
+def read_context(environment: Mapping[str, str]) -> Context:
     """Read the settings; raises ConfigError."""
     root = Path(environment.get("HERMIT_ROOT") or Path(__file__).resolve().parents[2])
     return Context(root, environment, load(environment, root))
 
 
-def show(body: Any, *, as_json: bool, lines: list[str]) -> None:
+def print_body(body: Any, *, as_json: bool, lines: list[str]) -> None:
     """Print ``body`` as JSON, or the lines made for people."""
     if as_json:
         json.dump(body, sys.stdout, ensure_ascii=False, indent=2)
@@ -67,7 +67,7 @@ def show(body: Any, *, as_json: bool, lines: list[str]) -> None:
         print(line)
 
 
-def table(rows: Sequence[tuple[str, ...]], *, head: tuple[str, ...], paint: Paint | None = None) -> list[str]:
+def format_table(rows: Sequence[tuple[str, ...]], *, head: tuple[str, ...], paint: Paint | None = None) -> list[str]:
     """Aligned columns with a head line; the last column is not padded."""
     paint = paint or Paint(is_on=False)
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head) - 1)]

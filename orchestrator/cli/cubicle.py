@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from orchestrator.cli.client import agent_path
-from orchestrator.cli.context import Context, show, table
-from orchestrator.cli.help import explain
+from orchestrator.cli.context import Context, format_table, print_body
+from orchestrator.cli.help import add_help
 from orchestrator.core.text import one_line
 
 _VERBS = {
@@ -27,7 +27,7 @@ _ROUTES = {"start": "/start", "stop": "/stop", "restart": "/reset"}
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the two commands."""
     cubicle = commands.add_parser("cubicle", help="an agent's container: status, start, stop, restart")
-    explain(
+    add_help(
         cubicle,
         "Each person has a cubicle with each agent: a container without network, over a workspace of its own.",
         "cubicle crab status",
@@ -37,11 +37,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     verbs = cubicle.add_subparsers(dest="verb", metavar="VERB", required=True)
     for name, (short, text) in _VERBS.items():
         verb = verbs.add_parser(name, help=short)
-        explain(verb, text, f"cubicle crab {name}")
+        add_help(verb, text, f"cubicle crab {name}")
         verb.add_argument("--json", action="store_true", help="print JSON")
         verb.set_defaults(run=partial(_cubicle, name))
     apps = commands.add_parser("apps", help="web apps that agents made, with their addresses")
-    explain(apps, "Web apps that agents made for you, and those that others share with you.", "apps", "apps crab")
+    add_help(apps, "Web apps that agents made for you, and those that others share with you.", "apps", "apps crab")
     apps.add_argument("agent", metavar="AGENT", nargs="?", help="only this agent's")
     apps.add_argument("--json", action="store_true", help="print JSON")
     apps.set_defaults(run=_apps)
@@ -51,7 +51,7 @@ def _cubicle(verb: str, context: Context, options: argparse.Namespace) -> int:
     path = agent_path(options.agent, "/cubicle")
     with context.client as client:
         body = client.get(path) if verb == "status" else client.post(path + _ROUTES[verb])
-    show(body, as_json=options.json, lines=_lines(body))
+    print_body(body, as_json=options.json, lines=_lines(body))
     return 0
 
 
@@ -77,9 +77,11 @@ def _apps(context: Context, options: argparse.Namespace) -> int:
     ]
     head = ("AGENT", "APP", "OWNER", "CHANGED (UTC)", "ADDRESS")
     lines = (
-        table(rows, head=head, paint=context.paint) if rows else ["There are no apps yet. Ask an agent to make one."]
+        format_table(rows, head=head, paint=context.paint)
+        if rows
+        else ["There are no apps yet. Ask an agent to make one."]
     )
-    show(body, as_json=options.json, lines=lines)
+    print_body(body, as_json=options.json, lines=lines)
     return 0
 
 

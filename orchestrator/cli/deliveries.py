@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-from orchestrator.capabilities.delivery.messages import size
+from orchestrator.capabilities.delivery.messages import format_size
 from orchestrator.cli.client import ApiClient, agent_path
 from orchestrator.core.text import terminal_safe
 
@@ -32,7 +32,7 @@ def show_delivered(client: ApiClient, agent: str, turn: int) -> None:
 def _line(agent: str, delivery: dict[str, Any]) -> str:
     if delivery["url"] is None:
         return f"  {delivery['why'] or delivery['file']}"
-    what = f"  {delivery['file']} ({size(delivery['size'])})"
+    what = f"  {delivery['file']} ({format_size(delivery['size'])})"
     if delivery["caption"]:
         what += f" {delivery['caption']}"
     if delivery["path"].endswith(f"/{delivery['file']}"):  # a folder's zip, or a tamed name, is not fetched by its path

@@ -1,4 +1,4 @@
-"""``doctor``: looks at every part and says how it is, with the mend. Works whether HermitShell runs or not."""
+"""``doctor``: looks at every part and says how it is, with the fix. Works whether HermitShell runs or not."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 
 from orchestrator.channels.telegram import doctor as telegram
 from orchestrator.cli.colors import Paint
-from orchestrator.cli.context import Context, show
-from orchestrator.cli.help import explain
-from orchestrator.cli.providers import embedder, with_own
+from orchestrator.cli.context import Context, print_body
+from orchestrator.cli.help import add_help
+from orchestrator.cli.providers import load_embedder, with_own
 from orchestrator.core.errors import OrchestratorError, Unavailable
 from orchestrator.core.fd_limit import used_of
 from orchestrator.core.finding import Finding, FindingState, fail, ok, warn
@@ -35,7 +35,7 @@ from orchestrator.operations.doctor.engine import ENGINE, IMAGE, examine_engine,
 from orchestrator.operations.doctor.previews import examine_previews
 from orchestrator.operations.doctor.services import MODEL, examine_model
 
-_CHANNELS = {telegram.TELEGRAM: telegram.examine}
+_CHANNELS = {telegram.TELEGRAM: telegram.check_bots}
 """What each chat app says of itself."""
 HERMITSHELL, DATABASE = "hermitshell", "database"
 _AGAIN = "Fix that, then run './hermit doctor' again."
@@ -46,7 +46,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     doctor = commands.add_parser("doctor", help="check every part, and say how to fix what is wrong")
     doctor.add_argument("--json", action="store_true", help="print JSON")
     doctor.set_defaults(run=run)
-    explain(
+    add_help(
         doctor,
         "Check every part, whether it is running or not: engine, image, air gap, model, Telegram, disk and more.\n"
         "Each line is ok, warn or fail with how to fix it; the exit code is 1 when something failed.",
@@ -57,13 +57,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run(context: Context, options: argparse.Namespace) -> int:
     """The exit code is 1 when something failed."""
-    found = examine(context)
+    found = run_checks(context)
     body = {"findings": [asdict(finding) for finding in found]}
-    show(body, as_json=options.json, lines=[line for finding in found for line in _lines(finding, context.paint)])
+    print_body(body, as_json=options.json, lines=[line for finding in found for line in _lines(finding, context.paint)])
     return 1 if any(finding.state is FindingState.FAIL for finding in found) else 0
 
 
-def examine(context: Context) -> list[Finding]:
+def run_checks(context: Context) -> list[Finding]:
     """Every finding. What is wrong with the home is looked at first, before anything could put it in order."""
     found = surroundings.examine_permissions(context.settings.home)
     if not surroundings.is_ours(context.settings.home):
@@ -84,7 +84,7 @@ def examine(context: Context) -> list[Finding]:
     found.append(
         surroundings.examine_clock(
             time.time(),
-            newest_file=surroundings.newest(context.root / "orchestrator"),
+            newest_file=surroundings.newest_change(context.root / "orchestrator"),
             engine_time=str(info.get("SystemTime", "")),
         )
     )
@@ -121,7 +121,7 @@ def _model(context: Context) -> Finding:
 
 def _embeddings(context: Context) -> list[Finding]:
     """Nothing where no embedding model is set up."""
-    found = embedder(context)
+    found = load_embedder(context)
     if found is None:
         return []
     try:
@@ -132,12 +132,12 @@ def _embeddings(context: Context) -> list[Finding]:
 
 def _database(context: Context) -> list[Finding]:
     home = context.settings.home
-    found = rescue.trouble(home)
+    found = rescue.find_trouble(home)
     if found is not None:
         is_running = found.is_damaged and running_pid(home) is not None
         stop = "Stop it first: './hermit down'. " if is_running else ""
         return [fail(DATABASE, found.text, stop + found.mend)]
-    return [ok(DATABASE, "It is intact." if rescue.database(home).exists() else "There is none yet.")]
+    return [ok(DATABASE, "It is intact." if rescue.database_path(home).exists() else "There is none yet.")]
 
 
 def _places(context: Context, info: Mapping[str, Any]) -> dict[str, Path]:

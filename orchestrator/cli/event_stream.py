@@ -1,4 +1,4 @@
-"""A turn as it goes on, for a terminal: the house's news in a thread of its own, and the reply as it grows.
+"""A turn as it goes on, for a terminal: the install's news in a thread of its own, and the reply as it grows.
 
 News only serve watching. They may stop at any time, and then whoever follows a turn looks by itself as before; nothing
 that is decided depends on them.
@@ -17,14 +17,14 @@ import requests
 from orchestrator.core.text import terminal_safe
 
 _SILENT_S = 40.0
-"""The house says every 15 s that it lives; without a word for so long the line is dead."""
+"""The install says every 15 s that it lives; without a word for so long the line is dead."""
 _MOST_LINES = 12
 """Of what one command prints while it runs."""
 _MOST_WAITING = 1_000
 
 
-class News:
-    """The events of one house as they come, until the line breaks."""
+class EventStream:
+    """The events of one install as they come, until the line breaks."""
 
     def __init__(self, url: str, token: str) -> None:
         self._url = url
@@ -35,7 +35,7 @@ class News:
         self._is_closed = False
         self.is_live = False
         """News come. Without them one has to look."""
-        self._thread = threading.Thread(target=self._listen, name="news", daemon=True)
+        self._thread = threading.Thread(target=self._run_thread, name="news", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -48,23 +48,23 @@ class News:
                 _hang_up(self._answer)
         self._thread.join(2.0)
 
-    def next(self, timeout_s: float) -> tuple[str, dict[str, Any]] | None:
+    def next_event(self, timeout_s: float) -> tuple[str, dict[str, Any]] | None:
         """The next event; None when there was none in time, or the line has just broken."""
         try:
             return self._events.get(timeout=timeout_s)
         except queue.Empty:
             return None
 
-    def _listen(self) -> None:
+    def _run_thread(self) -> None:
         try:
             with requests.Session() as session:  # its own: one session is not for two threads
                 session.trust_env = False
                 self._follow(session)
         except (requests.RequestException, ValueError):
-            return  # the house was stopped, or speaks otherwise: whoever follows looks by itself
+            return  # the install was stopped, or speaks otherwise: whoever follows looks by itself
         finally:
             self.is_live = False
-            self._put(None)
+            self._put_event(None)
 
     def _follow(self, session: requests.Session) -> None:
         headers = {"Authorization": f"Bearer {self._token}"}
@@ -75,12 +75,12 @@ class News:
                 self._answer = answer
             try:
                 if answer.status_code == 200:
-                    self._read(answer.iter_lines())
+                    self._read_stream(answer.iter_lines())
             finally:
                 with self._lock:
                     self._answer = None
 
-    def _read(self, lines: Iterator[bytes]) -> None:
+    def _read_stream(self, lines: Iterator[bytes]) -> None:
         kind = ""
         self.is_live = True
         for line in lines:
@@ -90,11 +90,11 @@ class News:
             elif text.startswith("data: ") and kind:
                 body = json.loads(text.removeprefix("data: "))
                 if isinstance(body, dict):
-                    self._put((kind, body))
+                    self._put_event((kind, body))
             elif not text:
                 kind = ""
 
-    def _put(self, event: tuple[str, dict[str, Any]] | None) -> None:
+    def _put_event(self, event: tuple[str, dict[str, Any]] | None) -> None:
         """An event is a hint to look, so of too many the oldest can go."""
         while True:
             try:
@@ -111,7 +111,7 @@ class News:
             return
 
 
-class Growing:
+class LivePrinter:
     """What an agent writes and its commands print, shown as it grows: words on ``out``, the rest on ``aside``."""
 
     def __init__(self, out: IO[str], aside: IO[str]) -> None:
@@ -122,7 +122,7 @@ class Growing:
         self._printed: dict[int, int] = {}
         """How many lines of each command's output are shown."""
 
-    def write(self, text: str) -> None:
+    def write_text(self, text: str) -> None:
         """The words so far. Where they are not what was shown and more, they begin anew on a line of their own."""
         text = terminal_safe(text)
         if self._text.startswith(text):
@@ -132,12 +132,12 @@ class Growing:
         print(text[len(self._text) :], end="", file=self._out, flush=True)
         self._text = text
 
-    def complete(self, thought: str) -> None:
+    def complete_thought(self, thought: str) -> None:
         """The thought whose beginning was shown stands there as a whole, with nothing to come after it on its line. Of
         one that nobody saw begin, nothing is shown."""
         text = terminal_safe(thought).rstrip()
         if self._text and text.startswith(self._text):
-            self.write(text)
+            self.write_text(text)
         self.end_line()
 
     def end_line(self) -> None:
@@ -146,7 +146,7 @@ class Growing:
             print(file=self._out, flush=True)
         self._text = ""
 
-    def finish(self, reply: str) -> None:
+    def finish_reply(self, reply: str) -> None:
         """The whole reply stands there, once."""
         text = terminal_safe(reply)
         if self._text and text.rstrip() == self._text.rstrip():
@@ -159,7 +159,7 @@ class Growing:
         print(text, file=self._out, flush=True)
         self._text = ""
 
-    def print(self, n: int, output: str) -> None:
+    def print_output(self, n: int, output: str) -> None:
         """What the n-th command has printed so far: its whole lines, the first few."""
         lines = terminal_safe(output).split("\n")[:-1]
         shown = self._printed.get(n, 0)

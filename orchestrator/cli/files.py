@@ -14,10 +14,10 @@ from typing import Any, BinaryIO
 from urllib.parse import quote, unquote_to_bytes
 
 from orchestrator.cli.client import ApiClient, agent_path
-from orchestrator.cli.confirm import add_yes, confirm
-from orchestrator.cli.context import Context, show, table
-from orchestrator.cli.help import explain
-from orchestrator.cli.upload import Meter, send
+from orchestrator.cli.confirm import add_yes, confirm_deed
+from orchestrator.cli.context import Context, format_table, print_body
+from orchestrator.cli.help import add_help
+from orchestrator.cli.upload import Meter, upload_file
 from orchestrator.core.errors import BadInput, Conflict
 from orchestrator.core.text import one_line
 from orchestrator.files.names import display_path, parts_of, safe_name
@@ -46,23 +46,23 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     putting.add_argument("files", metavar="FILE", nargs="+", type=Path, help="on this machine")
     removing.add_argument("paths", metavar="PATH", nargs="+", help="in the workspace")
     add_yes(removing)
-    explain(
+    add_help(
         files,
         "Files of your workspace with an agent: what you sent is in in/, what it made for you in out/.",
         "files ls crab out",
         "files get crab out/report.pdf",
         "files put crab a.pdf b.csv",
     )
-    explain(listing, "What is in a folder of your workspace.", "files ls crab", "files ls crab out --json")
-    explain(
+    add_help(listing, "What is in a folder of your workspace.", "files ls crab", "files ls crab out --json")
+    add_help(
         getting,
         "Fetch a file, or with --zip a folder. Nothing here is replaced without --force.",
         "files get crab out/report.pdf",
         "files get crab out/report.pdf -o - | less",
         "files get crab out --zip",
     )
-    explain(putting, "Send files into in/.", "files put crab report.pdf", "files put crab a.pdf b.csv")
-    explain(removing, "Delete files, or folders with all that is in them.", "files rm crab work/build")
+    add_help(putting, "Send files into in/.", "files put crab report.pdf", "files put crab a.pdf b.csv")
+    add_help(removing, "Delete files, or folders with all that is in them.", "files rm crab work/build")
 
 
 def _list(context: Context, options: argparse.Namespace) -> int:
@@ -72,8 +72,8 @@ def _list(context: Context, options: argparse.Namespace) -> int:
     width = max((len(size) for _, size, _ in rows), default=0)
     head = ("MODIFIED (UTC)", "SIZE", "NAME")
     padded = [(at, size.rjust(width), name) for at, size, name in rows]
-    lines = [context.paint(line, "bold") if n == 0 else line for n, line in enumerate(table(padded, head=head))]
-    show({"entries": entries}, as_json=options.json, lines=lines)
+    lines = [context.paint(line, "bold") if n == 0 else line for n, line in enumerate(format_table(padded, head=head))]
+    print_body({"entries": entries}, as_json=options.json, lines=lines)
     return 0
 
 
@@ -89,7 +89,7 @@ def _get(context: Context, options: argparse.Namespace) -> int:
         if "Content-Disposition" not in answer.headers:
             raise BadInput(f"{display_path(*parts) or 'This'} is a folder. Add --zip to fetch it as an archive.")
         length = answer.headers.get("Content-Length")
-        pieces = Meter(name, int(length) if length else None).over(client.pieces(answer))
+        pieces = Meter(name, int(length) if length else None).count_pieces(client.read_pieces(answer))
         if target is None:
             _write(sys.stdout.buffer, pieces)
             return 0
@@ -102,7 +102,7 @@ def _get(context: Context, options: argparse.Namespace) -> int:
 def _put(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         for file in options.files:
-            stored = send(client, options.agent, file, user=options.user)
+            stored = upload_file(client, options.agent, file, user=options.user)
             print(f"{display_path(unquote_to_bytes(stored['path']))}  {stored['size']:,} bytes  {stored['type']}")
     return 0
 
@@ -111,7 +111,7 @@ def _remove(context: Context, options: argparse.Namespace) -> int:
     remotes = [(path, _remote(options.agent, path)) for path in options.paths]
     named = ", ".join(one_line(path, 100) for path in options.paths[:5])
     more = f" and {len(remotes) - 5} more" if len(remotes) > 5 else ""
-    confirm(f"This deletes {named}{more} from {options.agent}'s workspace", yes=options.yes)
+    confirm_deed(f"This deletes {named}{more} from {options.agent}'s workspace", yes=options.yes)
     with context.client as client:
         for path, remote in remotes:
             client.delete(remote, user=options.user)

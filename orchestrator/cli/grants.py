@@ -6,8 +6,8 @@ import argparse
 from urllib.parse import quote
 
 from orchestrator.cli.client import agent_path
-from orchestrator.cli.context import Context, show, table
-from orchestrator.cli.help import explain
+from orchestrator.cli.context import Context, format_table, print_body
+from orchestrator.cli.help import add_help
 from orchestrator.core.text import one_line
 
 
@@ -27,24 +27,24 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     removing = verbs.add_parser("rm", help="ask again from now on")
     removing.add_argument("id", metavar="ID")
     removing.set_defaults(run=_remove)
-    explain(
+    add_help(
         grants,
         "What an agent may do without asking: kinds of commands, and hosts to download from.",
         "grants crab list",
     )
-    explain(
+    add_help(
         listing,
         "What you allowed in advance, for how long, and who did.",
         "grants crab list",
         "grants crab list --json",
     )
-    explain(
+    add_help(
         adding,
         "Allow a kind of command, or downloads from a host. An approval names its kind.",
         "grants crab add command 'delete below work/build/' --for hour",
         "grants crab add host example.org --for always",
     )
-    explain(removing, "Have it ask again from now on.", "grants crab rm a7k2m9xy")
+    add_help(removing, "Have it ask again from now on.", "grants crab rm a7k2m9xy")
 
 
 def _list(context: Context, options: argparse.Namespace) -> int:
@@ -54,8 +54,12 @@ def _list(context: Context, options: argparse.Namespace) -> int:
         (grant["id"], grant["kind"], one_line(grant["subject"], 300), grant["scope"], one_line(grant["by"]))
         for grant in body["grants"]
     ]
-    lines = table(rows, head=("id", "kind", "what", "for", "allowed by")) if rows else ["Nothing: it asks each time."]
-    show(body, as_json=options.json, lines=lines)
+    lines = (
+        format_table(rows, head=("id", "kind", "what", "for", "allowed by"))
+        if rows
+        else ["Nothing: it asks each time."]
+    )
+    print_body(body, as_json=options.json, lines=lines)
     return 0
 
 

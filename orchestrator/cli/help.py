@@ -6,7 +6,7 @@ import argparse
 import textwrap
 
 
-def explain(command: argparse.ArgumentParser, text: str, *examples: str, more: str = "") -> None:
+def add_help(command: argparse.ArgumentParser, text: str, *examples: str, more: str = "") -> None:
     """Give a command its description and its examples.
 
     Args:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.cli.client import agent_path
-from orchestrator.cli.context import Context, show
-from orchestrator.cli.help import explain
+from orchestrator.cli.context import Context, print_body
+from orchestrator.cli.help import add_help
 from orchestrator.core.text import terminal_safe
 from orchestrator.files.attachments import split_prompt
 from orchestrator.turns.serialize import came_from
@@ -29,7 +29,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     history.add_argument("--before", metavar="TURN", type=int, help="only what came before this turn")
     history.add_argument("--json", action="store_true", help="print JSON")
     history.set_defaults(run=run)
-    explain(
+    add_help(
         history,
         "The conversation with an agent, the newest last; with --find the turns that hold some words.",
         "history crab",
@@ -53,7 +53,7 @@ def run(context: Context, options: argparse.Namespace) -> int:
     if found["next"] is not None:
         lines.insert(0, f"(Earlier ones: --before {found['next']})\n")
     nothing = "No message matches." if is_search else "No messages yet."
-    show(found, as_json=options.json, lines=lines or [nothing])
+    print_body(found, as_json=options.json, lines=lines or [nothing])
     return 0
 
 

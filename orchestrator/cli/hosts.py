@@ -6,8 +6,8 @@ import argparse
 from urllib.parse import quote
 
 from orchestrator.cli.client import agent_path
-from orchestrator.cli.context import Context, show, table
-from orchestrator.cli.help import explain
+from orchestrator.cli.context import Context, format_table, print_body
+from orchestrator.cli.help import add_help
 from orchestrator.core.text import one_line
 
 
@@ -22,11 +22,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     removing = verbs.add_parser("rm", help="ask about this host again")
     removing.add_argument("host", metavar="HOST")
     removing.set_defaults(run=_remove)
-    explain(
+    add_help(
         hosts, "From which hosts an agent may fetch without asking.", "hosts crab list", "hosts crab rm example.org"
     )
-    explain(listing, "The hosts that you allowed for good, and who did.", "hosts crab list", "hosts crab list --json")
-    explain(removing, "Have it ask before each download from this host again.", "hosts crab rm example.org")
+    add_help(listing, "The hosts that you allowed for good, and who did.", "hosts crab list", "hosts crab list --json")
+    add_help(removing, "Have it ask before each download from this host again.", "hosts crab rm example.org")
 
 
 def _list(context: Context, options: argparse.Namespace) -> int:
@@ -34,11 +34,11 @@ def _list(context: Context, options: argparse.Namespace) -> int:
         body = client.get(agent_path(options.agent, "/hosts"))
     rows = [(one_line(host["host"], 300), one_line(host["by"]), host["at"]) for host in body["hosts"]]
     lines = (
-        table(rows, head=("host", "allowed by", "at"), paint=context.paint)
+        format_table(rows, head=("host", "allowed by", "at"), paint=context.paint)
         if rows
         else ["It asks before each download."]
     )
-    show(body, as_json=options.json, lines=lines)
+    print_body(body, as_json=options.json, lines=lines)
     return 0
 
 

@@ -12,11 +12,11 @@ from typing import Any
 from urllib.parse import quote
 
 from orchestrator.cli.client import ApiClient
-from orchestrator.cli.confirm import add_yes, confirm
-from orchestrator.cli.context import Context, show, table
-from orchestrator.cli.help import explain
-from orchestrator.cli.tunnel import has_browser, tunnel
-from orchestrator.cli.users import how_long, person, say_where
+from orchestrator.cli.confirm import add_yes, confirm_deed
+from orchestrator.cli.context import Context, format_table, print_body
+from orchestrator.cli.help import add_help
+from orchestrator.cli.tunnel import has_browser, ssh_command
+from orchestrator.cli.users import find_person, how_long, say_where
 from orchestrator.core import atomic_files as whole_files
 from orchestrator.core.errors import NotFound
 from orchestrator.core.text import one_line
@@ -25,7 +25,7 @@ from orchestrator.core.text import one_line
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the three commands."""
     opening = commands.add_parser("open", help="open the dashboard in your browser, logged in")
-    explain(
+    add_help(
         opening,
         "Open the dashboard in your browser with a fresh login link. Where there is no browser, as over SSH,\n"
         "the link is printed instead.",
@@ -35,24 +35,24 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     link = commands.add_parser("login-link", help="a fresh one-time link into the dashboard")
     link.add_argument("--user", metavar="NAME", help="for this person instead of the operator")
     link.add_argument("--json", action="store_true", help="print JSON")
-    explain(link, "Print a link that logs one browser in, once.", "login-link", "login-link --user ben")
+    add_help(link, "Print a link that logs one browser in, once.", "login-link", "login-link --user ben")
     link.set_defaults(run=_login_link)
     _add_token(commands)
 
 
 def _add_token(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     token = commands.add_parser("token", help="API tokens")
-    explain(
+    add_help(
         token, "API tokens, with which programs use the HTTP API.", "token create phone", "token list", "token rm phone"
     )
     verbs = token.add_subparsers(dest="verb", metavar="VERB", required=True)
     listing = verbs.add_parser("list", help="every token, without its secret")
     listing.add_argument("--json", action="store_true", help="print JSON")
-    explain(listing, "Every token with its owner and when it was used last. The secrets aren't kept.", "token list")
+    add_help(listing, "Every token with its owner and when it was used last. The secrets aren't kept.", "token list")
     create = verbs.add_parser("create", help="make one")
     create.add_argument("name", metavar="NAME", help="what it is for, e.g. phone")
     create.add_argument("--user", metavar="NAME", help="for this person instead of the operator")
-    explain(
+    add_help(
         create,
         "Make a token. It is printed once, alone on standard output, and can't be shown again.",
         "token create phone",
@@ -61,7 +61,7 @@ def _add_token(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     removing = verbs.add_parser("rm", help="end a token: programs that use it can't get in any more")
     removing.add_argument("name", metavar="NAME")
     add_yes(removing)
-    explain(removing, "End a token. Programs that use it can't get in any more.", "token rm phone")
+    add_help(removing, "End a token. Programs that use it can't get in any more.", "token rm phone")
     for verb, run in ((listing, _list), (create, _create), (removing, _remove)):
         verb.set_defaults(run=run)
 
@@ -96,7 +96,7 @@ def _page(folder: Path, url: str) -> Path:
 def _login_link(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         made = client.post("/login-links", _for(client, options.user))
-    show(made, as_json=options.json, lines=[made["url"]])
+    print_body(made, as_json=options.json, lines=[made["url"]])
     if not options.json:
         print(_validity(made), file=sys.stderr)
         if options.user is None:
@@ -108,7 +108,7 @@ def _login_link(context: Context, options: argparse.Namespace) -> int:
 
 def _say_tunnel(context: Context) -> None:
     """Beside standard output, which is the link alone."""
-    if line := tunnel(context.settings, context.environment):
+    if line := ssh_command(context.settings, context.environment):
         print(f"On another computer, first run this there: {line}", file=sys.stderr)
 
 
@@ -117,7 +117,7 @@ def _validity(link: Mapping[str, Any]) -> str:
 
 
 def _for(client: ApiClient, user: str | None) -> dict[str, Any]:
-    return {} if user is None else {"user": person(client, user)["id"]}
+    return {} if user is None else {"user": find_person(client, user)["id"]}
 
 
 def _list(context: Context, options: argparse.Namespace) -> int:
@@ -130,11 +130,11 @@ def _list(context: Context, options: argparse.Namespace) -> int:
     ]
     head = ("NAME", "PERSON", "MADE (UTC)", "LAST USED (UTC)")
     lines = (
-        table(rows, head=head, paint=context.paint)
+        format_table(rows, head=head, paint=context.paint)
         if rows
         else ["There are no tokens. './hermit token create NAME' makes one."]
     )
-    show(body, as_json=options.json, lines=lines)
+    print_body(body, as_json=options.json, lines=lines)
     return 0
 
 
@@ -151,7 +151,7 @@ def _remove(context: Context, options: argparse.Namespace) -> int:
         if all(token["name"] != options.name for token in client.get("/tokens")["tokens"]):
             raise NotFound(f"There is no token called {one_line(options.name, 60)!r}. './hermit token list' shows all.")
         deed = f"This ends the token {one_line(options.name, 60)}; programs that use it can't get in any more"
-        confirm(deed, yes=options.yes)
+        confirm_deed(deed, yes=options.yes)
         client.delete(f"/tokens/{quote(options.name)}")
     print(f"The token {one_line(options.name, 60)} is deleted.")
     return 0

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.cli.client import agent_path
-from orchestrator.cli.confirm import add_yes, confirm
-from orchestrator.cli.context import Context, show
-from orchestrator.cli.help import explain
+from orchestrator.cli.confirm import add_yes, confirm_deed
+from orchestrator.cli.context import Context, print_body
+from orchestrator.cli.help import add_help
 from orchestrator.core.text import one_line, terminal_safe
 
 _PAGE = 200
@@ -33,11 +33,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         verb.set_defaults(run=run)
         if verb is not removing:
             verb.add_argument("--json", action="store_true", help="print JSON")
-    explain(memory, "What an agent remembers of you.", "memory crab list", 'memory crab add "I live in Vienna."')
-    explain(listing, "Every fact with its number, the newest first.", "memory crab list", "memory crab list --json")
-    explain(adding, "Have it remember something.", 'memory crab add "I like green tea."')
-    explain(searching, "The facts that fit a question best.", 'memory crab search "what do I drink?"')
-    explain(removing, "Have it forget a fact, by its number in the list.", "memory crab rm 3")
+    add_help(memory, "What an agent remembers of you.", "memory crab list", 'memory crab add "I live in Vienna."')
+    add_help(listing, "Every fact with its number, the newest first.", "memory crab list", "memory crab list --json")
+    add_help(adding, "Have it remember something.", 'memory crab add "I like green tea."')
+    add_help(searching, "The facts that fit a question best.", 'memory crab search "what do I drink?"')
+    add_help(removing, "Have it forget a fact, by its number in the list.", "memory crab rm 3")
 
 
 def _list(context: Context, options: argparse.Namespace) -> int:
@@ -64,12 +64,12 @@ def _search(context: Context, options: argparse.Namespace) -> int:
 def _add(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         fact = client.post(agent_path(options.agent, "/memories"), {"text": options.text})
-    show(fact, as_json=options.json, lines=[f"Remembered as memory {fact['id']}."])
+    print_body(fact, as_json=options.json, lines=[f"Remembered as memory {fact['id']}."])
     return 0
 
 
 def _remove(context: Context, options: argparse.Namespace) -> int:
-    confirm(f"This deletes memory {options.id} of {options.agent}", yes=options.yes)
+    confirm_deed(f"This deletes memory {options.id} of {options.agent}", yes=options.yes)
     with context.client as client:
         client.delete(agent_path(options.agent, f"/memories/{options.id}"))
     print(f"Memory {options.id} is forgotten.")
@@ -78,7 +78,7 @@ def _remove(context: Context, options: argparse.Namespace) -> int:
 
 def _show(facts: list[dict[str, Any]], options: argparse.Namespace, *, nothing: str) -> None:
     lines = [line for fact in facts for line in _lines(fact)]
-    show({"memories": facts}, as_json=options.json, lines=lines or [nothing])
+    print_body({"memories": facts}, as_json=options.json, lines=lines or [nothing])
 
 
 def _lines(fact: Mapping[str, Any]) -> list[str]:

@@ -79,7 +79,7 @@ def is_asked_for(arguments: Sequence[str]) -> bool:
     return not arguments or arguments[0] in ("-h", "--help", "help", "--version") or list(arguments) == ["version"]
 
 
-def overview(arguments: Sequence[str]) -> str:
+def show_overview(arguments: Sequence[str]) -> str:
     """The version, the settings, or all commands."""
     if list(arguments[:1]) in (["--version"], ["version"]):
         return f"HermitShell {VERSION}"
@@ -94,7 +94,7 @@ def overview(arguments: Sequence[str]) -> str:
     return "\n\n".join([head, *groups, _EXAMPLES])
 
 
-def similar(command: str, known: Sequence[str]) -> str:
+def suggest_command(command: str, known: Sequence[str]) -> str:
     """A sentence about a command that there is not, with the one that was probably meant."""
     close = difflib.get_close_matches(command, known, n=1, cutoff=0.5)
     meant = f" Did you mean '{close[0]}'?" if close else ""

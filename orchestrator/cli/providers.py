@@ -14,7 +14,7 @@ from orchestrator.llm.upstreams.catalog import OLLAMA, build_own, build_upstream
 from orchestrator.llm.upstreams.rehearsal import NAME as REHEARSAL
 
 
-def providers(context: Context) -> tuple[dict[str, Upstream], str]:
+def load_providers(context: Context) -> tuple[dict[str, Upstream], str]:
     """Every provider that can be used, and the name of the default one. Raises ConfigError."""
     settings = context.settings
     keys = settings.secrets.provider_keys()
@@ -30,20 +30,24 @@ def providers(context: Context) -> tuple[dict[str, Upstream], str]:
 
 def with_own(context: Context) -> tuple[dict[str, Upstream], str]:
     """The same, with the keys that were given in the dashboard; which of them the operator prefers, only the running
-    house knows. Raises ConfigError."""
-    given, default = providers(context)
+    install knows. Raises ConfigError."""
+    given, default = load_providers(context)
     keys = KeyStore(context.settings.home / "keys" / "providers.json").list_keys()
-    own = {name: maker(context)(name, kept.key, kept.base_url) for name, kept in keys.items() if name not in given}
+    own = {
+        name: provider_factory(context)(name, kept.key, kept.base_url)
+        for name, kept in keys.items()
+        if name not in given
+    }
     is_configured = default not in (OLLAMA, REHEARSAL)
     return {**given, **own}, default if is_configured else next(iter(own), default)
 
 
-def maker(context: Context) -> Build:
+def provider_factory(context: Context) -> Build:
     """How a provider is made of a key that was given in the dashboard."""
     return partial(build_own, ca_file=_ca_file(context))
 
 
-def embedder(context: Context) -> Embedder | None:
+def load_embedder(context: Context) -> Embedder | None:
     """The embedding model, if one is set up. Raises ConfigError."""
     settings = context.settings
     return build_embedder(

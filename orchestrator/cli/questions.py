@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from orchestrator.cli.context import Context, show
-from orchestrator.cli.help import explain
+from orchestrator.cli.context import Context, print_body
+from orchestrator.cli.help import add_help
 from orchestrator.core.text import one_line, terminal_safe
 
 
@@ -22,8 +22,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     answer.add_argument("id", metavar="ID")
     answer.add_argument("text", metavar="TEXT", help="one of its choices, or your own words where it takes them")
     answer.set_defaults(run=_answer)
-    explain(questions, "What agents want to know from you, with what may be answered.", "questions", "questions --all")
-    explain(answer, "Answer a question, by its id in the list.", 'answer q7k2 "the green one"')
+    add_help(questions, "What agents want to know from you, with what may be answered.", "questions", "questions --all")
+    add_help(answer, "Answer a question, by its id in the list.", 'answer q7k2 "the green one"')
 
 
 def question_lines(question: Mapping[str, Any]) -> list[str]:
@@ -35,7 +35,7 @@ def question_lines(question: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def chosen(question: Mapping[str, Any], said: str) -> str:
+def pick_choice(question: Mapping[str, Any], said: str) -> str:
     """A choice's number stands for the choice, unless it is the name of one."""
     choices = question["choices"]
     is_number = said.isascii() and said.isdecimal() and said not in choices and len(said) < 3
@@ -51,7 +51,7 @@ def _list(context: Context, options: argparse.Namespace) -> int:
         lines += question_lines(question)
         if question["answer"] is not None:
             lines.append(f"    -> {one_line(question['answer'])}")
-    show(body, as_json=options.json, lines=lines or ["No open questions."])
+    print_body(body, as_json=options.json, lines=lines or ["No open questions."])
     return 0
 
 

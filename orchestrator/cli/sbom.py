@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from orchestrator.cli.context import Context
-from orchestrator.cli.help import explain
+from orchestrator.cli.help import add_help
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.version import VERSION
 from orchestrator.engine import helper_folder
@@ -20,7 +20,7 @@ from orchestrator.engine.docker.images import DockerImages
 from orchestrator.engine.helpers import LISTER
 from orchestrator.engine.protocol import HelperEngine
 from orchestrator.engine.setup.docker_setup import ensure_engine
-from orchestrator.operations.sbom import Material, cyclonedx, of_repository, read_debian
+from orchestrator.operations.sbom import Material, cyclonedx_document, of_repository, read_debian
 
 _RELEASE = "debian-12"
 _TIME_S, _MOST_BYTES = 60.0, 10_000_000
@@ -32,7 +32,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     sbom.add_argument("--image", action="store_true", help="with the Debian packages of the cubicle's image")
     sbom.add_argument("--json", action="store_true", help="print JSON, as it does anyway")
     sbom.set_defaults(run=_run)
-    explain(
+    add_help(
         sbom,
         "What this program is made of, as CycloneDX 1.5 JSON, for whoever looks for known faults in it.",
         "sbom > hermitshell.cdx.json",
@@ -47,7 +47,7 @@ def _run(context: Context, options: argparse.Namespace) -> int:
             images = DockerImages(client, context.machine, context.progress, context.root)
             helpers = DockerHelpers(client, context.home.install, str(context.home.path))
             materials += in_image(helpers, images.ensure_image("base"), context.home.path / "run")
-    print(json.dumps(cyclonedx(materials, version=VERSION, now=datetime.now(UTC)), indent=2))
+    print(json.dumps(cyclonedx_document(materials, version=VERSION, now=datetime.now(UTC)), indent=2))
     return 0
 
 

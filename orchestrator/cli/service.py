@@ -8,7 +8,7 @@ import pwd
 from pathlib import Path
 
 from orchestrator.cli.context import Context
-from orchestrator.cli.help import explain
+from orchestrator.cli.help import add_help
 from orchestrator.core.errors import BadInput
 
 STOP_S = 75
@@ -69,8 +69,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     shown = verbs.add_parser("print", help="print it: for the machine, or with --user for you alone")
     shown.add_argument("--user", action="store_true", help="for your own service manager, without root")
     shown.set_defaults(run=_print)
-    explain(service, "Run this install as a service of systemd.", "service print")
-    explain(
+    add_help(service, "Run this install as a service of systemd.", "service print")
+    add_help(
         shown,
         "Print a unit for systemd. Whoever installs it sees what they install.",
         "service print | sudo tee /etc/systemd/system/hermitshell.service",
@@ -78,7 +78,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
 
 
-def unit(root: Path, home: Path, account: str, *, is_users: bool) -> str:
+def unit_text(root: Path, home: Path, account: str, *, is_users: bool) -> str:
     """The text of the unit. Raises BadInput for folders that a unit can't name, or that it would hide."""
     for folder in (root, home):
         if any(ord(char) < 32 or char in '"\\$' for char in str(folder)):
@@ -102,7 +102,7 @@ def unit(root: Path, home: Path, account: str, *, is_users: bool) -> str:
 
 def _print(context: Context, options: argparse.Namespace) -> int:
     home = context.home.path
-    print(unit(context.root.resolve(), home, _owner(home), is_users=options.user), end="")
+    print(unit_text(context.root.resolve(), home, _owner(home), is_users=options.user), end="")
     return 0
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from orchestrator.cli.agent import without_secrets
 from orchestrator.cli.client import NOT_RUNNING, ApiClient, agent_path
-from orchestrator.cli.context import Context, show, table
-from orchestrator.cli.help import explain
+from orchestrator.cli.context import Context, format_table, print_body
+from orchestrator.cli.help import add_help
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.home import running_pid
 from orchestrator.core.text import one_line, terminal_safe
@@ -27,8 +27,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     logs.add_argument("-f", "--follow", action="store_true", help="keep printing as it grows")
     logs.add_argument("--json", action="store_true", help="print JSON, of what is there now")
     logs.set_defaults(run=_logs)
-    explain(status, "Whether everything is running, what was spent today, what waits for you, and the disk.", "status")
-    explain(
+    add_help(status, "Whether everything is running, what was spent today, what waits for you, and the disk.", "status")
+    add_help(
         logs,
         "What an agent thought, ran and saw for you.",
         "logs crab",
@@ -41,12 +41,12 @@ def _status(context: Context, options: argparse.Namespace) -> int:
         raise Unavailable(NOT_RUNNING)
     with context.client as client:
         body = _gathered(context, client)
-    show(body, as_json=options.json, lines=_status_lines(context, body))
+    print_body(body, as_json=options.json, lines=_status_lines(context, body))
     return 0 if all(body[part] == "ok" for part in ("engine", "database", "doors")) else 1
 
 
 def _gathered(context: Context, client: ApiClient) -> dict[str, Any]:
-    """What the API says of the house as a whole, and what one looks up next."""
+    """What the API says of the install as a whole, and what one looks up next."""
     body = client.get("/status")
     agents = [without_secrets(agent) for agent in client.get("/agents")["agents"]]
     models = {provider["name"]: provider["default_model"] for provider in client.get("/models")["providers"]}
@@ -82,7 +82,7 @@ def _status_lines(context: Context, body: dict[str, Any]) -> list[str]:
         for agent in body["agents"]
     ]
     head = ("AGENT", "STATUS", "SPENT TODAY", "MODEL")
-    return [*lines, "", *(f"  {line}" for line in table(rows, head=head, paint=paint))] if rows else lines
+    return [*lines, "", *(f"  {line}" for line in format_table(rows, head=head, paint=paint))] if rows else lines
 
 
 def _waiting(count: int, command: str) -> str:
@@ -102,7 +102,7 @@ def _logs(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         text = _log(client.get(agent_path(options.agent, "/log")))
         if options.json:
-            show({"log": text}, as_json=True, lines=[])
+            print_body({"log": text}, as_json=True, lines=[])
             return 0
         print(terminal_safe(text), end="")
         while options.follow:

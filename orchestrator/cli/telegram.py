@@ -10,9 +10,9 @@ import time
 from typing import Any
 
 from orchestrator.cli.client import ApiClient, agent_path
-from orchestrator.cli.confirm import add_yes, confirm
-from orchestrator.cli.context import Context, show, table
-from orchestrator.cli.help import explain
+from orchestrator.cli.confirm import add_yes, confirm_deed
+from orchestrator.cli.context import Context, format_table, print_body
+from orchestrator.cli.help import add_help
 from orchestrator.core.errors import BadInput
 from orchestrator.core.text import one_line, terminal_safe
 
@@ -43,28 +43,28 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         verb.set_defaults(run=run)
         if verb is not removing:
             verb.add_argument("--json", action="store_true", help="print JSON")
-    explain(
+    add_help(
         telegram,
         "Talk to agents in Telegram: each may have a bot, which you make with @BotFather.",
         "telegram add crab",
         "telegram confirm crab 123456",
     )
-    explain(listing, "All bots, and what is to be done about each.", "telegram list")
-    explain(
+    add_help(listing, "All bots, and what is to be done about each.", "telegram list")
+    add_help(
         adding,
         "Give an agent a bot. The token is asked for, or read from standard input: others on this machine can see a\n"
         "command line.",
         "telegram add crab",
         "telegram add crab < token.txt",
     )
-    explain(
+    add_help(
         confirming, "Prove that a bot is yours, by the six digits that it sent you.", "telegram confirm crab 123456"
     )
-    explain(coding, "Make a new code, to prove that a bot is yours.", "telegram code crab")
-    explain(removing, "Take an agent's bot away. Its files and history stay.", "telegram rm crab")
+    add_help(coding, "Make a new code, to prove that a bot is yours.", "telegram code crab")
+    add_help(removing, "Take an agent's bot away. Its files and history stay.", "telegram rm crab")
 
 
-def bots(client: ApiClient) -> list[dict[str, Any]]:
+def list_bots(client: ApiClient) -> list[dict[str, Any]]:
     """Every agent's bot."""
     agents = [agent["name"] for agent in client.get("/agents")["agents"] if agent["telegram"]]
     return [client.get(agent_path(name, "/telegram")) for name in agents]
@@ -88,10 +88,10 @@ def to_do(bot: dict[str, Any]) -> str:
 
 def _list(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
-        found = bots(client)
+        found = list_bots(client)
     rows = [(b["agent"], f"@{b['username']}" if b["username"] else str(b["bot"]), b["state"], _note(b)) for b in found]
-    lines = table(rows, head=("AGENT", "BOT", "STATE", "WHAT TO DO"), paint=context.paint) if rows else [_none()]
-    show({"bots": found}, as_json=options.json, lines=lines)
+    lines = format_table(rows, head=("AGENT", "BOT", "STATE", "WHAT TO DO"), paint=context.paint) if rows else [_none()]
+    print_body({"bots": found}, as_json=options.json, lines=lines)
     return 0
 
 
@@ -100,21 +100,21 @@ def _add(context: Context, options: argparse.Namespace) -> int:
         client.get(agent_path(options.agent))  # an agent that is not there is said before anybody pastes a token
         bot = client.post(agent_path(options.agent, "/telegram"), {"token": _token()})
         bot = _settled(client, bot)
-    show(bot, as_json=options.json, lines=_said(bot, f"{options.agent} has a Telegram bot."))
+    print_body(bot, as_json=options.json, lines=_said(bot, f"{options.agent} has a Telegram bot."))
     return 0
 
 
 def _confirm(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         bot = client.post(agent_path(options.agent, "/telegram/confirm"), {"code": options.code})
-    show(bot, as_json=options.json, lines=_said(bot, f"The bot of {options.agent} is linked to you."))
+    print_body(bot, as_json=options.json, lines=_said(bot, f"The bot of {options.agent} is linked to you."))
     return 0
 
 
 def _code(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         bot = _settled(client, client.post(agent_path(options.agent, "/telegram/code")))
-    show(bot, as_json=options.json, lines=_said(bot, "There is a new code."))
+    print_body(bot, as_json=options.json, lines=_said(bot, "There is a new code."))
     return 0
 
 
@@ -123,7 +123,7 @@ def _remove(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         bot = client.get(path)
         name = f"the bot @{bot['username']}" if bot["username"] else "its bot"
-        confirm(f"This removes {name} from {options.agent}", yes=options.yes, undone="removed")
+        confirm_deed(f"This removes {name} from {options.agent}", yes=options.yes, undone="removed")
         client.delete(path)
     print(f"{options.agent} has no Telegram bot any more.")
     if context.settings.secrets.get("TELEGRAM_BOT_TOKEN"):

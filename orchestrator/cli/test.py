@@ -14,7 +14,7 @@ from pathlib import Path
 
 from orchestrator.cli.changed_tests import choose_tests, list_changed_files
 from orchestrator.cli.context import Context
-from orchestrator.cli.help import explain
+from orchestrator.cli.help import add_help
 from orchestrator.core.errors import BadInput
 from orchestrator.engine.setup.cubicle_image import ensure_image
 from orchestrator.engine.setup.docker_setup import ensure_engine
@@ -51,7 +51,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     _add_soak(test)
     _add_fuzz(test)
     test.set_defaults(run=run)
-    explain(
+    add_help(
         test,
         "Set up what the tests need, then run them on the real engine. Arguments go to pytest.",
         "test",
@@ -142,7 +142,7 @@ def _pytest(arguments: list[str], environment: dict[str, str]) -> int:
     return subprocess.run([sys.executable, "-P", "-m", "pytest", *arguments], env=environment, check=False).returncode
 
 
-def seconds(text: str, option: str = "--soak") -> float:
+def parse_seconds(text: str, option: str = "--soak") -> float:
     """``90s``, ``30m`` or ``2h`` in seconds; a number alone is minutes. Raises BadInput."""
     found = re.fullmatch(r"(\d{1,6}(?:\.\d+)?)([smh]?)", text.strip())
     if found is None or float(found[1]) <= 0:
@@ -155,7 +155,7 @@ def _soak(context: Context, given: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="hermit test")
     _add_soak(parser)
     options = parser.parse_args(given)
-    wanted = ["--for", str(seconds(options.soak)), "--restart-engine", options.restart_engine]
+    wanted = ["--for", str(parse_seconds(options.soak)), "--restart-engine", options.restart_engine]
     wanted += ["--out", str(Path(options.out).resolve())] if options.out else []
     wanted += [] if options.seed is None else ["--seed", str(options.seed)]
     client = ensure_engine(context.machine, context.progress)
@@ -174,7 +174,7 @@ def _fuzz(context: Context, given: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="hermit test")
     _add_fuzz(parser)
     options, chosen = parser.parse_known_args(given)
-    for_s = seconds(options.fuzz, "--fuzz")
+    for_s = parse_seconds(options.fuzz, "--fuzz")
     wanted = ["-p", "tests.fuzzing", "--fuzz-for", str(for_s), "-n", str(os.cpu_count() or 1)]
     wanted += [
         "-o",

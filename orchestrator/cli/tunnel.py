@@ -22,7 +22,7 @@ def has_browser(environment: Mapping[str, str], platform: str = sys.platform) ->
     )
 
 
-def tunnel(settings: Settings, environment: Mapping[str, str]) -> str:
+def ssh_command(settings: Settings, environment: Mapping[str, str]) -> str:
     """The ``ssh`` command that brings the dashboard and the web apps to the computer it is typed on. Empty where it
     isn't needed: a browser is here, or others reach the dashboard anyway."""
     if has_browser(environment) or settings.public_url or settings.is_in_the_open:

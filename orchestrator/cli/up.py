@@ -14,12 +14,12 @@ from pathlib import Path
 
 from orchestrator.app.app import App
 from orchestrator.app.wiring import Edges
-from orchestrator.capabilities.packages.indexes import outside
+from orchestrator.capabilities.packages.indexes import read_indexes
 from orchestrator.cli import doctor, telegram
 from orchestrator.cli.context import Context
-from orchestrator.cli.help import explain
-from orchestrator.cli.providers import embedder, maker, providers
-from orchestrator.cli.tunnel import tunnel
+from orchestrator.cli.help import add_help
+from orchestrator.cli.providers import load_embedder, load_providers, provider_factory
+from orchestrator.cli.tunnel import ssh_command
 from orchestrator.core import fd_limit as descriptors
 from orchestrator.core import logs
 from orchestrator.core.errors import Conflict, OrchestratorError, Unavailable
@@ -51,16 +51,16 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     again = commands.add_parser("restart", help="stop the orchestrator and start it again; cubicles go on meanwhile")
     again.set_defaults(run=run_restart)
     served = commands.add_parser("serve")  # what `up -d` starts; not for people, so without help
-    served.set_defaults(run=lambda context, _options: serve(context))
-    explain(
+    served.set_defaults(run=lambda context, _options: run_server(context))
+    add_help(
         up,
         "Set everything up and run it: an engine, the cubicle's image, the orchestrator and a first agent.\n"
         "Safe to run again.",
         "up",
         "up -d",
     )
-    explain(down, "Stop the orchestrator and its cubicles. Nothing is lost.", "down")
-    explain(
+    add_help(down, "Stop the orchestrator and its cubicles. Nothing is lost.", "down")
+    add_help(
         again,
         "Stop the orchestrator and start it again in the background, with the program and settings as they are now.\n"
         "Cubicles, and what runs in them, go on meanwhile. Starts it where it isn't running.",
@@ -80,10 +80,10 @@ def run_up(context: Context, options: argparse.Namespace) -> int:
         return 0
     _check_port(context)
     _set_up(context)
-    return _detach(context) if options.detach else serve(context)
+    return _detach(context) if options.detach else run_server(context)
 
 
-def serve(context: Context) -> int:
+def run_server(context: Context) -> int:
     """Be the orchestrator until a signal ends it."""
     os.umask(0o077)
     home = context.home
@@ -92,7 +92,7 @@ def serve(context: Context) -> int:
     blots = logs.to_file(
         home.log, secrets.list_values() | {home.command_token}, as_json=context.settings.log_format == "json"
     )
-    rescue.check(home.path, now=time.time())
+    rescue.check_database(home.path, now=time.time())
     descriptors.raise_limit()
     # Threads here work for a millisecond between waits: one that wakes should not wait five for the one that runs.
     sys.setswitchinterval(0.001)
@@ -112,7 +112,7 @@ def serve(context: Context) -> int:
     # Ctrl-C is a person who wants everything to end; SIGTERM may be a restart, and running cubicles are adopted then.
     app.stop(stop_cubicles=by_signal[0] == signal.SIGINT)
     claim.release()
-    # An impatient second signal must not make a death of an orderly end while Python takes itself down.
+    # An impatient second signal must not make a crash of an orderly end while Python takes itself down.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return 0
@@ -178,21 +178,21 @@ def _end(context: Context, pid: int, elsewhere: str) -> None:
 def _parts(context: Context, blots: logs.SecretFilter) -> Edges:
     machine, progress = context.machine, context.progress
     client = ensure_engine(machine, progress)
-    upstreams, default_provider = providers(context)
+    upstreams, default_provider = load_providers(context)
     return Edges(
         engine=build_engine(client, context.home, DockerImages(client, machine, progress, context.root)),
         upstreams=upstreams,
         default_provider=default_provider,
-        build_provider=maker(context),
+        build_provider=provider_factory(context),
         blot=blots.add_secret,
-        outside=outside(context.settings, context.environment),
-        examine=lambda: doctor.examine(context),
-        embedder=embedder(context),
+        outside=read_indexes(context.settings, context.environment),
+        examine=lambda: doctor.run_checks(context),
+        embedder=load_embedder(context),
     )
 
 
 def _detach(context: Context) -> int:
-    """Start ``serve`` in a session of its own and wait until it is healthy."""
+    """Start ``run_server`` in a session of its own and wait until it is healthy."""
     log = context.home.path / "logs" / "start.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -230,9 +230,9 @@ def _greet(context: Context) -> None:
             is_set_up = client.get("/settings")["is_set_up"]
             words = "Log in once with:    " if is_set_up else "Set it up, once, with:"
             print(f"{words} {client.post('/login-links')['url']}")
-        if line := tunnel(context.settings, context.environment):
+        if line := ssh_command(context.settings, context.environment):
             print(f"On another computer, first run this there: {line}")
-        for bot in telegram.bots(client):
+        for bot in telegram.list_bots(client):
             if bot["state"] != "paired":
                 print(f"Telegram, {bot['agent']}: {terminal_safe(telegram.to_do(bot))}")
     sys.stdout.flush()

@@ -11,9 +11,9 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from orchestrator.cli.confirm import add_yes, confirm
-from orchestrator.cli.context import Context, show
-from orchestrator.cli.help import explain
+from orchestrator.cli.confirm import add_yes, confirm_deed
+from orchestrator.cli.context import Context, print_body
+from orchestrator.cli.help import add_help
 from orchestrator.core.errors import BadInput, Conflict, OrchestratorError, Unavailable
 from orchestrator.core.home import running_pid
 from orchestrator.core.text import one_line
@@ -29,7 +29,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     update.add_argument("--check", action="store_true", help="only say what is new")
     update.add_argument("--restart", action="store_true", help="then restart, if it is running")
     add_yes(update)
-    explain(
+    add_help(
         update,
         "Say what is new, ask, and update this copy of the program. Your data stays where it is; 'backup' first if\n"
         "you may want to go back. Needs a copy that was made with git and wasn't changed.",
@@ -40,19 +40,19 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     update.set_defaults(run=_update)
     version = commands.add_parser("version", help="which HermitShell this is")
     version.add_argument("--json", action="store_true", help="print JSON")
-    explain(version, "Print the version of HermitShell.", "version")
+    add_help(version, "Print the version of HermitShell.", "version")
     version.set_defaults(run=_version)
 
 
 def _version(_context: Context, options: argparse.Namespace) -> int:
-    show({"version": VERSION}, as_json=options.json, lines=[f"HermitShell {VERSION}"])
+    print_body({"version": VERSION}, as_json=options.json, lines=[f"HermitShell {VERSION}"])
     return 0
 
 
 def _update(context: Context, options: argparse.Namespace) -> int:
     copy = _Copy(context)
-    copy.check()
-    news = copy.news()
+    copy.check_updatable()
+    news = copy.list_news()
     if not news:
         print(f"HermitShell {VERSION} is up to date.")
         return 0
@@ -64,7 +64,7 @@ def _update(context: Context, options: argparse.Namespace) -> int:
     if options.check:
         print("'./hermit update' updates to it.")
         return 0
-    confirm(f"This updates the program in {context.root}", yes=options.yes, undone="updated")
+    confirm_deed(f"This updates the program in {context.root}", yes=options.yes, undone="updated")
     copy.move_forward()
     print("The program is updated.", flush=True)
     if running_pid(context.settings.home) is None:
@@ -88,7 +88,7 @@ class _Copy:
     def _program(self) -> str:
         return shutil.which("git", path=self.context.environment.get("PATH")) or ""
 
-    def check(self) -> None:
+    def check_updatable(self) -> None:
         """It can be updated; raises BadInput, Conflict or Unavailable with what to do."""
         root = self.context.root
         if not (root / ".git").exists():
@@ -98,30 +98,30 @@ class _Copy:
             )
         if not self._program:
             raise Unavailable("git is not installed: install it (Debian, Ubuntu: apt-get install git), then try again.")
-        changed = [line[3:] for line in self._git("status", "--porcelain", "--untracked-files=no").splitlines()]
+        changed = [line[3:] for line in self._run_git("status", "--porcelain", "--untracked-files=no").splitlines()]
         if changed:
             named = ", ".join(one_line(path, 60) for path in changed[:3]) + (" …" if len(changed) > 3 else "")
             raise Conflict(
                 f"Files of the program were changed here ({named}). Commit them or undo that, then try again."
             )
 
-    def news(self) -> list[str]:
+    def list_news(self) -> list[str]:
         """The titles of what is new, the newest first. Raises Conflict where it does not continue what is here."""
         try:
-            self._git("rev-parse", "--abbrev-ref", "@{upstream}")
+            self._run_git("rev-parse", "--abbrev-ref", "@{upstream}")
         except OrchestratorError as error:
             raise Conflict("This copy follows no branch. 'git switch main' or the like puts it on one.") from error
-        self._git("fetch", "--quiet")
-        titles = self._git("log", "--format=%s", "HEAD..@{upstream}").splitlines()
-        if titles and self._git("rev-list", "@{upstream}..HEAD").strip():
+        self._run_git("fetch", "--quiet")
+        titles = self._run_git("log", "--format=%s", "HEAD..@{upstream}").splitlines()
+        if titles and self._run_git("rev-list", "@{upstream}..HEAD").strip():
             raise Conflict("This copy has commits of its own. Merge with 'git pull', then run './hermit restart'.")
         return titles
 
     def move_forward(self) -> None:
         """It is what was fetched."""
-        self._git("merge", "--ff-only", "--quiet", "@{upstream}")
+        self._run_git("merge", "--ff-only", "--quiet", "@{upstream}")
 
-    def _git(self, *arguments: str) -> str:
+    def _run_git(self, *arguments: str) -> str:
         environment = {**self.context.environment, "LC_ALL": "C"}
         if not sys.stdin.isatty():
             environment["GIT_TERMINAL_PROMPT"] = "0"

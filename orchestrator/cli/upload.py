@@ -20,7 +20,7 @@ _SILENT_S = 1.0
 _EVERY_S = 0.2
 
 
-def send(client: ApiClient, agent: str, file: Path, *, user: int | None = None) -> dict[str, Any]:
+def upload_file(client: ApiClient, agent: str, file: Path, *, user: int | None = None) -> dict[str, Any]:
     """A file is in the agent's ``in/``: its path there, size, hash and type. Raises BadInput for what is no file."""
     shown = one_line(str(file))
     try:
@@ -47,7 +47,7 @@ class Meter:
         self._next_at = time.monotonic() + _SILENT_S
         self._has_begun = False
 
-    def over(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    def count_pieces(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         """The pieces, counted as they pass."""
         try:
             for piece in pieces:

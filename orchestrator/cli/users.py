@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.cli.client import ApiClient
-from orchestrator.cli.confirm import add_yes, confirm
-from orchestrator.cli.context import Context, show, table
-from orchestrator.cli.help import explain
+from orchestrator.cli.confirm import add_yes, confirm_deed
+from orchestrator.cli.context import Context, format_table, print_body
+from orchestrator.cli.help import add_help
 from orchestrator.core.errors import BadInput, NotFound
 from orchestrator.core.text import one_line
 
@@ -38,7 +38,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         verb.set_defaults(run=run)
         if verb is not removing:
             verb.add_argument("--json", action="store_true", help="print JSON")
-    explain(
+    add_help(
         user,
         "Everybody who may talk to your agents has files, memories, a calendar and conversations of their own.\n"
         "Members talk to agents; operators also run this install.",
@@ -47,25 +47,25 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "user set ben role=operator",
         "user rm ben",
     )
-    explain(listing, "Everybody, with role, Telegram id and time zone.", "user list", "user list --json")
-    explain(
+    add_help(listing, "Everybody, with role, Telegram id and time zone.", "user list", "user list --json")
+    add_help(
         adding,
         "Add a person. The link that is printed logs one of their browsers in.",
         "user add ben",
         "user add ann --role operator --telegram-id 123456789",
     )
-    explain(
+    add_help(
         setting, "Change a person. Nothing after = clears.", "user set ben name=Benjamin", "user set 2 telegram_id="
     )
-    explain(linking, "Print a link that logs one of their browsers in, once.", "user login-link ben")
-    explain(
+    add_help(linking, "Print a link that logs one of their browsers in, once.", "user login-link ben")
+    add_help(
         removing,
         "Delete a person with their logins, tokens, files, memories, calendar and conversations.",
         "user rm ben",
     )
 
 
-def person(client: ApiClient, named: str) -> dict[str, Any]:
+def find_person(client: ApiClient, named: str) -> dict[str, Any]:
     """Who is meant by a name or a number; a name comes first. Raises NotFound."""
     known: list[dict[str, Any]] = client.get("/users")["users"]
     for field in ("name", "id"):
@@ -99,10 +99,10 @@ def _list(context: Context, options: argparse.Namespace) -> int:
         (str(user["id"]), one_line(user["name"], 64), user["role"], str(user["telegram_id"] or "-"), user["time_zone"])
         for user in body["users"]
     ]
-    show(
+    print_body(
         body,
         as_json=options.json,
-        lines=table(rows, head=("ID", "NAME", "ROLE", "TELEGRAM", "TIME ZONE"), paint=context.paint),
+        lines=format_table(rows, head=("ID", "NAME", "ROLE", "TELEGRAM", "TIME ZONE"), paint=context.paint),
     )
     return 0
 
@@ -114,7 +114,7 @@ def _add(context: Context, options: argparse.Namespace) -> int:
         link = client.post("/login-links", {"user": user["id"]})
     name = one_line(user["name"], 64)
     lines = [f"{name} is added. This link logs them in, once, for {how_long(link)}:", link["url"]]
-    show({**user, "login_url": link["url"]}, as_json=options.json, lines=lines)
+    print_body({**user, "login_url": link["url"]}, as_json=options.json, lines=lines)
     say_where(link)
     return 0
 
@@ -122,8 +122,8 @@ def _add(context: Context, options: argparse.Namespace) -> int:
 def _set(context: Context, options: argparse.Namespace) -> int:
     fields = dict(_field(pair) for pair in options.fields)
     with context.client as client:
-        user = client.patch(f"/users/{person(client, options.user)['id']}", fields)
-    show(user, as_json=options.json, lines=[f"{one_line(user['name'], 64)} is changed."])
+        user = client.patch(f"/users/{find_person(client, options.user)['id']}", fields)
+    print_body(user, as_json=options.json, lines=[f"{one_line(user['name'], 64)} is changed."])
     return 0
 
 
@@ -138,21 +138,21 @@ def _field(pair: str) -> tuple[str, Any]:
 
 def _link(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
-        user = person(client, options.user)
+        user = find_person(client, options.user)
         link = client.post("/login-links", {"user": user["id"]})
     name = one_line(user["name"], 64)
     said = f"This link logs {name} in, once, for {how_long(link)}:"
-    show(link, as_json=options.json, lines=[said, link["url"]])
+    print_body(link, as_json=options.json, lines=[said, link["url"]])
     say_where(link)
     return 0
 
 
 def _remove(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
-        user = person(client, options.user)
+        user = find_person(client, options.user)
         name = one_line(user["name"], 64)
         deed = f"This deletes {name} with their logins, tokens, files, memories, calendar and conversations"
-        confirm(deed, yes=options.yes, expected=user["name"])
+        confirm_deed(deed, yes=options.yes, expected=user["name"])
         client.delete(f"/users/{user['id']}")
     print(f"{name} is deleted.")
     return 0

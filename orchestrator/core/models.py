@@ -304,7 +304,7 @@ class Event:
 
 class Carrier(Protocol):
     """A surface that can take files to a person. It keeps its own list of what it was given, so that giving it the
-    same again changes nothing, and says by ``Deliveries.sent`` or ``Deliveries.failed`` how it ended."""
+    same again changes nothing, and says by ``Deliveries.mark_sent`` or ``Deliveries.mark_failed`` how it ended."""
 
     name: str
     """The first word of its destinations."""
@@ -315,7 +315,7 @@ class Carrier(Protocol):
         """Where this carrier takes a file of that turn, such as ``telegram:12345``; without a turn, where the cubicle's
         person is told of things. None when it is not this carrier's."""
 
-    def send(self, delivery: Delivery, copy: Path) -> None:
+    def send_file(self, delivery: Delivery, copy: Path) -> None:
         """Take the file over; returns at once. The copy stays until the delivery was sent or failed."""
 
     def send_text(self, delivery: Delivery, text: str) -> None:

@@ -175,7 +175,7 @@ def _take_actions(door: DoorContext, key: CubicleKey, turn: int, body: dict[str,
         door.turns.check_wanted(key, turn)
     except Stopped:
         return {"results": [], "do": "stop"}
-    return {"results": door.calls.batch(Caller(key, turn), n, actions), "do": "continue"}
+    return {"results": door.calls.run_batch(Caller(key, turn), n, actions), "do": "continue"}
 
 
 def _answer_json(answer: StepAnswer) -> dict[str, Any]:
@@ -202,7 +202,7 @@ def _turn_json(door: DoorContext, turn: Turn) -> dict[str, Any]:
             "personality": agent.personality,
             "image": agent.image,
             "toolsets": list(agent.toolsets),
-            "capabilities": REGISTRY.prompt(agent.toolsets),
+            "capabilities": REGISTRY.prompt_text(agent.toolsets),
         },
         "limits": {
             "steps": agent.step_limit,

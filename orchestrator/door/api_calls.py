@@ -24,14 +24,16 @@ def add_call_routes(routes: DoorRoutes, calls: Calls) -> None:
             raise BadInput("fields: send an object.")
         named = None if body.get("turn") is None else get_int(body, "turn")
         return call_json(
-            calls.command(calls.caller(request.key, named), get_text(body, "call"), get_text(body, "name"), fields)
+            calls.run_command(
+                calls.find_caller(request.key, named), get_text(body, "call"), get_text(body, "name"), fields
+            )
         )
 
     def offered(request: DoorRequest) -> Result:
-        return {"commands": calls.offered(request.key)}
+        return {"commands": calls.offered_names(request.key)}
 
     def called(request: DoorRequest) -> Result:
-        return call_json(calls.wait(request.key, request.name, request.wait_s()))
+        return call_json(calls.wait_call(request.key, request.name, request.wait_s()))
 
     def waited(request: DoorRequest) -> Result:
         seconds, is_waiting = calls.waited_s(request.key, request.turn, since=request.unix_time("since"))

@@ -22,7 +22,7 @@ _LOOK_S = 0.2
 
 
 class Finish(Protocol):
-    """Ends the calls that wait for a reference (``Calls.finish``)."""
+    """Ends the calls that wait for a reference (``Calls.finish_calls``)."""
 
     def __call__(self, waits_for: str, *, ok: bool, text: str, result: Mapping[str, Any] | None = None) -> None: ...
 

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class Deletion:
-    """The way out of the house."""
+    """The way out of the install."""
 
     def __init__(
         self,
@@ -76,11 +76,11 @@ class Deletion:
         with self._store.reading() as db:
             agents, users = rows.list_agents_to_delete(db), rows.list_users_to_delete(db)
         for agent in agents:
-            self._finish(f"the agent {agent}", partial(self.remove_agent, agent))
+            self._finish_deletion(f"the agent {agent}", partial(self.remove_agent, agent))
         for user in users:
-            self._finish(f"the person {user}", partial(self.remove_user, user))
+            self._finish_deletion(f"the person {user}", partial(self.remove_user, user))
 
-    def _finish(self, who: str, remove: Callable[[], None]) -> None:
+    def _finish_deletion(self, who: str, remove: Callable[[], None]) -> None:
         try:
             remove()
         except OrchestratorError as error:

@@ -1,4 +1,4 @@
-"""Hibernation: cubicles with nothing to do are stopped, and woken by their next turn.
+"""Idle stop: cubicles with nothing to do are stopped, and woken by their next turn.
 
 A minute's look goes over what runs. Whatever an agent left running inside, such as the server of an app, keeps its
 cubicle awake, as it would not come back by itself. What a sleeping one loses is its ``/tmp``; nothing is paused, as a
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 PERIOD_S = 60.0
 
 
-class Hibernation:
+class IdleStop:
     """A thread that looks for cubicles to be put to sleep."""
 
     def __init__(
@@ -41,7 +41,7 @@ class Hibernation:
         self._after_s = after_s
         self._is_waking = is_waking
         self._now = now
-        self._rounds = Periodic("hibernation", self.look, every_s=lambda: PERIOD_S)
+        self._rounds = Periodic("hibernation", self.run_once, every_s=lambda: PERIOD_S)
 
     def start(self) -> None:
         """Begin to look, where it is wanted."""
@@ -52,7 +52,7 @@ class Hibernation:
         """End after the current look."""
         self._rounds.close()
 
-    def look(self) -> None:
+    def run_once(self) -> None:
         """Every cubicle that has been idle for long enough is put to sleep. Raises Unavailable."""
         for container in self._cubicles.list_containers():
             if container.running and self._is_due(container):

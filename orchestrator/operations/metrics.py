@@ -1,8 +1,8 @@
-"""The house in numbers, as Prometheus reads them. Most are read from the database when somebody asks, so nothing that
+"""The install in numbers, as Prometheus reads them. Most are read from the database when somebody asks, so nothing that
 works pays for being counted; a few things that leave no row are counted as they happen.
 
-Counters begin at nothing when the house starts. A label is an agent's, a provider's or one of our own words, never what
-a person or a model wrote.
+Counters begin at nothing when the install starts. A label is an agent's, a provider's or one of our own words, never
+what a person or a model wrote.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from orchestrator.core.db.database import Store
 from orchestrator.core.models import MICRO, CubicleKey
 from orchestrator.core.version import VERSION
 from orchestrator.operations import metrics_rows as tallies
-from orchestrator.operations.metrics_rows import Look
+from orchestrator.operations.metrics_rows import EndedCounts
 
 _SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 _LATE = (0.5, 1, 2, 5, 15, 60, 300, 3600)
@@ -68,12 +68,12 @@ class Metrics:
         self._seen = _Seen(registry)
         with store.reading() as db:
             self._looks = {
-                Look(db, tallies.TURNS): self._turns.count,
-                Look(db, tallies.CALLS): self._calls.count,
-                Look(db, tallies.DELIVERIES): self._ends.delivery,
-                Look(db, tallies.LETTERS): self._ends.letter,
-                Look(db, tallies.RUNS): self._ends.run,
-                Look(db, tallies.APPROVALS): self._ends.approval,
+                EndedCounts(db, tallies.TURNS): self._turns.count,
+                EndedCounts(db, tallies.CALLS): self._calls.count,
+                EndedCounts(db, tallies.DELIVERIES): self._ends.delivery,
+                EndedCounts(db, tallies.LETTERS): self._ends.letter,
+                EndedCounts(db, tallies.RUNS): self._ends.run,
+                EndedCounts(db, tallies.APPROVALS): self._ends.approval,
             }
 
     def door_request(self, agent: str) -> None:
@@ -88,13 +88,13 @@ class Metrics:
         """A chat app told us of this much."""
         self._seen.updates[channel].inc(count)
 
-    def text(self) -> bytes:
+    def render_text(self) -> bytes:
         """All of it, in Prometheus's text format. Raises Unavailable."""
         with self._lock:
             began = time.perf_counter()
             with self._store.reading() as db:
                 for look, count in self._looks.items():
-                    for row in look.ended(db):
+                    for row in look.count_ended(db):
                         count(row)
                 open_now = tallies.count_open(db)
             self._now.stands(open_now)

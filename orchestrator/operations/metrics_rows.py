@@ -54,7 +54,7 @@ class Counts:
     letters: int
 
 
-class Look:
+class EndedCounts:
     """Goes through one table from where it began, a look at a time."""
 
     def __init__(self, db: sqlite3.Connection, ledger: Ledger) -> None:
@@ -66,7 +66,7 @@ class Look:
         late = db.execute(self._recent(), (self._upto - ledger.overlap, self._upto)) if ledger.overlap else ()
         self._known: dict[int | str, float] = {row[0]: row[1] for row in late}
 
-    def ended(self, db: sqlite3.Connection) -> list[sqlite3.Row]:
+    def count_ended(self, db: sqlite3.Connection) -> list[sqlite3.Row]:
         """What has ended since the last look. Who is gone with its agent is forgotten."""
         found = [*self._of(db, self._open), *self._new(db)]
         still = {row["id"] for row in found if row["is_open"]}

@@ -1,4 +1,4 @@
-"""How long the house keeps what it knows. A thread looks a few times a day and lets go of what is older than the
+"""How long the install keeps what it knows. A thread looks a few times a day and lets go of what is older than the
 settings say, in pieces of a few milliseconds with pauses between them, so that no turn waits for it.
 
 Conversations and the audit log are kept for ever unless somebody said otherwise. Workspaces are never touched.
@@ -29,7 +29,7 @@ _DAY_S = 24 * 3600.0
 _LETTERS_DAYS = 30
 """Longer than any question waits: what has no letter is told on Telegram, once more where it had one."""
 _USUAL_S = 3 * _DAY_S
-"""After a look that lies longer back, or ahead, the date is believed once the house has run with it for a day."""
+"""After a look that lies longer back, or ahead, the date is believed once the install has run with it for a day."""
 
 Piece = Callable[[sqlite3.Connection, float, int], int]
 
@@ -53,7 +53,7 @@ class Retention:
         self._running, self._doubted_at = running, -_DAY_S
         self._expire_backups = expire_backups
         waits = itertools.chain([_FIRST_S], itertools.repeat(_PERIOD_S))
-        self._rounds = Periodic("retention", self.look, every_s=lambda: next(waits))
+        self._rounds = Periodic("retention", self.run_once, every_s=lambda: next(waits))
 
     def start(self) -> None:
         """Begin; the first look is some minutes after the start, when everything else has settled."""
@@ -63,13 +63,13 @@ class Retention:
         """End after the current piece."""
         self._rounds.close()
 
-    def look(self) -> dict[str, int]:
+    def run_once(self) -> dict[str, int]:
         """Let go of all that is old enough; how much of what that was, which the audit log gets as one line."""
         if not self._is_date_believed():
             return {}
-        gone = {name: self._let_go(piece, days) for name, piece, days in self._pieces() if days}
+        gone = {name: self._let_go(piece, days) for name, piece, days in self._list_rules() if days}
         if self._keep.backups_days:
-            gone["backups"] = self._expire_backups(self._before(self._keep.backups_days))
+            gone["backups"] = self._expire_backups(self._cutoff_of(self._keep.backups_days))
         gone = {name: count for name, count in gone.items() if count}
         if gone:
             text = "What was older than it is kept is gone: " + ", ".join(
@@ -79,7 +79,7 @@ class Retention:
                 audit.insert_record(db, "retention", f"{text}.", now=self._now(), detail=gone)
         return gone
 
-    def _pieces(self) -> tuple[tuple[str, Piece, int], ...]:
+    def _list_rules(self) -> tuple[tuple[str, Piece, int], ...]:
         """What goes, and after how many days; 0 for never. What belongs to a conversation goes with it."""
         keep = self._keep
         details = min((days for days in (keep.details_days, keep.conversations_days) if days), default=0)
@@ -107,7 +107,7 @@ class Retention:
         return running - self._doubted_at >= _DAY_S
 
     def _let_go(self, piece: Piece, days: int) -> int:
-        count, before = 0, self._before(days)
+        count, before = 0, self._cutoff_of(days)
         while not self._rounds.is_ending:
             with self._store.writing() as db:
                 gone = piece(db, before, AT_ONCE)
@@ -117,5 +117,5 @@ class Retention:
             self._rounds.pause(self._pause_s)
         return count
 
-    def _before(self, days: int) -> float:
+    def _cutoff_of(self, days: int) -> float:
         return self._now() - days * _DAY_S

@@ -25,7 +25,7 @@ def set_last_run(db: sqlite3.Connection, now: float) -> None:
 
 
 def delete_notifications(db: sqlite3.Connection, before: float, most: int) -> int:
-    """What the house said."""
+    """What the install said."""
     return db.execute(
         "DELETE FROM notices WHERE id IN (SELECT id FROM notices ORDER BY id LIMIT ?) AND at < ?", (most, before)
     ).rowcount

@@ -113,7 +113,7 @@ def of_repository(root: Path) -> list[Material]:
     return [*read_lock(needed), *read_lock(optional, is_optional=True), *read_vendored(vendored)]
 
 
-def cyclonedx(materials: Sequence[Material], *, version: str, now: datetime) -> dict[str, Any]:
+def cyclonedx_document(materials: Sequence[Material], *, version: str, now: datetime) -> dict[str, Any]:
     """The bill. The same materials have the same serial number."""
     components = list(_components(materials))
     serial = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps([version, components], sort_keys=True))

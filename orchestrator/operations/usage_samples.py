@@ -53,16 +53,16 @@ class UsageSamples:
         """End after the current look."""
         self._rounds.close()
 
-    def last(self, key: CubicleKey, seconds: float) -> list[Sample]:
+    def list_recent(self, key: CubicleKey, seconds: float) -> list[Sample]:
         """A cubicle's samples of the last so many seconds, oldest first."""
         with self._store.reading() as db:
             return rows.list_samples(db, key, self._now() - min(seconds, KEPT_S))
 
-    def look(self) -> None:
+    def run_once(self) -> None:
         """Look at all that run now; with what is noted of them, what is older than a day is forgotten."""
         running = sorted(self._cubicles.list_running(), key=str)
         self.running = len(running)
-        taken = [(key, sample) for key in running if (sample := self._sample(key))]
+        taken = [(key, sample) for key in running if (sample := self._sample_cubicle(key))]
         if not taken:
             return
         with self._store.writing() as db:
@@ -70,7 +70,7 @@ class UsageSamples:
                 rows.insert_sample(db, key, sample)
             rows.delete_samples(db, self._now() - KEPT_S)
 
-    def _sample(self, key: CubicleKey) -> Sample | None:
+    def _sample_cubicle(self, key: CubicleKey) -> Sample | None:
         usage = self._cubicles.get_usage(key)
         if usage is None:  # it ended just now
             return None
@@ -78,7 +78,7 @@ class UsageSamples:
 
     def _try_to_look(self) -> None:
         try:
-            self.look()
+            self.run_once()
         except OrchestratorError as error:
             self.running = None
             logger.info("what the cubicles use can't be looked at: %s", error.message)

@@ -21,7 +21,7 @@ SILENCE_S = 90.0
 """How long beyond its longest command a crab may say nothing."""
 
 
-class Watch:
+class Watchdog:
     """A thread that does one pass after the other."""
 
     def __init__(
@@ -48,8 +48,8 @@ class Watch:
         self._tidy = tidy
         self._heard: dict[CubicleKey, float] = {}
         self._stop_seen: dict[int, float] = {}
-        self._rounds = Periodic("watch", lambda: self.look(time.monotonic()), every_s=lambda: PERIOD_S)
-        hooks.door_called.subscribe(self.heard)
+        self._rounds = Periodic("watch", lambda: self.run_once(time.monotonic()), every_s=lambda: PERIOD_S)
+        hooks.door_called.subscribe(self.note_alive)
 
     def start(self) -> None:
         """Begin the passes."""
@@ -59,11 +59,11 @@ class Watch:
         """End after the current pass."""
         self._rounds.close()
 
-    def heard(self, key: CubicleKey) -> None:
+    def note_alive(self, key: CubicleKey) -> None:
         """This cubicle's crab said something just now. Called at each door request."""
         self._heard[key] = time.monotonic()
 
-    def look(self, now: float) -> None:
+    def run_once(self, now: float) -> None:
         """One pass; ``now`` is monotonic seconds."""
         self._approvals.expire_due()
         under_way = self._turns.list_running()

@@ -93,7 +93,7 @@ def harvest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harvest]:
 
 def _shown(house: PreviewFixture, dashboard: str) -> str:
     ticket = Ticket(KEY, "leak", dashboard, int(time.time()) + 3600)
-    return app_url(house.origin, house.tickets.write(ticket))
+    return app_url(house.origin, house.tickets.encode_ticket(ticket))
 
 
 def _try_all(made: Harvest, stage: OtherSite, side: Side, log: Path) -> None:

@@ -42,7 +42,7 @@ def test_what_is_anothers_is_not_there(siege: TwoTenants) -> None:
     fact = siege.do("MEMORY_ADD", key=siege.theirs, text=CANARY)[1]["id"]
     turn = siege.house.services.turns.submit(siege.theirs, CANARY, source="test").id
     siege.house.services.turns.take_next(siege.theirs, "boot", 20)
-    siege.calls.command(Caller(siege.theirs, turn), "shared", "ASK", {"question": CANARY})
+    siege.calls.run_command(Caller(siege.theirs, turn), "shared", "ASK", {"question": CANARY})
     told = [
         siege.do("CALENDAR_UPDATE", id=entry, title="mine"),
         siege.do("CALENDAR_DELETE", id=entry),
@@ -68,10 +68,10 @@ def test_what_is_anothers_is_not_there(siege: TwoTenants) -> None:
     assert siege.ask("GET", f"turns/{turn}/waited") == (200, {"waited_s": 0.0, "is_waiting": False})
     told += [("", body) for _, body in (*answers, siege.ask("GET", f"memories?q={CANARY}"))]
     assert CANARY not in json.dumps([what for _, what in told]), told
-    assert siege.house.services.agenda.get(entry).title == CANARY
-    assert siege.house.services.memories.every(siege.theirs)[0].text == CANARY
-    assert siege.house.services.memories.every(siege.mine) == []
-    assert siege.calls.get(siege.theirs, "shared").status == "waiting"
+    assert siege.house.services.agenda.get_entry(entry).title == CANARY
+    assert siege.house.services.memories.list_facts(siege.theirs)[0].text == CANARY
+    assert siege.house.services.memories.list_facts(siege.mine) == []
+    assert siege.calls.get_call(siege.theirs, "shared").status == "waiting"
 
 
 def test_nothing_in_a_call_names_another_cubicle(siege: TwoTenants) -> None:
@@ -81,8 +81,8 @@ def test_nothing_in_a_call_names_another_cubicle(siege: TwoTenants) -> None:
         assert siege.ask("POST", "calls", {"call": "c", "name": "MEMORY_ADD", "fields": fields})[0] == 400
     body = {"call": "c", "name": "MEMORY_ADD", "fields": {"text": "x"}, "user": siege.theirs.user, "agent": "other"}
     assert siege.ask("POST", "calls", body)[0] == 200
-    (fact,) = siege.house.services.memories.every(siege.mine)
-    assert (fact.by, siege.house.services.memories.every(siege.theirs)) == ("agent", [])
+    (fact,) = siege.house.services.memories.list_facts(siege.mine)
+    assert (fact.by, siege.house.services.memories.list_facts(siege.theirs)) == ("agent", [])
 
 
 def test_a_member_walks_every_route_with_the_operators_ids(siege: TwoTenants) -> None:
@@ -93,11 +93,11 @@ def test_a_member_walks_every_route_with_the_operators_ids(siege: TwoTenants) ->
     siege.do("ASK", question=CANARY)
     siege.do("ASSET_REQUEST", description=CANARY, url=f"https://example.com/{CANARY}")
     (siege.home / "workspaces" / "crab" / str(siege.mine.user) / "out" / "secret.txt").write_text(CANARY)
-    siege.calls.command(Caller(siege.mine, None), "send", "SEND", {"file": "secret.txt", "caption": CANARY})
-    assert siege.calls.wait(siege.mine, "send", 20).status == "done"
-    delivery = services.deliveries.every(siege.mine, limit=1)[0].id
+    siege.calls.run_command(Caller(siege.mine, None), "send", "SEND", {"file": "secret.txt", "caption": CANARY})
+    assert siege.calls.wait_call(siege.mine, "send", 20).status == "done"
+    delivery = services.deliveries.list_deliveries(siege.mine, limit=1)[0].id
     turn = services.turns.submit(siege.mine, CANARY, source="test").id
-    (question,) = services.questions.every()
+    (question,) = services.questions.list_questions()
     (approval,) = services.approvals.list_approvals()
     (notice,) = services.notices.list_recent(siege.mine)
     kind, scope = GrantKind.COMMAND, GrantScope.HOUR
@@ -149,15 +149,15 @@ def test_a_member_walks_every_route_with_the_operators_ids(siege: TwoTenants) ->
 def _state(siege: TwoTenants) -> object:
     services = siege.house.services
     return (
-        services.agenda.every("crab", siege.owner.id),
-        services.memories.every(siege.mine),
-        services.questions.every(user=siege.owner.id),
+        services.agenda.list_entries("crab", siege.owner.id),
+        services.memories.list_facts(siege.mine),
+        services.questions.list_questions(user=siege.owner.id),
         services.approvals.list_approvals(user=siege.owner.id),
-        services.assets.every(user=siege.owner.id),
+        services.assets.list_downloads(user=siege.owner.id),
         services.notices.list_recent(siege.mine),
         services.grants.of_agent("crab", viewer=siege.owner),
         services.agents.get("crab"),
-        services.deliveries.every(siege.mine, limit=10),
+        services.deliveries.list_deliveries(siege.mine, limit=10),
         sorted(path.name for path in (siege.home / "workspaces" / "crab" / str(siege.mine.user) / "out").rglob("*")),
     )
 
@@ -191,7 +191,7 @@ def test_a_flood_of_calls_leaves_little_behind(siege: TwoTenants) -> None:
     assert siege.count("calls") <= HOURLY_UNITS
     assert siege.count("audit") < 3 * HOURLY_UNITS
     assert siege.count("notices") <= 110
-    assert len(siege.house.services.questions.every(status="pending")) <= 5
+    assert len(siege.house.services.questions.list_questions(status="pending")) <= 5
     assert len(siege.house.services.approvals.list_approvals()) <= 5
     assert siege.size() < 3_000_000
     assert siege.do("MEMORY_ADD", key=siege.theirs, text="I go on")[0] == "done"
@@ -209,7 +209,7 @@ def test_thousands_at_once_are_one_hour_together(siege: TwoTenants) -> None:
 def test_everybody_who_may_wait_at_a_door_holds_up_nobody_else(siege: TwoTenants) -> None:
     """All connections of a cubicle look after a call that never ends, and more queue up: the house has few threads
     more, other cubicles are answered at once, and when they leave the door answers again."""
-    siege.calls.command(Caller(siege.mine, None), "never", "ASK", {"question": "?", "timeout": 604_800})
+    siege.calls.run_command(Caller(siege.mine, None), "never", "ASK", {"question": "?", "timeout": 604_800})
     before = threading.active_count()
     path = siege.home / "run" / "crab" / str(siege.mine.user) / "door.sock"
     lines = [UnixHttp(path) for _ in range(16)]
@@ -224,8 +224,8 @@ def test_everybody_who_may_wait_at_a_door_holds_up_nobody_else(siege: TwoTenants
     began = time.monotonic()
     assert siege.ask("GET", "calls", key=siege.theirs)[0] == 200
     assert time.monotonic() - began < 15
-    (question,) = siege.house.services.questions.every()
-    siege.house.services.questions.answer(question.id, "now", by=siege.owner, surface="test")
+    (question,) = siege.house.services.questions.list_questions()
+    siege.house.services.questions.answer_question(question.id, "now", by=siege.owner, surface="test")
     for line in lines:
         assert json.loads(line.getresponse().read())["text"] == "now"
     for line in lines:
@@ -319,7 +319,7 @@ def test_a_hundred_actions_in_one_answer(siege: TwoTenants) -> None:
     assert status == 200
     assert [result["ok"] for result in first["results"]] == [is_good for _, is_good in entries]
     assert all(0 < len(str(result.get("error", result.get("result")))) < 700 for result in first["results"])
-    assert {fact.text for fact in siege.house.services.memories.every(siege.mine)} == {text for _, text in good}
+    assert {fact.text for fact in siege.house.services.memories.list_facts(siege.mine)} == {text for _, text in good}
     audited = siege.count("audit")
     assert siege.ask("POST", f"turns/{turn}/steps", body) == (status, first)
     assert siege.count("audit") == audited
@@ -379,17 +379,17 @@ def test_a_death_right_after_each_commit(tmp_path: Path) -> None:
     with besieged(tmp_path) as siege:
         services, me = siege.house.services, Caller(siege.mine, None)
         for number, (name, fields) in enumerate(calls):
-            again = siege.calls.command(me, f"c{number}", name, fields)
+            again = siege.calls.run_command(me, f"c{number}", name, fields)
             assert again.status == ("waiting" if name in ("ASK", "ASSET_REQUEST", "SEND") else "done") or name == "SEND"
-        assert siege.calls.wait(siege.mine, "c4", 20).status == "done"
-        assert [made.caption for made in services.deliveries.every(siege.mine, limit=10)] == ["“look”"]
-        assert [entry.title for entry in services.agenda.every("crab")] == ["Look again"]
-        assert [len(services.memories.every(siege.mine)), siege.count("facts")] == [1, 1]
+        assert siege.calls.wait_call(siege.mine, "c4", 20).status == "done"
+        assert [made.caption for made in services.deliveries.list_deliveries(siege.mine, limit=10)] == ["“look”"]
+        assert [entry.title for entry in services.agenda.list_entries("crab")] == ["Look again"]
+        assert [len(services.memories.list_facts(siege.mine)), siege.count("facts")] == [1, 1]
         assert [notice.kind for notice in services.notices.list_recent(siege.mine)] == ["calendar", "calendar"]
-        (question,) = services.questions.every(status="pending")
-        services.questions.answer(question.id, "this", by=siege.owner, surface="test")
-        assert siege.calls.get(siege.mine, "c2").text == "this"
+        (question,) = services.questions.list_questions(status="pending")
+        services.questions.answer_question(question.id, "this", by=siege.owner, surface="test")
+        assert siege.calls.get_call(siege.mine, "c2").text == "this"
         (approval,) = services.approvals.list_approvals()
         services.approvals.decide(approval.id, approve=False, by=siege.owner, surface="test")
-        assert siege.calls.get(siege.mine, "c3").result["code"] == "denied"
+        assert siege.calls.get_call(siege.mine, "c3").result["code"] == "denied"
         assert os.listdir(tmp_path / "outbox") != []  # noqa: PTH208 - names alone

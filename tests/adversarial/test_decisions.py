@@ -36,7 +36,7 @@ def test_fifty_decisions_an_expiry_a_change_and_a_deletion_at_once(siege: TwoTen
     for round_ in range(6):
         number = f"d{round_}"
         url = {"description": "x", "url": f"https://nobody.invalid/{round_}"}
-        waits = siege.calls.command(Caller(siege.mine, None), number, "ASSET_REQUEST", url)
+        waits = siege.calls.run_command(Caller(siege.mine, None), number, "ASSET_REQUEST", url)
         asset = str(waits.result["id"])
         news = services.broker.subscribe()
         decide = partial(services.approvals.decide, asset, by=siege.owner, surface="test")
@@ -46,11 +46,11 @@ def test_fifty_decisions_an_expiry_a_change_and_a_deletion_at_once(siege: TwoTen
         ended = at_once(*deeds)
         decided = [each for each in ended if getattr(each, "id", "") == asset]
         assert all(each is None or each in decided or each.code == "conflict" for each in ended), ended
-        approval, found = services.approvals.get(asset), services.assets.get(asset)
+        approval, found = services.approvals.get(asset), services.assets.get_download(asset)
         assert len(decided) == (approval.status in ("approved", "denied"))
         assert _settled_likewise(str(approval.status), str(found.status))
         if approval.status != "approved":
-            assert siege.calls.get(siege.mine, number).status == "failed"
+            assert siege.calls.get_call(siege.mine, number).status == "failed"
         finals = [e for e in _heard(news) if e.kind == "approval" and e.body["status"] != "pending"]
         services.broker.unsubscribe(news)
         assert len(finals) == 1
@@ -86,7 +86,7 @@ def test_a_change_withdraws_every_open_question(siege: TwoTenants) -> None:
     assert services.approvals.get(first.id).status == "cancelled"
     with pytest.raises(OrchestratorError, match="Too late"):
         services.approvals.decide(first.id, approve=True, by=siege.owner, surface="test")
-    assert services.assets.get(first.id).status == "cancelled"
+    assert services.assets.get_download(first.id).status == "cancelled"
 
 
 def test_what_is_over_can_not_be_decided(siege: TwoTenants) -> None:
@@ -94,9 +94,9 @@ def test_what_is_over_can_not_be_decided(siege: TwoTenants) -> None:
     call = siege.api(siege.owner)
     services = siege.house.services
     siege.do("ASSET_REQUEST", description="x", url="https://example.com/a")
-    (asset,) = services.assets.every()
+    (asset,) = services.assets.list_downloads()
     siege.do("ASK", question="?", choices=["a", "b"])
-    (question,) = services.questions.every()
+    (question,) = services.questions.list_questions()
     siege.do("CALENDAR_CREATE", **ENTRY)
     (notice,) = services.notices.list_recent(siege.mine)
     for path, right, wrong in (
@@ -148,7 +148,9 @@ def test_words_of_an_agent_decide_nothing(siege: TwoTenants) -> None:
     siege.house.services.turns.take_next(siege.mine, "boot", 20)
     siege.ask("POST", f"turns/{turn}/finish", {"status": "done", "message": spell, "action": f"FILE:{spell}"})
     assert siege.house.services.approvals.get(approval.id).status == "pending"
-    assert all(question.status == "pending" for question in siege.house.services.questions.every(status="pending"))
+    assert all(
+        question.status == "pending" for question in siege.house.services.questions.list_questions(status="pending")
+    )
 
 
 def test_what_was_shown_is_what_is_fetched(siege: TwoTenants) -> None:
@@ -164,7 +166,7 @@ def test_what_was_shown_is_what_is_fetched(siege: TwoTenants) -> None:
             (before.id,),
         )
     siege.house.services.approvals.decide(before.id, approve=True, by=siege.owner, surface="test")
-    found = siege.house.services.assets.get(before.id)
+    found = siege.house.services.assets.get_download(before.id)
     assert (found.status, found.error.startswith("The request was changed")) == ("failed", True)
 
 

@@ -88,7 +88,7 @@ def test_a_file_swapped_for_a_link_never_leaks(house: DeliveryFixture) -> None:
         turn = house.turn()
         while time.monotonic() < deadline:
             for path, asked in ((b"f", None), (b"d", None), (b"d/f", turn)):
-                outcomes.add(house.taking.take(KEY, path, found_at=time.time(), asked=asked))
+                outcomes.add(house.taking.take_file(KEY, path, found_at=time.time(), asked=asked))
     assert IntakeOutcome.DONE in outcomes
     kept = list(copies(house))
     assert any(content.startswith(b"good") for content in kept)
@@ -98,9 +98,9 @@ def test_a_file_swapped_for_a_link_never_leaks(house: DeliveryFixture) -> None:
 @contextmanager
 def watched(house: DeliveryFixture) -> Iterator[OutboxWatcher]:
     """The tray is watched."""
-    watch = OutboxWatcher(house.workspaces, house.taking, tidy=house.deliveries.tidy)
+    watch = OutboxWatcher(house.workspaces, house.taking, tidy=house.deliveries.remove_old)
     watch.start([KEY])
-    watch.add(KEY)
+    watch.add_cubicle(KEY)
     try:
         yield watch
     finally:
@@ -167,6 +167,6 @@ def test_a_name_in_another_s_tray_is_never_seen(house: DeliveryFixture) -> None:
     house.out.symlink_to(secret)
     with watched(house) as watch:
         eventually(lambda: not watch.is_settling(KEY))
-        house.taking.take(KEY, b"f", found_at=time.time())
+        house.taking.take_file(KEY, b"f", found_at=time.time())
     assert house.rows() == []
     assert house.outbox == []

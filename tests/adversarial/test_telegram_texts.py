@@ -17,10 +17,10 @@ import pytest
 
 from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.message import Message, MessageBody
-from orchestrator.channels.chat.progress_text import TurnPhase, TurnProgress, line, so_far, unlinked
+from orchestrator.channels.chat.progress_text import TurnPhase, TurnProgress, so_far, status_line, unlink_text
 from orchestrator.channels.chat.replies_to_turns import TurnReplies
 from orchestrator.channels.telegram.client import TelegramClient
-from orchestrator.channels.telegram.format.markdown import render
+from orchestrator.channels.telegram.format.markdown import render_markdown
 from orchestrator.core.models import TurnStatus
 from orchestrator.core.text import chat_safe
 from tests.support.bot_api import BotApi, Call
@@ -44,7 +44,7 @@ class Bench:
         """What the server is asked when a turn ends like this; everything was accepted, and nothing breaks a rule."""
         person = self.api.person(next(_people))
         person.opens(self.bot)
-        self.desk.mail.letters.clear()
+        self.desk.outbox.letters.clear()
         turn = self.desk.asks(chat=person.id)
         self.desk.ends(self.desk.takes(), reply, status, error)
         before = len(self.api.calls())
@@ -59,14 +59,14 @@ class Bench:
     async def _answered(self) -> None:
         house = self.desk.house
         answers = TurnReplies(
-            render=render,
+            render=render_markdown,
             store=telegram_store(house.store),
-            mail=self.desk.mail,
+            outbox=self.desk.outbox,
             turns=house.turns,
             folder=house.home / "answers",
         )
-        assert await answers.sweep() == 1
-        await self.send(self.desk.mail.letters)
+        assert await answers.post_due() == 1
+        await self.send(self.desk.outbox.letters)
 
     async def send(self, letters: list[Message]) -> None:
         """The letters go over a line of their own."""
@@ -74,7 +74,7 @@ class Bench:
         await wire.open()
         try:
             for letter in letters:
-                await wire.send(letter.chat, letter.body)
+                await wire.send_message(letter.chat, letter.body)
         finally:
             await wire.close()
 
@@ -94,10 +94,10 @@ class Bench:
         wire = TelegramClient(self.bot, api_url=self.api.url)
         await wire.open()
         try:
-            command = line(TurnProgress(1, "crab", TurnPhase.RUNNING, 1, text), 0)
-            (message,) = await wire.send(chat, MessageBody(command, is_silent=True))
-            await wire.edit(chat, message, MessageBody(so_far("crab", render, text + "\nmore")))
-            await wire.draft(chat, 1, unlinked(so_far("crab", render, text)))
+            command = status_line(TurnProgress(1, "crab", TurnPhase.RUNNING, 1, text), 0)
+            (message,) = await wire.send_message(chat, MessageBody(command, is_silent=True))
+            await wire.edit_message(chat, message, MessageBody(so_far("crab", render_markdown, text + "\nmore")))
+            await wire.send_draft(chat, 1, unlink_text(so_far("crab", render_markdown, text)))
         finally:
             await wire.close()
 

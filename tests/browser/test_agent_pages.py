@@ -130,7 +130,7 @@ def test_a_cubicle_starts_and_stops_and_an_agent_is_set_up_and_deleted(visit: Vi
     page = go(visit, "Cubicle")
     page.get_by_role("button", name="Start").click()
     expect(page.locator(".figures .state")).to_have_text("running")
-    services.samples.look()
+    services.samples.run_once()
     page.get_by_role("link", name="6 hours").click()
     expect(page.get_by_role("img", name="CPU: 1.5 % on average")).to_be_visible()
     page.get_by_role("button", name="Stop").click()

@@ -112,7 +112,7 @@ def previews(tmp_path: Path) -> Iterator[PreviewFixture]:
 def shown(browser: Browser, previews: PreviewFixture, app: str) -> dict[str, object]:
     """What a page in a frame like the dashboard's says it can do."""
     with OtherSite() as stage:
-        ticket = previews.tickets.write(Ticket(KEY, app, stage.origin, int(time.time()) + 600))
+        ticket = previews.tickets.encode_ticket(Ticket(KEY, app, stage.origin, int(time.time()) + 600))
         base = app_url(previews.origin, ticket)
         policy = f"default-src 'none'; frame-src {base}"
         stage.pages["/"] = (f'<!doctype html><iframe sandbox="{SANDBOX}" src="{base}"></iframe>', policy)

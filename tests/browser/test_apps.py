@@ -281,7 +281,7 @@ def test_sharing_by_name(visit: Visit, browser: Browser) -> None:
     assert unexpected(guest) == []
     page.get_by_role("button", name="Stop sharing with ben").click()
     expect(page.get_by_text("Only you can open it.")).to_be_visible()
-    assert house.services.previews.shares.of(ben.id) == []
+    assert house.services.previews.shares.shared_with(ben.id) == []
 
 
 def test_behind_names_of_its_own(browser: Browser, tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_a_typed_token_is_never_lost_and_its_form_is_checked_first(browser: Brow
         page.locator(".primary").click()
         expect(page.locator(".field-trouble")).to_contain_text("This doesn’t look like a bot token.")
         expect(page.get_by_label("Token")).to_have_value("123:abc")
-        assert house.services.bots.every() == []
+        assert house.services.bots.list_bots() == []
         context.close()
         assert visit.complaints == []
 

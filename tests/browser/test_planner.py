@@ -49,7 +49,7 @@ def test_a_new_entry_begins_on_the_chosen_day(visit: Visit) -> None:
     line = page.locator("#day .entry")
     expect(line).to_contain_text("09:00–09:30 Tide <b>table</b>")
     expect(line.locator("rect")).to_have_attribute("fill", "mediumpurple")
-    found = agenda.every("crab", 1)[0]
+    found = agenda.list_entries("crab", 1)[0]
     until = f"{day + timedelta(days=1):%Y%m%d}"
     assert (found.repeat, found.end) == (f"FREQ=DAILY;UNTIL={until}", f"{day:%Y-%m-%d}T09:30:00")
     assert fits(page)
@@ -59,7 +59,7 @@ def test_a_new_entry_begins_on_the_chosen_day(visit: Visit) -> None:
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", name="Tides")).to_be_in_viewport()
     expect(page.get_by_text("Saved.")).to_be_visible()
-    assert agenda.get(found.id).repeat == found.repeat
+    assert agenda.get_entry(found.id).repeat == found.repeat
     for view, count in (("month", 2), ("list", 0), ("week", 2)):
         page.goto(f"{visit.house.url}/calendar?view={view}&at={day:%Y-%m-%d}")
         expect(page.locator(".chip")).to_have_count(count)
@@ -71,17 +71,17 @@ def test_a_day_of_a_series_is_left_out_and_put_back(visit: Visit) -> None:
     """In the list of days, and on the entry's own page."""
     services, day = visit.house.services, a_wednesday()
     words = {"title": "Tides", "prompt": "x", "start": f"{day:%Y-%m-%d}T09:00", "repeat": "FREQ=DAILY"}
-    entry = services.agenda.create(KEY, words, by=services.people.get_operator())
+    entry = services.agenda.create_entry(KEY, words, by=services.people.get_operator())
     visit.log_in()
     page = visit.page
     page.goto(f"{visit.house.url}/calendar?at={day:%Y-%m-%d}")
     page.locator("#day").get_by_title("Skip on this day").click()
     expect(page.locator("#day")).to_contain_text("Nothing is scheduled on this day.")
-    assert services.agenda.get(entry.id).without == f"{day:%Y-%m-%d}"
+    assert services.agenda.get_entry(entry.id).without == f"{day:%Y-%m-%d}"
     expect(page.locator("[data-moved]")).to_contain_text("“Tides” is skipped on that day.")
     page.get_by_role("button", name="Undo").click()
     expect(page.locator("#day .entry")).to_contain_text("Tides")
-    assert services.agenda.get(entry.id).without == ""
+    assert services.agenda.get_entry(entry.id).without == ""
     page.locator("#day").get_by_title("Skip on this day").click()
     expect(page.locator("#day")).to_contain_text("Nothing is scheduled on this day.")
     page.goto(f"{visit.house.url}/agents/crab/calendar/{entry.id}")
@@ -114,7 +114,7 @@ def test_a_new_entry_begins_at_the_next_full_hour(visit: Visit, path: str) -> No
     page.get_by_label("Message to").fill("What is the tide?")
     page.get_by_role("button", name="Add entry").click()
     expect(page.locator("details:has([data-soon])")).not_to_have_attribute("open", "")
-    (entry,) = visit.house.services.agenda.every("crab", 1)
+    (entry,) = visit.house.services.agenda.list_entries("crab", 1)
     assert entry.start[:16] in (before, next_hour())
     page.get_by_text("New entry", exact=True).click()
     expect(when).to_have_value(re.compile(f"{before}|{next_hour()}"))
@@ -128,10 +128,10 @@ def test_days_are_reached_by_arrows_and_entries_are_dragged(visit: Visit) -> Non
     """What happens once goes to another day and back; what repeats says why it does not."""
     services, day = visit.house.services, a_wednesday()
     ada, words = services.people.get_operator(), {"prompt": "x", "start": f"{day:%Y-%m-%d}T23:30"}
-    once = services.agenda.create(
+    once = services.agenda.create_entry(
         KEY, {**words, "title": "Once", "end": f"{day + timedelta(days=1):%Y-%m-%d}T00:15"}, by=ada
     )
-    services.agenda.create(KEY, {**words, "title": "Often", "repeat": "FREQ=WEEKLY"}, by=ada)
+    services.agenda.create_entry(KEY, {**words, "title": "Often", "repeat": "FREQ=WEEKLY"}, by=ada)
     visit.log_in()
     page = visit.page
     page.goto(f"{visit.house.url}/calendar?at={day:%Y-%m-%d}")
@@ -151,10 +151,10 @@ def test_days_are_reached_by_arrows_and_entries_are_dragged(visit: Visit) -> Non
     page.locator(".chip", has_text="Once").drag_to(to, steps=10)
     expect(to.locator(".chip")).to_contain_text("Once")
     friday, saturday = (f"{day + timedelta(days=n):%Y-%m-%d}" for n in (2, 3))
-    assert (services.agenda.get(once.id).start, services.agenda.get(once.id).end) == (
+    assert (services.agenda.get_entry(once.id).start, services.agenda.get_entry(once.id).end) == (
         f"{friday}T23:30:00",
         f"{saturday}T00:15:00",
     )
     page.get_by_role("button", name="Undo").click()
     expect(to.locator(".chip")).to_have_count(0)
-    assert services.agenda.get(once.id).start == once.start
+    assert services.agenda.get_entry(once.id).start == once.start

@@ -17,7 +17,7 @@ def planned(visit: Visit) -> None:
     """The calendar's page with one entry."""
     visit.log_in()
     people = visit.house.services.people
-    visit.house.services.agenda.create(CubicleKey("crab", 1), ENTRY, by=people.get_operator())
+    visit.house.services.agenda.create_entry(CubicleKey("crab", 1), ENTRY, by=people.get_operator())
     visit.page.goto(f"{visit.house.url}/agents/crab/calendar")
 
 

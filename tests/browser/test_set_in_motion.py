@@ -32,7 +32,7 @@ PACKAGES: list[dict[str, Any]] = [
 
 def set_in_motion(house: AppFixture, name: str, turn: int | None = None, **fields: Any) -> dict[str, Any]:
     """As the agent does it, by its command or its answer."""
-    call = house.app._capabilities.calls.command(Caller(KEY, turn), os.urandom(8).hex(), name, fields)
+    call = house.app._capabilities.calls.run_command(Caller(KEY, turn), os.urandom(8).hex(), name, fields)
     return dict(call.result)
 
 
@@ -119,7 +119,7 @@ def test_a_question_is_answered_by_a_choice(visit: Visit) -> None:
     card.get_by_role("button", name="Harlingen").click()
     expect(card).to_have_count(0)
     expect(page.locator(".settled")).to_contain_text("“Harlingen”, answered by ada (dashboard)")
-    assert visit.house.services.questions.get(asked["question"]).answer == "Harlingen"
+    assert visit.house.services.questions.get_question(asked["question"]).answer == "Harlingen"
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_text("You stopped this answer.")).to_be_visible()
 
@@ -142,7 +142,7 @@ def test_a_question_is_answered_in_words_and_by_keyboard(visit: Visit) -> None:
     page.keyboard.type("lus")
     page.keyboard.press("Enter")
     expect(page.locator("[data-question]")).to_have_count(1)
-    assert visit.house.services.questions.get(first["question"]).answer == "Nautilus"
+    assert visit.house.services.questions.get_question(first["question"]).answer == "Nautilus"
 
 
 def test_a_question_that_is_answered_elsewhere_goes(visit: Visit) -> None:
@@ -151,7 +151,7 @@ def test_a_question_that_is_answered_elsewhere_goes(visit: Visit) -> None:
     asked = set_in_motion(visit.house, "ASK", question="Tea?", choices=["yes", "no"])
     expect(visit.page.locator("[data-question]")).to_have_count(1)
     house = visit.house.services
-    house.questions.answer(asked["question"], "yes", by=house.people.get_operator(), surface="telegram")
+    house.questions.answer_question(asked["question"], "yes", by=house.people.get_operator(), surface="telegram")
     expect(visit.page.locator("[data-question]")).to_have_count(0)
 
 
@@ -185,7 +185,7 @@ def test_an_entry_of_an_agent_is_told_and_cancelled(visit: Visit) -> None:
     expect(notice).to_contain_text("Tea")
     notice.get_by_role("button").first.click()
     expect(notice.get_by_role("button")).to_have_count(0)
-    assert visit.house.services.agenda.every("crab", 1) == []
+    assert visit.house.services.agenda.list_entries("crab", 1) == []
 
 
 def test_a_reminder_that_has_run_can_not_be_cancelled(visit: Visit) -> None:
@@ -239,7 +239,7 @@ def test_an_entry_is_made_changed_run_and_deleted(visit: Visit) -> None:
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", name="Tides")).to_be_visible()
     expect(page.get_by_text("Every Monday at 07:00", exact=False)).to_be_visible()
-    found = agenda.every("crab", 1)[0]
+    found = agenda.list_entries("crab", 1)[0]
     assert (found.prompt, found.start) == ("What is the tide?", f"{SOON}:00")
     page.get_by_role("button", name="Run now").click()
     page.wait_for_url("**/agents/crab")
@@ -254,7 +254,7 @@ def test_an_entry_is_made_changed_run_and_deleted(visit: Visit) -> None:
     page.locator(".entry").get_by_title("Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.get_by_text("Nothing is scheduled.")).to_be_visible()
-    assert agenda.every("crab", 1) == []
+    assert agenda.list_entries("crab", 1) == []
 
 
 def test_an_impossible_rule_is_told_beside_the_button(visit: Visit) -> None:
@@ -308,7 +308,7 @@ def test_memories_are_added_found_and_forgotten(visit: Visit) -> None:
     page.get_by_title("Forget").click()
     page.get_by_role("dialog").get_by_role("button", name="Forget").click()
     expect(page.get_by_text("No results for “boat”.")).to_be_visible()
-    assert [fact.text for fact in visit.house.services.memories.every(KEY)] == ["Tea without milk."]
+    assert [fact.text for fact in visit.house.services.memories.list_facts(KEY)] == ["Tea without milk."]
 
 
 def test_settings_are_saved(visit: Visit) -> None:
@@ -367,8 +367,10 @@ NAMELESS = """() => [...document.querySelectorAll('a[href], button, input, texta
 def test_everything_has_a_name_and_can_be_hit(visit: Visit) -> None:
     """On every page of an agent, with something on each."""
     house = visit.house.services
-    entry = house.agenda.create(KEY, {"title": "Tea", "prompt": "x", "start": SOON, "repeat": "FREQ=DAILY"}, by=None)
-    house.memories.add(KEY, "Tea without milk.", by="ada")
+    entry = house.agenda.create_entry(
+        KEY, {"title": "Tea", "prompt": "x", "start": SOON, "repeat": "FREQ=DAILY"}, by=None
+    )
+    house.memories.add_fact(KEY, "Tea without milk.", by="ada")
     house.notices.post(KEY, "calendar", "crab planned tea.", offers=[Offer("Cancel it", "test.cancel")])
     set_in_motion(visit.house, "ASK", question="Tea?", choices=["yes", "no"], free_text=True)
     ask_about(visit.house, "asset", URL, {"host": "xn--bcher-kva.example", "warnings": [], "url_chars": 9})

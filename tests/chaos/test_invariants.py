@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.cli.test import seconds
+from orchestrator.cli.test import parse_seconds
 from orchestrator.core.errors import BadInput
 from tests.chaos.cases import DANGER, FACT, FILE, PLAN, TALK, WORK, Case, Cases
 from tests.chaos.evidence import TABLES, Evidence
@@ -263,11 +263,11 @@ def test_the_model_answers_by_the_place_in_the_conversation() -> None:
 @pytest.mark.parametrize(("text", "wanted"), [("90s", 90), ("30m", 1800), ("2h", 7200), ("5", 300), ("0.5m", 30)])
 def test_a_time_in_words(text: str, wanted: float) -> None:
     """Seconds, minutes, hours; a number alone is minutes."""
-    assert seconds(text) == wanted
+    assert parse_seconds(text) == wanted
 
 
 @pytest.mark.parametrize("text", ["", "0", "-5m", "ten", "5d", "m"])
 def test_what_is_no_time(text: str) -> None:
     """It is refused, with what would be one."""
     with pytest.raises(BadInput, match="30m"):
-        seconds(text)
+        parse_seconds(text)

@@ -99,7 +99,7 @@ class TelegramPhone:
     @property
     def outbox(self) -> Outbox:
         """As the channel has it now."""
-        return self.channel._runner.parts.mail
+        return self.channel._runner.parts.outbox
 
     def says(self, text: str, *, person: int = ADA, reply_to: int | None = None) -> None:
         """Somebody writes."""
@@ -175,7 +175,7 @@ class LoopbackPhone:
     @property
     def outbox(self) -> Outbox:
         """As the channel has it now."""
-        return self.channel.runner.parts.mail
+        return self.channel.runner.parts.outbox
 
     def says(self, text: str, *, person: int = ADA, reply_to: int | None = None) -> None:
         """Somebody writes."""
@@ -230,9 +230,9 @@ class LoopbackPhone:
 
     def _opened(self) -> LoopbackChannel:
         channel = LoopbackChannel(self.house.services, self.house.app._store, self._app, folder=self._folder)
-        self.house.app._deliveries.serve(channel.runner.parts.carrier)
+        self.house.app._deliveries.add_carrier(channel.runner.parts.carrier)
         channel.runner.start()
-        wait_for(lambda: channel.agents)
+        wait_for(lambda: channel.running_agents)
         return channel
 
 
@@ -248,7 +248,7 @@ def telegram(folder: Path) -> Iterator[Phone]:
             )
             state = services.bots.set_up("crab", token)
             with house.app._store.writing() as db:
-                accounts.put(db, replace(state, state=BotStatus.PAIRED, paired_at=1.0, paired_person=ADA))
+                accounts.put_bot(db, replace(state, state=BotStatus.PAIRED, paired_at=1.0, paired_person=ADA))
             services.broker.publish(Event("bot", None, {"agent": "crab"}))
             phone = TelegramPhone(house, api, token, folder / "home" / "telegram")
             phone.says("/start")

@@ -88,8 +88,8 @@ def test_a_question_is_answered(phone: Phone) -> None:
         with phone.house.app._store.writing() as db:
             action = Ask("Which colour?", ("red", "blue"), free_text=True)
             asked = questions.deeds["ASK"](db, Caller(scene.key, scene.turn.id), action).result["question"]
-        wait_for(lambda: questions.get(str(asked)).answer)
-        scene.say(f"So it is {questions.get(str(asked)).answer}.")
+        wait_for(lambda: questions.get_question(str(asked)).answer)
+        scene.say(f"So it is {questions.get_question(str(asked)).answer}.")
 
     for n, answer in enumerate(("red", "something like green")):
         phone.house.plays[f"ask me {n}"] = play
@@ -163,9 +163,9 @@ def test_a_flood_wait_is_honoured(phone: Phone) -> None:
 
 
 def _post(phone: Phone, ref: str, text: str) -> None:
-    phone.outbox.post(Message("crab", ADA, ref, MessageBody(RichText(text))))
+    phone.outbox.post_message(Message("crab", ADA, ref, MessageBody(RichText(text))))
 
 
 def _state(phone: Phone, ref: str) -> str:
-    outcome = phone.outbox.outcome(ref)
+    outcome = phone.outbox.status_of(ref)
     return "" if outcome is None else outcome.state

@@ -10,11 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.capabilities.calendar.recurrence.day_layout import day_begins
-from orchestrator.capabilities.calendar.recurrence.describe import describe
+from orchestrator.capabilities.calendar.recurrence.describe import describe_plan
 from orchestrator.capabilities.calendar.recurrence.expand import read_repeat
-from orchestrator.capabilities.calendar.recurrence.ics import MAX_OCTETS, IcsEntry, feed
+from orchestrator.capabilities.calendar.recurrence.ics import MAX_OCTETS, IcsEntry, write_feed
 from orchestrator.capabilities.calendar.recurrence.input import make_plan
-from orchestrator.capabilities.calendar.recurrence.occurrences import between, check, next_after, occurrences
+from orchestrator.capabilities.calendar.recurrence.occurrences import (
+    check_plan,
+    iter_occurrences,
+    list_between,
+    next_after,
+)
 from orchestrator.capabilities.calendar.recurrence.rrule import Freq, read_rule
 from orchestrator.core.errors import BadInput
 from tests.fuzzing import bounded
@@ -87,22 +92,22 @@ def test_any_plan_is_refused_or_gives_its_times_soon(
     began, refusal, plan = time.thread_time(), "", None
     try:
         plan = make_plan(start, zone, repeat=repeat, until=until)
-        check(plan, now=NOW)
+        check_plan(plan, now=NOW)
     except BadInput as refused:
         refusal = refused.message
     assert time.thread_time() - began < MOST_S
     if plan is None or refusal:
         assert refusal.isprintable()
         return
-    times = list(islice(occurrences(plan, NOW), 5))
+    times = list(islice(iter_occurrences(plan, NOW), 5))
     assert times == sorted(set(times))
     assert all(at > NOW and at.tzinfo is not None for at in times)
     assert next_after(plan, NOW) == (times[0] if times else None)
     assert (
-        between(plan, NOW, NOW + timedelta(days=3), limit=20)
-        == [at for at in between(plan, NOW, NOW + timedelta(days=3)) if at][:20]
+        list_between(plan, NOW, NOW + timedelta(days=3), limit=20)
+        == [at for at in list_between(plan, NOW, NOW + timedelta(days=3)) if at][:20]
     )
-    assert describe(plan).isprintable()
+    assert describe_plan(plan).isprintable()
     assert time.thread_time() - began < MOST_S
 
 
@@ -115,10 +120,10 @@ def test_any_entry_is_one_event_of_the_feed(
     begun as ended."""
     try:
         plan = make_plan(start, zone, repeat=repeat)
-        check(plan, now=NOW)
+        check_plan(plan, now=NOW)
     except BadInput:
         return
-    made = feed(title, [IcsEntry("7.x@hermitshell", title, text, plan, NOW, color=title)], now=NOW)
+    made = write_feed(title, [IcsEntry("7.x@hermitshell", title, text, plan, NOW, color=title)], now=NOW)
     lines = made.split("\r\n")
     assert lines[-1] == ""
     assert all(len(line.encode()) <= MAX_OCTETS for line in lines)

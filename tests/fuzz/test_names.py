@@ -57,7 +57,7 @@ def test_any_name_is_delivered(tray: DeliveryFixture, raw: bytes, content: bytes
         db.execute("DELETE FROM deliveries")
     tray.put(raw, content)
     try:
-        tray.taking.take(KEY, raw, found_at=time.time())
+        tray.taking.take_file(KEY, raw, found_at=time.time())
         rows = tray.rows()
         assert len(rows) <= 1
         for row in rows:

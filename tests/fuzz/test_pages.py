@@ -9,17 +9,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.hosts import name_of
-from dashboard.markdown import render as as_html
+from dashboard.markdown import render_markdown as as_html
 from dashboard.origin import is_own
 from orchestrator.apps.previews.origins import is_own_host
-from orchestrator.apps.previews.proxy_headers import relocated, to_the_browser, with_prefix
+from orchestrator.apps.previews.proxy_headers import rewrite_location, to_the_browser, with_prefix
 from orchestrator.apps.previews.shim_loader import with_shim
 from orchestrator.apps.previews.signed_urls import Tickets
 from orchestrator.apps.previews.static_files import parts_below
 from orchestrator.apps.thumbnails.png import size_of
-from orchestrator.channels.chat.agent_text import MAX_PIECES, MESSAGE_UNITS, caption, fits, messages, quote, split
+from orchestrator.channels.chat.agent_text import (
+    MAX_PIECES,
+    MESSAGE_UNITS,
+    agent_messages,
+    caption_text,
+    fits_in,
+    quote_text,
+    split_text,
+)
 from orchestrator.channels.chat.rich_text import utf16_len
-from orchestrator.channels.telegram.format.markdown import render
+from orchestrator.channels.telegram.format.markdown import render_markdown
 from orchestrator.core.errors import NotFound
 from orchestrator.core.text import chat_safe, escape_invisible, in_quotes, one_line, terminal_safe
 from tests.fuzzing import bounded
@@ -59,18 +67,18 @@ def test_only_allowed_tags_come_out(text: str) -> None:
 def test_entities_stay_within_their_text(text: str, limit: int) -> None:
     """Every entity of every piece, caption and message lies within its text, counted in UTF-16 units, and cuts no
     character in two."""
-    rich = render(text)
-    pieces = [rich, *split(rich, limit), caption(rich, limit)]
-    if fits(rich):
-        sent = messages("crab", rich)
+    rich = render_markdown(text)
+    pieces = [rich, *split_text(rich, limit), caption_text(rich, limit)]
+    if fits_in(rich):
+        sent = agent_messages("crab", rich)
         assert len(sent) <= MAX_PIECES
         assert all(utf16_len(piece.text) <= MESSAGE_UNITS for piece in sent)
         pieces += sent
     for piece in pieces:
         check(piece)
         piece.text.encode()
-    assert all(utf16_len(piece.text) <= limit for piece in pieces[1 : len(split(rich, limit)) + 2])
-    assert utf16_len(quote(text, 100)) <= 100
+    assert all(utf16_len(piece.text) <= limit for piece in pieces[1 : len(split_text(rich, limit)) + 2])
+    assert utf16_len(quote_text(text, 100)) <= 100
 
 
 @bounded(300)
@@ -118,7 +126,7 @@ def _led_to(place: str) -> str:
 @given(_URLS)
 def test_no_redirect_leads_elsewhere(place: str) -> None:
     """Whatever a live app gives as Location, the browser stays on the preview origin or gets none."""
-    led = relocated(place, base=BASE)
+    led = rewrite_location(place, base=BASE)
     if led is not None:
         assert _led_to(led) in ("", "127.0.0.1:3001"), led
     told = to_the_browser(
@@ -196,7 +204,7 @@ def test_nonsense_is_neither_a_picture_nor_a_ticket(raw: bytes, text: str) -> No
     assert made is None or made == (int.from_bytes((raw + end)[:4]), int.from_bytes((raw + end)[4:8]))
     for wanted in (text, f"{text}.{'A' * 43}"):
         try:
-            Tickets("key").read(wanted, now=0.0)
+            Tickets("key").decode_ticket(wanted, now=0.0)
         except NotFound:
             continue
         raise AssertionError(wanted)

@@ -12,23 +12,23 @@ from hypothesis import strategies as st
 
 from crab.answer import read_answer, split_action
 from dashboard.hosts import name_of
-from dashboard.markdown import render as as_html
+from dashboard.markdown import render_markdown as as_html
 from dashboard.origin import is_own
 from orchestrator.approvals.bash.parser import read_script
 from orchestrator.approvals.policy.judge import judge_command
 from orchestrator.approvals.policy.languages import read_code
 from orchestrator.apps.previews.origins import is_own_host
-from orchestrator.apps.previews.proxy_headers import relocated, with_prefix
+from orchestrator.apps.previews.proxy_headers import rewrite_location, with_prefix
 from orchestrator.apps.previews.shim_loader import with_shim
 from orchestrator.apps.previews.signed_urls import Tickets
 from orchestrator.apps.previews.static_files import parts_below
 from orchestrator.capabilities.actions.parse import read_action
 from orchestrator.capabilities.calendar.recurrence.expand import read_repeat
-from orchestrator.capabilities.delivery.media_types import judge as judge_file
+from orchestrator.capabilities.delivery.media_types import judge_file
 from orchestrator.capabilities.memory.fts_query import match_of
 from orchestrator.capabilities.table import REGISTRY
-from orchestrator.channels.chat.agent_text import as_file, header, messages, quote, split
-from orchestrator.channels.telegram.format.markdown import render
+from orchestrator.channels.chat.agent_text import add_header, agent_messages, as_file, quote_text, split_text
+from orchestrator.channels.telegram.format.markdown import render_markdown
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import ApprovalPolicy
 from orchestrator.core.strict_json import read_object
@@ -77,9 +77,12 @@ READERS: Mapping[str, Callable[[str], object]] = MappingProxyType(
         "sql": lambda text: list(read_code("sql", text)),
         "json": lambda text: read_object(_raw(text)),
         "html": as_html,
-        "telegram": lambda text: [header("crab", piece) for piece in split(render(text))],
-        "telegram messages": lambda text: (messages("crab", render(text)), as_file(render(text))),
-        "quote": quote,
+        "telegram": lambda text: [add_header("crab", piece) for piece in split_text(render_markdown(text))],
+        "telegram messages": lambda text: (
+            agent_messages("crab", render_markdown(text)),
+            as_file(render_markdown(text)),
+        ),
+        "quote": quote_text,
         "visible": escape_invisible,
         "one line": one_line,
         "terminal": terminal_safe,
@@ -92,10 +95,10 @@ READERS: Mapping[str, Callable[[str], object]] = MappingProxyType(
         "host": name_of,
         "preview host": lambda text: is_own_host(text, allowed=frozenset({"localhost"}), configured=""),
         "origin": lambda text: is_own(text, "localhost:3000", https=False),
-        "redirect": lambda text: relocated(text, base=_BASE),
+        "redirect": lambda text: rewrite_location(text, base=_BASE),
         "page": lambda text: with_shim(with_prefix(_raw(text), _BASE), _BASE),
         "app path": lambda text: parts_below(_raw(text)),
-        "ticket": lambda text: Tickets("key").read(text, now=0.0),
+        "ticket": lambda text: Tickets("key").decode_ticket(text, now=0.0),
         "search": match_of,
         "events": lambda text: list(read_events([_raw(text)])),
         "file": lambda text: judge_file(_raw(text)[:255], _raw(text), len(text)),

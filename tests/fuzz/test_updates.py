@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from orchestrator.channels.chat.events import MembershipChange, StrangerMessage
 from orchestrator.channels.chat.inbox import LANES, Inbox, Lane, WaitingEvent, chat_of
 from orchestrator.channels.telegram.client_types import BotIdentity
-from orchestrator.channels.telegram.update_filter import sort
+from orchestrator.channels.telegram.update_filter import sort_update
 from orchestrator.channels.telegram.update_inbox import UpdateInbox
 from orchestrator.core.models import Role, User
 from tests.fuzzing import bounded
@@ -151,8 +151,10 @@ def test_no_update_breaks_the_inbox_and_strangers_get_nothing(post: Post, data: 
     """Whatever stands in an update's fields, it is kept or let go without an error, comes back as it was kept, and does
     something only when it says that an allowed person did it; of anybody else there is at most that they were there."""
     update = _changed(data.draw(st.sampled_from(post.updates)), data)
-    found = sort(update, agent="crab", me=post.me, people=_people, groups_enabled=lambda chat: chat == post.group)
-    kept = post.updates_in.keep("crab", post.me, [update])
+    found = sort_update(
+        update, agent="crab", me=post.me, people=_people, groups_enabled=lambda chat: chat == post.group
+    )
+    kept = post.updates_in.save_updates("crab", post.me, [update])
     if found is None:
         assert kept.chats == ()
         return
@@ -168,8 +170,8 @@ def test_no_update_breaks_the_inbox_and_strangers_get_nothing(post: Post, data: 
         assert found.sender.id != ADA
     again = [waiting.item for lane in LANES if (waiting := _first(post.inbox, chat_of(found), lane))]
     assert all(json.dumps(asdict(item)) for item in again)
-    post.inbox.done(*again, found)
+    post.inbox.mark_done(*again, found)
 
 
 def _first(inbox: Inbox, chat: int, lane: Lane) -> WaitingEvent | None:
-    return inbox.first("crab", chat, lane)
+    return inbox.first_waiting("crab", chat, lane)

@@ -104,7 +104,7 @@ def test_a_cubicle_turned_against_its_house(house: RealApp) -> None:
     assert set(ended) == {"200", "429"}, ended
     assert ended["200"] <= HOURLY_UNITS // 2
     key = CubicleKey(bad.name, 1)
-    assert len(house.app.services.memories.every(key, limit=10_000)) == ended["200"]
+    assert len(house.app.services.memories.list_facts(key, limit=10_000)) == ended["200"]
     refused = run_inside(house.client, bad, "hermit", "memory", "add", "one more")
     assert (refused.code, "too much within an hour" in refused.err) == (1, True)
     turn = bad.ask(house.plays.commands("echo still here"))

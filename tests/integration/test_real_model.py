@@ -83,7 +83,7 @@ def test_the_fixed_prompt_is_short(model_url: str) -> None:
     everything: dict[str, object] = {
         "name": "crab",
         "image": "studio",
-        "capabilities": REGISTRY.prompt(REGISTRY.toolsets),
+        "capabilities": REGISTRY.prompt_text(REGISTRY.toolsets),
         "role": "x",
         "personality": "y",
     }

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from orchestrator.core.models import CubicleKey
-from orchestrator.operations.idle_stop import Hibernation
+from orchestrator.operations.idle_stop import IdleStop
 from tests.support.real_app import RealApp, Talker, eventually
 
 pytestmark = pytest.mark.docker
@@ -22,7 +22,7 @@ def is_up_an_hour_later(house: RealApp, agent: Talker) -> bool:
     """As if nobody had done anything meanwhile."""
     app = house.app
     later = time.time() + 3700
-    Hibernation(app._cubicles, app._store, after_s=3600, is_waking=lambda _: False, now=lambda: later).look()
+    IdleStop(app._cubicles, app._store, after_s=3600, is_waking=lambda _: False, now=lambda: later).run_once()
     return state(agent) == "running"
 
 
@@ -48,7 +48,7 @@ def test_what_runs_inside_keeps_it_awake(house: RealApp) -> None:
 def test_a_message_wakes_a_stopped_one_by_itself(house: RealApp, monkeypatch: pytest.MonkeyPatch) -> None:
     """Right after its last turn too, and without the watch, which only looks once a second."""
     agent = house.agent()
-    monkeypatch.setattr(house.app._watch, "look", lambda _: None)
+    monkeypatch.setattr(house.app._watch, "run_once", lambda _: None)
     for _ in range(3):
         assert agent.ask(house.plays.commands("true"))["status"] == "done"
         agent.api.post(f"/agents/{agent.name}/cubicle/stop")

@@ -12,7 +12,7 @@ from pathlib import Path
 from crab.hermit_commands import FILE, read_commands
 from crab.hermit_words import parse_words
 from crab.prompt import build_system_prompt
-from dashboard.api.openapi import document
+from dashboard.api.openapi import build_document
 from dashboard.app import create_app
 from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.table import REGISTRY
@@ -37,20 +37,20 @@ def main(home: Path) -> None:
         asked = parse_words(command, ["7"])
         operator = house.services.people.get_operator()
         browser = logged_in(house, create_app(house.services), operator).client
-        schemas = json.dumps(document()["components"]["schemas"])
+        schemas = json.dumps(build_document()["components"]["schemas"])
         told: dict[str, object] = {
-            "help": commands.get_overview(frozenset(calls.offered(KEY))),
+            "help": commands.get_overview(frozenset(calls.offered_names(KEY))),
             "page": command.page(),
-            "command": dict(calls.command(caller, "c1", command.call, asked.fields).result),
-            "panel": calls.batch(caller, 1, ["TOSS:5", {"name": "toss", "coins": 101}, "TOSS:many"]),
+            "command": dict(calls.run_command(caller, "c1", command.call, asked.fields).result),
+            "panel": calls.run_batch(caller, 1, ["TOSS:5", {"name": "toss", "coins": 101}, "TOSS:many"]),
             "settings": browser.get("/agents/crab/settings").get_data(as_text=True),
             "wizard": browser.get("/agents/new").get_data(as_text=True),
             "openapi": [found for found in re.findall(r'"enum": \[([^]]*)', schemas) if '"questions"' in found],
-            "prompt": build_system_prompt({"name": "crab", "capabilities": REGISTRY.prompt(["chance"])}),
-            "without": build_system_prompt({"name": "crab", "capabilities": REGISTRY.prompt(["memory"])}),
+            "prompt": build_system_prompt({"name": "crab", "capabilities": REGISTRY.prompt_text(["chance"])}),
+            "without": build_system_prompt({"name": "crab", "capabilities": REGISTRY.prompt_text(["memory"])}),
         }
         house.services.agents.update_agent("crab", {"toolsets": ["memory"]})
-        told["off"] = [*calls.batch(caller, 2, ["TOSS:5"]), calls.offered(KEY)]
+        told["off"] = [*calls.run_batch(caller, 2, ["TOSS:5"]), calls.offered_names(KEY)]
         sys.stdout.write(json.dumps(told))
 
 

@@ -68,7 +68,7 @@ class BotsFixture:
 
     def crab(self) -> BotState:
         """Crab's bot."""
-        return self.bots.get("crab")
+        return self.bots.get_bot("crab")
 
     def kinds(self) -> list[str]:
         """What the audit log says of Telegram, oldest first."""
@@ -96,4 +96,4 @@ def sent(desk: BotsFixture) -> BotState:
 
 def paired(desk: BotsFixture) -> BotState:
     """A bot that is Ada's."""
-    return desk.bots.confirm("crab", str(sent(desk).code))
+    return desk.bots.confirm_code("crab", str(sent(desk).code))

@@ -35,9 +35,9 @@ class CommandsFixture:
     def letters(self, text: str, *, by: int = ADA, chat: int | None = None) -> list[Message]:
         """Say it; the answer is posted."""
         user = self.ada if by == ADA else self.bob
-        letters = self.commands.run(self.counter.message(text, by=by, chat=chat), user)
+        letters = self.commands.run_command(self.counter.message(text, by=by, chat=chat), user)
         for letter in letters:
-            assert self.counter.mail.post(letter)
+            assert self.counter.outbox.post_message(letter)
         return letters
 
     def says(self, text: str, *, by: int = ADA, chat: int | None = None) -> str:
@@ -90,12 +90,12 @@ def commands_fixture(tmp_path: Path) -> Iterator[CommandsFixture]:
                 made.asking,
                 made.cards,
                 made.groups,
-                made.papers,
+                made.temp_files,
                 made.zones,
-                lambda: {bot.agent: f"@{bot.username}" for bot in services.bots.every()},
+                lambda: {bot.agent: f"@{bot.username}" for bot in services.bots.list_bots()},
                 now=made.now,
             )
         )
         made.handlers |= commands.handlers
-        made.presses = made.fresh_presses()
+        made.callbacks = made.fresh_presses()
         yield CommandsFixture(house, made, commands, ada, bob)

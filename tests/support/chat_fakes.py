@@ -34,7 +34,7 @@ class FakeOutbox(Outbox):
         self.letters: list[Message] = []
         self.trouble: Exception | None = None
 
-    def post(self, letter: Message) -> bool:
+    def post_message(self, letter: Message) -> bool:
         """Once for each ref."""
         if self.trouble is not None:
             raise self.trouble
@@ -47,7 +47,7 @@ class FakeOutbox(Outbox):
         self.letters += [letter] * cursor.rowcount
         return cursor.rowcount == 1
 
-    def withdraw(self, ref: str) -> bool:
+    def withdraw_message(self, ref: str) -> bool:
         """Only what was not sent."""
         with self.store.writing() as db:
             cursor = db.execute("DELETE FROM chat_outbox WHERE ref = ? AND state = 'waiting'", (ref,))
@@ -78,7 +78,7 @@ class TurnsFixture:
     """A house with one bot, and its mail."""
 
     house: CoreFixture
-    mail: FakeOutbox
+    outbox: FakeOutbox
     updates: int = 0
     messages: dict[int, int] = field(default_factory=dict)
 

@@ -85,15 +85,15 @@ class ChatFixture:
     def __post_init__(self) -> None:
         self.hooks = Hooks()
         rows = self.rows
-        self.mail = self.post or Outbox(rows, now=self.now)
+        self.outbox = self.post or Outbox(rows, now=self.now)
         self.buttons = Buttons(rows, now=self.now)
-        self.papers = TempFiles(rows, self.folder / "papers", now=self.now)
+        self.temp_files = TempFiles(rows, self.folder / "papers", now=self.now)
         self.asking = ApprovalPrompts(
-            store=rows, approvals=self.approvals, turns=self.turns, people=self.people, mail=self.mail,
-            buttons=self.buttons, papers=self.papers, now=self.now,
+            store=rows, approvals=self.approvals, turns=self.turns, people=self.people, outbox=self.outbox,
+            buttons=self.buttons, temp_files=self.temp_files, now=self.now,
         )  # fmt: skip
         self.zones = TimeZonePrompt(
-            store=rows, people=self.people, whereabouts=AddressBook(rows, self.people), mail=self.mail,
+            store=rows, people=self.people, address_book=AddressBook(rows, self.people), outbox=self.outbox,
             buttons=self.buttons, now=self.now,
         )  # fmt: skip
         self.notices = Notifications(self.store, Broker(), now=self.now)
@@ -105,16 +105,17 @@ class ChatFixture:
         )  # fmt: skip
         self.handled: list[IncomingMessage] = []
         self.inquiries = QuestionPrompts(
-            store=rows, questions=self.questions, whereabouts=AddressBook(rows, self.people),
-            mail=self.mail, buttons=self.buttons, papers=self.papers, handled=self.handled.append, now=self.now,
+            store=rows, questions=self.questions, address_book=AddressBook(rows, self.people),
+            outbox=self.outbox, buttons=self.buttons, temp_files=self.temp_files,
+            handled=self.handled.append, now=self.now,
         )  # fmt: skip
-        reception = AccessContext(rows, self.mail, self.buttons, self.people, self.now)
-        self.cards, self.groups = AccessRequests(reception), Groups(reception)
+        access_context = AccessContext(rows, self.outbox, self.buttons, self.people, self.now)
+        self.cards, self.groups = AccessRequests(access_context), Groups(access_context)
         self.handlers: dict[str, ButtonHandler] = {
             **self.asking.handlers, **self.noticing.handlers, **self.inquiries.handlers, **self.cards.handlers,
             **self.groups.handlers, **self.zones.handlers,
         }  # fmt: skip
-        self.presses = self.fresh_presses()
+        self.callbacks = self.fresh_presses()
 
     def now(self) -> float:
         """The time, as the test has it."""
@@ -127,15 +128,15 @@ class ChatFixture:
     def fresh_presses(self) -> Callbacks:
         """As after a restart: nothing is remembered but rows."""
         return Callbacks(
-            buttons=Buttons(telegram_store(self.store), now=self.now), mail=self.mail, people=self.person,
+            buttons=Buttons(telegram_store(self.store), now=self.now), outbox=self.outbox, people=self.person,
             handlers=self.handlers, pause=self.pauses.append,
         )  # fmt: skip
 
     def fresh_noticing(self) -> ChatNotifications:
         """As after a restart."""
         return ChatNotifications(
-            store=self.rows, notices=self.notices, whereabouts=AddressBook(self.rows, self.people), mail=self.mail,
-            buttons=self.buttons, ask_zone=self.zones.ask, now=self.now,
+            store=self.rows, notices=self.notices, address_book=AddressBook(self.rows, self.people), outbox=self.outbox,
+            buttons=self.buttons, ask_zone=self.zones.ask_zone, now=self.now,
         )  # fmt: skip
 
     # --- what comes in -----------------------------------------------------------------------------------------
@@ -162,7 +163,7 @@ class ChatFixture:
         n = len(self.turns.list_steps(turn.id)) + 1
         self.steps.start_step(turn.cubicle, turn.id, n, thought="", command=command, approval=None)
         approval = self.steps.ask_person(turn.cubicle, turn.id, n)
-        self.asking.tell(approval.id)
+        self.asking.show_approval(approval.id)
         return approval
 
     def wants_host(
@@ -175,7 +176,7 @@ class ChatFixture:
             approval = self.approvals.ask_person(
                 db, turn.cubicle, turn.id, kind=kind, text=text, reason=reason, detail=detail, timeout_s=300
             )
-        self.asking.tell(approval.id)
+        self.asking.show_approval(approval.id)
         return approval
 
     def inquires(
@@ -187,8 +188,8 @@ class ChatFixture:
         with self.store.writing() as db:
             action = Ask(text, choices, free_text=free_text, timeout=timeout)
             outcome = self.questions.deeds["ASK"](db, Caller(turn.cubicle, turn.id), action)
-        found = self.questions.get(str(outcome.result["question"]))
-        self.inquiries.tell(found.id)
+        found = self.questions.get_question(str(outcome.result["question"]))
+        self.inquiries.show_question(found.id)
         return found
 
     def opens(self, person: int, *, agent: str = "crab", state: str = "open") -> None:
@@ -199,13 +200,13 @@ class ChatFixture:
     def stranger(self, person: int = EVE, name: str = "Eve", username: str = "") -> None:
         """Somebody whom nobody knows writes."""
         self.updates += 1
-        self.cards.stranger(StrangerMessage("crab", BOT, self.updates, Sender(person, name, username)))
+        self.cards.on_stranger(StrangerMessage("crab", BOT, self.updates, Sender(person, name, username)))
 
     def joins(self, *, chat: int = GROUP, title: str = "Family", by: int = EVE, is_in: bool = True) -> None:
         """The bot comes into a group, or leaves it."""
         self.updates += 1
         place = ChatPlace(chat, is_private=chat > 0, title=title)
-        self.groups.membership(MembershipChange("crab", BOT, self.updates, place, Sender(by, "Eve"), is_in))
+        self.groups.on_membership(MembershipChange("crab", BOT, self.updates, place, Sender(by, "Eve"), is_in))
 
     def message(self, text: str, *, by: int = ADA, chat: int | None = None, agent: str = "crab") -> IncomingMessage:
         """A message, sorted."""
@@ -233,7 +234,7 @@ class ChatFixture:
 
     def body(self, ref: str) -> MessageBody:
         """What a letter says, amendments included."""
-        body = self.mail.body_of(ref)
+        body = self.outbox.body_of(ref)
         assert body is not None, f"no letter {ref} among {self.refs}"
         return body
 
@@ -277,7 +278,7 @@ class ChatFixture:
         chat = self.chat_of(ref)
         data = self.data(ref, label)
         press = self.a_press(data, by=by or chat, chat=chat, message=self.arrives(ref))
-        return self.presses.press(press)
+        return self.callbacks.on_press(press)
 
 
 @contextmanager

@@ -46,7 +46,7 @@ class RecordingCarrier:
         """The owner's chat, always."""
         return f"{self.name}:{key.user}"
 
-    def send(self, delivery: Delivery, copy: Path) -> None:
+    def send_file(self, delivery: Delivery, copy: Path) -> None:
         """Keeps what the copy holds."""
         self.calls.append(delivery.id)
         self.taken.setdefault(delivery.id, copy.read_bytes())
@@ -60,7 +60,7 @@ class RecordingCarrier:
 class RefusingCarrier(RecordingCarrier):
     """Says no to every file."""
 
-    def send(self, delivery: Delivery, copy: Path) -> None:
+    def send_file(self, delivery: Delivery, copy: Path) -> None:
         """Raises."""
         raise Unavailable("The chat is gone.")
 
@@ -68,7 +68,7 @@ class RefusingCarrier(RecordingCarrier):
 class BrokenCarrier(RecordingCarrier):
     """Has a fault of its own."""
 
-    def send(self, delivery: Delivery, copy: Path) -> None:
+    def send_file(self, delivery: Delivery, copy: Path) -> None:
         """Raises what nobody expects."""
         raise ZeroDivisionError
 
@@ -82,10 +82,10 @@ class DyingCarrier(RecordingCarrier):
 
     is_after = False
 
-    def send(self, delivery: Delivery, copy: Path) -> None:
+    def send_file(self, delivery: Delivery, copy: Path) -> None:
         """Dies."""
         if self.is_after:
-            super().send(delivery, copy)
+            super().send_file(delivery, copy)
         raise Died
 
 
@@ -123,7 +123,7 @@ class DeliveryFixture:
 
     def rows(self) -> list[Delivery]:
         """All deliveries, oldest first."""
-        return list(reversed(self.deliveries.every(KEY, limit=1000)))
+        return list(reversed(self.deliveries.list_deliveries(KEY, limit=1000)))
 
     def turn(self, *, action: str | None = None, is_over: bool = False, at: float = 0.0) -> int:
         """A turn of this cubicle, under way or over."""
@@ -154,7 +154,7 @@ def outgoing(
         base_url="http://house",
     )
     for carrier in carriers:
-        deliveries.serve(carrier)
+        deliveries.add_carrier(carrier)
     trays = OutboxFolders(workspaces, place.outbox)
     taking = Intake(store=own, trays=trays, deliveries=deliveries, outbox=place.outbox, rates=rates)
     try:

@@ -18,11 +18,11 @@ from orchestrator.approvals.notifications import Notifications
 from orchestrator.capabilities.call_rows import CapabilityCall
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.capability import Caller
-from orchestrator.capabilities.downloads.downloads import Assets
-from orchestrator.capabilities.downloads.outcome import Endings
+from orchestrator.capabilities.downloads.downloads import DownloadRequests
+from orchestrator.capabilities.downloads.outcome import DownloadOutcomes
 from orchestrator.capabilities.downloads.records import Asset, AssetStatus
-from orchestrator.capabilities.downloads.store_file import Landing
-from orchestrator.capabilities.downloads.worker import Downloads
+from orchestrator.capabilities.downloads.store_file import WorkspaceStore
+from orchestrator.capabilities.downloads.worker import DownloadWorker
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.models import Approval, CubicleKey, User
 from orchestrator.files.free_space import Reserve
@@ -60,8 +60,8 @@ class DownloadsFixture:
     calls: Calls
     notices: Notifications
     jobs: Jobs
-    assets: Assets
-    downloads: Downloads
+    assets: DownloadRequests
+    downloads: DownloadWorker
     stack: ExitStack
     workspaces: Workspaces
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -75,11 +75,11 @@ class DownloadsFixture:
     def ask(self, url: str = URL, *, key: CubicleKey = KEY, turn: int | None = None, **fields: Any) -> CapabilityCall:
         """A command in the cubicle asks."""
         asked = {"description": "the paper", "url": url, **fields}
-        return self.calls.command(Caller(key, turn), f"c{next(self._numbers)}", "ASSET_REQUEST", asked)
+        return self.calls.run_command(Caller(key, turn), f"c{next(self._numbers)}", "ASSET_REQUEST", asked)
 
     def asset(self, call: CapabilityCall) -> Asset:
         """What a call is about, as it stands."""
-        return self.assets.get(call.waits_for.partition(":")[2])
+        return self.assets.get_download(call.waits_for.partition(":")[2])
 
     def pending(self) -> list[Approval]:
         """The open questions, the newest first."""
@@ -99,7 +99,7 @@ class DownloadsFixture:
 
     def ended(self, call: CapabilityCall) -> CapabilityCall:
         """The call, once it has ended."""
-        found = self.calls.wait(call.cubicle, call.id, PATIENCE_S)
+        found = self.calls.wait_call(call.cubicle, call.id, PATIENCE_S)
         assert found.status != "waiting", found
         return found
 
@@ -120,7 +120,7 @@ class DownloadsFixture:
     def settled(self, asset: str) -> Asset:
         """The asset, once it has ended."""
         ends = (AssetStatus.DONE, AssetStatus.FAILED)
-        return self.until(lambda: (found := self.assets.get(asset)).status in ends and found)  # type: ignore[return-value]  # False is never returned
+        return self.until(lambda: (found := self.assets.get_download(asset)).status in ends and found)  # type: ignore[return-value]  # False is never returned
 
     def inbox(self, key: CubicleKey = KEY) -> dict[str, bytes]:
         """What lies in ``in/``, hidden files too."""
@@ -152,9 +152,9 @@ def desk(
         (home / "scratch").mkdir(exist_ok=True)
         notices = Notifications(house.store, house.broker)
         calls = Calls(store=house.store, agents=house.agents)
-        jobs = Jobs(house.store, notices, finish=calls.finish)
-        endings = Endings(house.store, house.broker, jobs)
-        assets = Assets(
+        jobs = Jobs(house.store, notices, finish=calls.finish_calls)
+        endings = DownloadOutcomes(house.store, house.broker, jobs)
+        assets = DownloadRequests(
             store=house.store,
             agents=house.agents,
             approvals=house.approvals,
@@ -163,13 +163,13 @@ def desk(
             endings=endings,
             rules=rules,
         )
-        calls.offer(REGISTRY, assets.deeds)
+        calls.set_registry(REGISTRY, assets.deeds)
         place = workspaces(home)
         town = town or FakeInternet({"files.example": [[PUBLIC]]})
-        downloads = Downloads(
+        downloads = DownloadWorker(
             assets=assets,
             endings=endings,
-            landing=Landing(place, house.agents, Reserve(home, ballast=home / "ballast"), home),
+            landing=WorkspaceStore(place, house.agents, Reserve(home, ballast=home / "ballast"), home),
             internet=Internet(town, certificates.client, limits),
             rules=rules,
             folder=home / "scratch",

@@ -83,11 +83,11 @@ def back_up(
 ) -> Written:
     """A backup as the command makes it."""
     with writing.whole_file(target, home.path, may_replace=force) as file:
-        written = writing.write(
+        written = writing.write_archive(
             home, file, meter, packed=writing.is_packed(target), check=writing.keeps_reserve(home.path, target.parent)
         )
-        writing.flushed(file)
-        assert reading.check(file).digest == written.digest
+        writing.flush_file(file)
+        assert reading.check_backup(file).digest == written.digest
     return written
 
 
@@ -95,7 +95,7 @@ def put_back(
     archive: Path, home: Path, *, force: bool = False, make_way: Callable[[], None] = lambda: None
 ) -> restoring.Restored:
     """A restore as the command does it."""
-    return restoring.restore(archive, home, may_replace=force, meter=lambda *_: None, make_way=make_way)
+    return restoring.restore_backup(archive, home, may_replace=force, meter=lambda *_: None, make_way=make_way)
 
 
 def files(path: Path) -> dict[str, Any]:

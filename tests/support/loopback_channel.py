@@ -24,7 +24,7 @@ from orchestrator.channels.chat.events import (
     StrangerMessage,
 )
 from orchestrator.channels.chat.message import MessageBody
-from orchestrator.channels.chat.rich_text import RichText, plain
+from orchestrator.channels.chat.rich_text import RichText, plain_text
 from orchestrator.channels.chat.runner import ChatRunner
 from orchestrator.channels.chat.send_errors import FloodWait, NoSuchMessage, Unreachable
 from orchestrator.core.db.database import Store
@@ -93,13 +93,13 @@ class LoopbackAdapter:
 
     def __init__(self, app: LoopbackApp) -> None:
         self._app = app
-        self.answers = 0
+        self.answer_count = 0
 
-    async def answered(self, since: int) -> None:
+    async def wait_answered(self, since: int) -> None:
         """Nobody tells here when the network is back: it is tried again soon."""
         await asyncio.sleep(0.1)
 
-    async def send(self, chat: int, body: MessageBody) -> list[int]:
+    async def send_message(self, chat: int, body: MessageBody) -> list[int]:
         """One message, with all of its files."""
         self._reach()
         self._app.sends.append(time.monotonic())
@@ -117,7 +117,7 @@ class LoopbackAdapter:
         found = [one.number for one in self._app.chats.get(chat, []) if one.is_bots and one.text == body.rich.text]
         return next((number for number in found if number > after and number not in known), None)
 
-    async def edit(self, chat: int, message: int, body: MessageBody) -> None:
+    async def edit_message(self, chat: int, message: int, body: MessageBody) -> None:
         """It says something else."""
         self._reach()
         found = self._app.find(chat, message)
@@ -125,17 +125,17 @@ class LoopbackAdapter:
         found.buttons = {button.text: button.data or button.url for row in body.buttons for button in row}
         self._app.edits.append(body.rich.text)
 
-    async def delete(self, chat: int, message: int) -> None:
+    async def delete_message(self, chat: int, message: int) -> None:
         """It is gone."""
         self._reach()
         with self._app.lock:
             self._app.chats[chat] = [one for one in self._app.chats.get(chat, []) if one.number != message]
 
-    async def typing(self, chat: int, thread: int | None) -> None:
+    async def send_typing(self, chat: int, thread: int | None) -> None:
         """Nobody sees it here."""
         self._reach()
 
-    async def draft(self, chat: int, draft_id: int, rich: RichText, thread: int | None = None) -> None:
+    async def send_draft(self, chat: int, draft_id: int, rich: RichText, thread: int | None = None) -> None:
         """There are no drafts here."""
         raise NotImplementedError
 
@@ -144,7 +144,7 @@ class LoopbackAdapter:
         self._reach()
         self._app.toasts[query] = text
 
-    async def download(self, file_id: str, sink: IO[bytes], max_bytes: int) -> int:
+    async def download_file(self, file_id: str, sink: IO[bytes], max_bytes: int) -> int:
         """A file that somebody sent."""
         self._reach()
         return sink.write(self._app.uploads[file_id][:max_bytes])
@@ -152,7 +152,7 @@ class LoopbackAdapter:
     def _reach(self) -> None:
         if self._app.is_offline:
             raise Unreachable("offline", may_have_arrived=False)
-        self.answers += 1
+        self.answer_count += 1
 
 
 class LoopbackChannel:
@@ -169,7 +169,7 @@ class LoopbackChannel:
     # --- what the core asks ------------------------------------------------------------------------------------
 
     @property
-    def agents(self) -> Sequence[str]:
+    def running_agents(self) -> Sequence[str]:
         """Whose bots run."""
         return (AGENT,) if self._is_open else ()
 
@@ -177,9 +177,9 @@ class LoopbackChannel:
         """The connection."""
         return self._adapter if self._is_open and agent == AGENT else None
 
-    def render(self, markdown: str) -> RichText:
+    def render_markdown(self, markdown: str) -> RichText:
         """As it is written."""
-        return plain(markdown)
+        return plain_text(markdown)
 
     def is_linked(self, agent: str) -> bool:
         """Always."""
@@ -191,7 +191,7 @@ class LoopbackChannel:
 
     def bot_names(self) -> dict[str, str]:
         """What people call the bots, by agent."""
-        return {agent: f"@{agent}" for agent in self.agents}
+        return {agent: f"@{agent}" for agent in self.running_agents}
 
     def how_to_link(self, agent: str) -> str:
         """Never said."""
@@ -200,13 +200,13 @@ class LoopbackChannel:
     def note_trouble(self, agent: str, error: Exception) -> None:
         """It goes on by itself."""
 
-    async def sync(self) -> list[str]:
+    async def sync_bots(self) -> list[str]:
         """The one bot runs."""
         opened = [] if self._is_open else [AGENT]
         self._is_open = True
         return opened
 
-    async def follow(self) -> None:
+    async def update_bots(self) -> None:
         """There is nothing else to do."""
 
     async def close(self) -> None:
@@ -225,7 +225,7 @@ class LoopbackChannel:
             AGENT, BOT, number, place, sender, number, text, files=files, command=command, argument=argument,
             answers=answers,
         )  # fmt: skip
-        if self.runner.parts.person(person) is None:
+        if self.runner.parts.find_person(person) is None:
             event = StrangerMessage(AGENT, BOT, number, sender)
         self._keep(event)
 
@@ -239,9 +239,9 @@ class LoopbackChannel:
         return self._app.toasts[str(number)]
 
     def _keep(self, event: IncomingEvent) -> None:
-        chats = self.runner.parts.inbox.keep([event])
+        chats = self.runner.parts.inbox.save_events([event])
 
         async def hear() -> None:
-            self.runner.parts.hearing.hear(AGENT, chats)
+            self.runner.parts.inbound.notify(AGENT, chats)
 
-        self.runner.call(hear(), 10.0)
+        self.runner.run_in_loop(hear(), 10.0)

@@ -8,9 +8,9 @@ import re
 from datetime import datetime
 from typing import Any
 
-from dashboard.api.openapi import document
+from dashboard.api.openapi import build_document
 
-_DOCUMENT = document()
+_DOCUMENT = build_document()
 _KINDS: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),

@@ -57,14 +57,14 @@ class OutboxFixture:
         """``tokens``: for each agent its bot's. ``first_pause_s``: after the first try in vain."""
         self.api = api
         self.store = store
-        self.mail = Outbox(telegram_store(store), first_pause_s=first_pause_s)
+        self.outbox = Outbox(telegram_store(store), first_pause_s=first_pause_s)
         self.troubles: list[tuple[str, Exception]] = []
         self.told: list[tuple[str, str | None]] = []
-        self.mail.listen(lambda ref, why: self.told.append((ref, why)))
+        self.outbox.subscribe(lambda ref, why: self.told.append((ref, why)))
         self.lines = {name: TelegramClient(token, api_url=api.url, patience=QUICK) for name, token in tokens.items()}
         self._loop = LoopThread()
         self._sending = asyncio.run_coroutine_threadsafe(
-            self.mail.run(self.lines.get, lambda agent, error: self.troubles.append((agent, error))), self._loop.loop
+            self.outbox.run(self.lines.get, lambda agent, error: self.troubles.append((agent, error))), self._loop.loop
         )
 
     def __enter__(self) -> Self:
@@ -76,7 +76,7 @@ class OutboxFixture:
     def post(self, ref: str, text: str = "", *, agent: str = "crab", chat: int = 42, **more: Any) -> bool:
         """A letter of this text, which is the ref where none is given."""
         body = MessageBody(RichText(text or ref, more.pop("entities", ())), **more)
-        return self.mail.post(Message(agent, chat, ref, body))
+        return self.outbox.post_message(Message(agent, chat, ref, body))
 
     def wait_for(self, *refs: str, state: str = "sent") -> None:
         """Until the letters stand like that, with nothing left to change about them."""

@@ -16,7 +16,7 @@ from orchestrator.approvals.notifications import Notifications
 from orchestrator.capabilities.call_rows import CapabilityCall
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.capability import Caller
-from orchestrator.capabilities.packages.indexes import Outside
+from orchestrator.capabilities.packages.indexes import PackageIndexes
 from orchestrator.capabilities.packages.installs import Packages
 from orchestrator.capabilities.packages.resolver import PackageResolver
 from orchestrator.capabilities.table import REGISTRY
@@ -100,7 +100,9 @@ class PackagesFixture:
     def ask(self, *names: str, system: str = "pip", key: CubicleKey = KEY, turn: int | None = None) -> CapabilityCall:
         """A command in the cubicle asks."""
         fields = {"system": system, "packages": list(names or ("six",))}
-        return self.calls.command(Caller(key, turn), f"c{time.monotonic_ns()}-{next(self._numbers)}", "INSTALL", fields)
+        return self.calls.run_command(
+            Caller(key, turn), f"c{time.monotonic_ns()}-{next(self._numbers)}", "INSTALL", fields
+        )
 
     def work(self) -> int:
         """All that there is to do is done; how much."""
@@ -119,7 +121,7 @@ class PackagesFixture:
 
     def now(self, call: CapabilityCall) -> CapabilityCall:
         """The call as it stands."""
-        return self.calls.get(call.cubicle, call.id)
+        return self.calls.get_call(call.cubicle, call.id)
 
     def on_the_shelf(self) -> dict[str, bytes]:
         """What lies in ``data/packages``, by its path."""
@@ -135,18 +137,20 @@ def desk(home: Path, errands: FakeHelpers | None = None, **agent: Any) -> Iterat
         notices, clock = Notifications(house.store, house.broker), [time.time()]
         calls = Calls(store=house.store, agents=house.agents)
         (home / "errands").mkdir(exist_ok=True)
-        jobs = Jobs(house.store, notices, finish=calls.finish, now=lambda: clock[0])
+        jobs = Jobs(house.store, notices, finish=calls.finish_calls, now=lambda: clock[0])
         packages = Packages(
             store=house.store,
             agents=house.agents,
             approvals=house.approvals,
             jobs=jobs,
             workspaces=house.workspaces,
-            courier=PackageResolver(errands, folder=home / "errands", image=lambda: "courier", outside=Outside()),
+            courier=PackageResolver(
+                errands, folder=home / "errands", image=lambda: "courier", outside=PackageIndexes()
+            ),
             most_an_hour=MOST_AN_HOUR,
             now=lambda: clock[0],
         )
-        calls.offer(REGISTRY, packages.deeds)
+        calls.set_registry(REGISTRY, packages.deeds)
         jobs.reconcile()
         shelf = home / "workspaces" / KEY.agent / str(KEY.user) / "data" / "packages"
         yield PackagesFixture(house, calls, notices, jobs, packages, errands, shelf, clock)

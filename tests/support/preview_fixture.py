@@ -70,7 +70,7 @@ class PreviewFixture:
 
     def ticket(self, app: str, *, key: CubicleKey = KEY, good_for_s: int = 3600, login: str = "") -> str:
         """A ticket for an app."""
-        return self.tickets.write(Ticket(key, app, DASHBOARD, int(time.time()) + good_for_s, login))
+        return self.tickets.encode_ticket(Ticket(key, app, DASHBOARD, int(time.time()) + good_for_s, login))
 
     def base(self, app: str) -> str:
         """Where an app begins."""
@@ -123,7 +123,7 @@ def preview_house(home: Path, store: Store) -> Iterator[PreviewFixture]:
         )
         listening = open_listener("127.0.0.1", 0)
         house.port = int(listening.getsockname()[1])
-        server = PreviewServer(routes.answer)
+        server = PreviewServer(routes.answer_request)
         server.start(listening)
         try:
             yield house

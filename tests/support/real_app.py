@@ -23,7 +23,7 @@ import requests
 
 from orchestrator.app.app import App
 from orchestrator.app.wiring import Edges
-from orchestrator.capabilities.packages.indexes import outside
+from orchestrator.capabilities.packages.indexes import read_indexes
 from orchestrator.core.config import load
 from orchestrator.core.home import prepare_home
 from orchestrator.engine.docker.engine import build_engine
@@ -380,7 +380,7 @@ def real_house(
                 CUSTOM,
                 backoff_s=0.02,
                 internet=internet or Internet(),
-                outside=outside(settings, {}),
+                outside=read_indexes(settings, {}),
             ),
         )
         app.start()

@@ -81,7 +81,7 @@ def _grant(house: AppFixture) -> str:
 def give_thumbnail(house: AppFixture, key: CubicleKey, app: str, content: bytes) -> None:
     """The app has this picture."""
     with house.app._store.writing() as db:
-        thumbnail_rows.put(db, key, app, house.services.thumbnails._kept("1", content))
+        thumbnail_rows.put_thumbnail(db, key, app, house.services.thumbnails._write_file("1", content))
 
 
 # --- what there is ---------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def _spend(house: AppFixture, agent: str, micro: int, ago: int, model: str, *, t
 
 
 def _memories(house: AppFixture) -> None:
-    add = house.services.memories.add
+    add = house.services.memories.add_fact
     add(CRAB, "The boat is called Nautilus and lies in Vlissingen, berth 14.", by="agent")
     add(CRAB, "Tea without milk, and never before nine in the morning.", by="ada")
     add(CRAB, "The insurance of the house runs until the end of March; compare offers in January.", by="agent")
@@ -158,7 +158,7 @@ def _calendar(house: AppFixture) -> int:
         "start": on(-9, "09:00"),
         "repeat": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR",
     }
-    first = agenda.create(CRAB, tide, by=who)
+    first = agenda.create_entry(CRAB, tide, by=who)
     house.plays[tide["prompt"]] = lambda scene: scene.say("High water at **06:12** and **18:40**, 2.1 m.")
     for title, start, repeat in (
         ("Sort the post", on(0, "17:30"), "FREQ=DAILY"),
@@ -167,13 +167,15 @@ def _calendar(house: AppFixture) -> int:
         ("Call the insurance", on(4, "14:00"), ""),
         ("Report of the month", on(9, "08:00"), "FREQ=MONTHLY"),
     ):
-        agenda.create(CRAB, {"title": title, "prompt": f"{title}, please.", "start": start, "repeat": repeat}, by=who)
+        agenda.create_entry(
+            CRAB, {"title": title, "prompt": f"{title}, please.", "start": start, "repeat": repeat}, by=who
+        )
     charts = {"title": "Look for new charts", "prompt": "Is there a newer one?", "start": on(-2, "07:30")}
-    paused = agenda.create(CRAB, {**charts, "repeat": "30 7 * * 1"}, by=who)
-    agenda.change(paused.id, {"status": "paused"}, by=who)
+    paused = agenda.create_entry(CRAB, {**charts, "repeat": "30 7 * * 1"}, by=who)
+    agenda.change_entry(paused.id, {"status": "paused"}, by=who)
     for _ in range(2):
         house.services.turns.wait_for_end(agenda.run_now(first.id), 10)
-        eventually(lambda: all(run.ended_at is not None for run in agenda.runs(first.id)))
+        eventually(lambda: all(run.ended_at is not None for run in agenda.list_runs(first.id)))
     return first.id
 
 
@@ -225,7 +227,7 @@ def _apps(house: AppFixture, guest: User) -> None:
     old = time.time() - 3 * _DAY_S
     for path in (*www.rglob("*"), www):
         os.utime(path, (old, old))
-    house.services.previews.shares.add(CRAB, "to-do", guest, by="ada")
+    house.services.previews.shares.add_guest(CRAB, "to-do", guest, by="ada")
 
 
 def _samples(house: AppFixture) -> None:

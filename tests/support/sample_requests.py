@@ -37,7 +37,7 @@ def work_under_way(house: AppFixture) -> str:
         scene.run(1, "python3 tides.py --harbours all", thought="I look up the tides first.", output="3 harbours\n")
         choices = ["Vlissingen", "Harlingen", "Hook of Holland"]
         asked = {"question": "I found tides for three harbours. Which one is yours?", "choices": choices}
-        house.app._capabilities.calls.command(Caller(NAVIGATOR, scene.turn.id), "harbour", "ASK", asked)
+        house.app._capabilities.calls.run_command(Caller(NAVIGATOR, scene.turn.id), "harbour", "ASK", asked)
         _until(scene)
 
     services = house.services
@@ -47,7 +47,7 @@ def work_under_way(house: AppFixture) -> str:
     services.turns.submit(NAVIGATOR, _HARBOUR, source="dashboard")
     services.turns.submit(LIBRARIAN, _PRICES, source="dashboard")
     eventually(lambda: len(services.approvals.list_approvals(status=ApprovalStatus.PENDING)) == 3)
-    eventually(lambda: bool(services.questions.every(status="pending")))
+    eventually(lambda: bool(services.questions.list_questions(status="pending")))
     return next(
         one.id for one in services.approvals.list_approvals(status=ApprovalStatus.PENDING) if one.kind == "command"
     )

@@ -80,7 +80,7 @@ def street_of(home: Path) -> Iterator[TwoDoors]:
         )
         notices = Notifications(made.store, made.broker)
         calls = Calls(store=made.store, agents=made.agents)
-        jobs = Jobs(made.store, notices, finish=calls.finish)
+        jobs = Jobs(made.store, notices, finish=calls.finish_calls)
         heard: list[CubicleKey] = []
         disk_notes: dict[CubicleKey, str] = {}
         house = DoorContext(

@@ -50,7 +50,7 @@ class TwoTenants:
     ) -> tuple[str, Any]:
         """A call: how it ended, with its result; or an error's code, with its sentence."""
         try:
-            call = self.calls.command(Caller(key or self.mine, turn), f"c{next(self.numbers)}", name, fields)
+            call = self.calls.run_command(Caller(key or self.mine, turn), f"c{next(self.numbers)}", name, fields)
         except OrchestratorError as error:
             return error.code, error.message
         return call.status, call.result

@@ -233,9 +233,9 @@ def test_without_inotify_files_leave_all_the_same(
 
     monkeypatch.setattr(out_events, "InotifyFD" if where == "the instance" else "_watched", refuse)
     with outgoing(tmp_path) as house:
-        watch = OutboxWatcher(house.workspaces, house.taking, tidy=house.deliveries.tidy)
+        watch = OutboxWatcher(house.workspaces, house.taking, tidy=house.deliveries.remove_old)
         watch.start([TRAY])
-        watch.add(TRAY)
+        watch.add_cubicle(TRAY)
         try:
             house.put("a")
             deadline = time.monotonic() + 20

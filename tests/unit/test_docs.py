@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.api.openapi import document
+from dashboard.api.openapi import build_document
 from orchestrator.__main__ import parser
 from orchestrator.core.config import SETTINGS
 from orchestrator.core.http_statuses import STATUS
@@ -111,7 +111,7 @@ def test_the_readme_leads_to_both_tables() -> None:
 
 def test_the_api_page_has_every_route_once() -> None:
     """The page and the OpenAPI document, that of terminals too, have the same routes."""
-    real = [f"{method.upper()} {path}" for path, of in document(terminal=True)["paths"].items() for method in of]
+    real = [f"{method.upper()} {path}" for path, of in build_document(terminal=True)["paths"].items() for method in of]
     assert sorted(re.findall(r"^\| `([A-Z]+ /[^`]*)` \|", API, re.MULTILINE)) == sorted(real)
 
 

@@ -15,12 +15,12 @@ import pytest
 from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.progress import ProgressDisplay
-from orchestrator.channels.chat.progress_text import finished
+from orchestrator.channels.chat.progress_text import finished_text
 from orchestrator.channels.chat.replies_to_turns import TurnReplies
 from orchestrator.channels.chat.throttle import LoopClock
 from orchestrator.channels.telegram.client import TelegramClient
 from orchestrator.channels.telegram.client_types import ClientTimeouts
-from orchestrator.channels.telegram.format.markdown import render
+from orchestrator.channels.telegram.format.markdown import render_markdown
 from orchestrator.core.models import Event, Turn
 from tests.support.bot_api import BotApi
 from tests.support.bot_api_people import Person
@@ -49,20 +49,20 @@ class Channel:
         self.desk, self.api, self.person = desk, api, person
         house = desk.house
         self.line = TelegramClient(token, api_url=api.url, patience=ClientTimeouts(connect_s=2, read_s=5))
-        self.mail = Outbox(telegram_store(house.store))
+        self.outbox = Outbox(telegram_store(house.store))
         self.answers = TurnReplies(
-            render=render,
+            render=render_markdown,
             store=telegram_store(house.store),
-            mail=self.mail,
+            outbox=self.outbox,
             turns=house.turns,
             folder=house.home / "answers",
         )
         self.progress = ProgressDisplay(
-            render=render,
+            render=render_markdown,
             store=telegram_store(house.store),
-            mail=self.mail,
+            outbox=self.outbox,
             turns=house.turns,
-            line_of=lambda _: self.line,
+            adapter_of=lambda _: self.line,
             clock=FastClock(),
         )
         self.news = house.broker.subscribe()
@@ -72,9 +72,9 @@ class Channel:
         """It runs."""
         await self.line.open()
         await self.progress.start()
-        await self.answers.sweep()
+        await self.answers.post_due()
         self._tasks = [
-            asyncio.create_task(self.mail.run(lambda _: self.line, lambda *_: None)),
+            asyncio.create_task(self.outbox.run(lambda _: self.line, lambda *_: None)),
             asyncio.create_task(self._listen()),
         ]
 
@@ -92,7 +92,7 @@ class Channel:
             while (event := self.news.get(0)) is not None:
                 await self.progress.on_event(event)
                 if event.kind == "turn" and event.body.get("status") in ("done", "failed", "stopped"):
-                    await self.answers.sweep()
+                    await self.answers.post_due()
             await asyncio.sleep(0.01)
 
     def asks(self, text: str = "hi") -> Turn:
@@ -204,7 +204,7 @@ def test_whatever_fails_of_the_progress_the_answer_comes(
     desk: TurnsFixture, api: BotApi, method: str, how: dict[str, Any]
 ) -> None:
     """Silent, broken, unknown or reset: once, and nothing stays beside it but what can't be deleted, which says so."""
-    stays = [finished("crab").text] if (method, how) == ("deleteMessage", {"status": 404}) else []
+    stays = [finished_text("crab").text] if (method, how) == ("deleteMessage", {"status": 404}) else []
     fault = api.fail_next(method, **how)
 
     async def scene(channel: Channel) -> None:

@@ -64,14 +64,14 @@ class Apps:
         self._known: dict[tuple[CubicleKey, str], tuple[float, WebApp]] = {}
         """Apps that were looked at a moment ago, and when."""
 
-    def every(self, key: CubicleKey) -> list[WebApp]:
+    def list_apps(self, key: CubicleKey) -> list[WebApp]:
         """The apps of a cubicle, by name; what is in ``www/`` beside folders is none."""
         listing = self._workspaces.list_folder(key, b"www", limit=1_000)
         folders = [entry for entry in listing.entries if entry.kind == "folder" and not entry.raw.startswith(b".")]
-        found = [self._look(key, name) for entry in folders if (name := _plain(entry.raw)) is not None]
+        found = [self._read_app(key, name) for entry in folders if (name := _plain(entry.raw)) is not None]
         return found[:MOST_APPS]
 
-    def get(self, key: CubicleKey, name: str) -> WebApp:
+    def get_app(self, key: CubicleKey, name: str) -> WebApp:
         """The app of this name; raises NotFound."""
         raw = name.encode("utf-8", "surrogateescape")
         if _plain(raw) is None or raw.startswith(b"."):
@@ -82,14 +82,14 @@ class Apps:
             raise NotFound(f"There is no app called {one_line(name, 40)}.") from error
         if entry.kind != "folder":
             raise NotFound(f"There is no app called {one_line(name, 40)}.")
-        return self._look(key, name)
+        return self._read_app(key, name)
 
-    def recent(self, key: CubicleKey, name: str) -> WebApp | None:
+    def recent_app(self, key: CubicleKey, name: str) -> WebApp | None:
         """The app as it was a moment ago, if somebody looked then. For one thread."""
         at, app = self._known.get((key, name), (0.0, None))
         return app if time.monotonic() - at < _KNOWN_FOR_S else None
 
-    def keep(self, app: WebApp) -> None:
+    def cache_app(self, app: WebApp) -> None:
         """It was just looked at. For one thread."""
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
@@ -102,18 +102,18 @@ class Apps:
         except OrchestratorError:
             return False
 
-    def _look(self, key: CubicleKey, name: str) -> WebApp:
+    def _read_app(self, key: CubicleKey, name: str) -> WebApp:
         raw = name.encode()
-        about, about_at = self._file(key, (b"www", raw, ABOUT), _ABOUT_BYTES)
+        about, about_at = self._read_file(key, (b"www", raw, ABOUT), _ABOUT_BYTES)
         if about is not None:
-            return self._live(key, name, about, about_at)
-        front, front_at = self._file(key, (b"www", raw, INDEX), _TITLE_BYTES)
+            return self._read_live_app(key, name, about, about_at)
+        front, front_at = self._read_file(key, (b"www", raw, INDEX), _TITLE_BYTES)
         if front is not None:
             return WebApp(key, name, _title(front) or name, AppKind.STATIC, None, front_at, "")
         missing = f"It has no index.html. Ask the agent to put one into www/{name}/."
         return WebApp(key, name, name, AppKind.INCOMPLETE, None, 0.0, missing)
 
-    def _live(self, key: CubicleKey, name: str, about: bytes, at: float) -> WebApp:
+    def _read_live_app(self, key: CubicleKey, name: str, about: bytes, at: float) -> WebApp:
         try:
             body = read_object(about)
             port, title = body.get("port"), body.get("title", "")
@@ -125,7 +125,7 @@ class Apps:
         shown = one_line(title, _TITLE_CHARS) if isinstance(title, str) else ""
         return WebApp(key, name, shown or name, AppKind.LIVE, port, at, "")
 
-    def _file(self, key: CubicleKey, path: tuple[bytes, ...], max_bytes: int) -> tuple[bytes | None, float]:
+    def _read_file(self, key: CubicleKey, path: tuple[bytes, ...], max_bytes: int) -> tuple[bytes | None, float]:
         """The beginning of a file and when it was changed; None for what is not a regular file."""
         try:
             entry = self._workspaces.get_entry(key, path)

@@ -30,7 +30,7 @@ class AppChanges:
         self._apps = apps
         self._workspaces = workspaces
 
-    def note(self, turn: int) -> None:
+    def on_turn_end(self, turn: int) -> None:
         """The turn has ended: its apps are written down. One that ran no command changed none."""
         with self._store.reading() as db:
             found = rows.get_turn(db, turn) if rows.has_steps(db, turn) else None
@@ -38,7 +38,7 @@ class AppChanges:
             return
         since = found.started_at - _TICK_S
         try:
-            apps = self._apps.every(found.cubicle)
+            apps = self._apps.list_apps(found.cubicle)
             most = min(_ENTRIES, _ENTRIES_IN_ALL // max(1, len(apps)))
             names = [app.name for app in apps if self._is_new(app, since, most)][:MOST_TOLD]
         except OrchestratorError as error:  # the turn has its outcome, whatever the agent made of www/

@@ -64,21 +64,21 @@ class PreviewConnection:
         if self._has_begun and not await self._is_ready_again():
             return None
         try:
-            event = await self._event(IDLE_S)
+            event = await self._next_event(IDLE_S)
         except TimeoutError:
             return None
         if not isinstance(event, h11.Request):
             return None
         return PreviewRequest(event.method.decode("ascii"), event.target, tuple(event.headers))
 
-    async def body(self) -> AsyncIterator[bytes]:
+    async def read_body(self) -> AsyncIterator[bytes]:
         """The request's body, piece by piece. Raises ValueError when it is too large, TimeoutError, or
         h11.RemoteProtocolError when it breaks off."""
         if self._http.they_are_waiting_for_100_continue:
-            await self._send(h11.InformationalResponse(status_code=100, headers=[]))
+            await self._send_event(h11.InformationalResponse(status_code=100, headers=[]))
         size = 0
         while True:
-            event = await self._event(READ_S)
+            event = await self._next_event(READ_S)
             if isinstance(event, h11.Data):
                 size += len(event.data)
                 if size > MAX_BODY_BYTES:
@@ -95,7 +95,7 @@ class PreviewConnection:
         rest = 0
         try:
             while self._http.their_state is h11.SEND_BODY and rest <= _MOST_REST_BYTES:
-                event = await self._event(READ_S)
+                event = await self._next_event(READ_S)
                 rest += len(event.data) if isinstance(event, h11.Data) else 0
         except TimeoutError:
             return False
@@ -105,19 +105,19 @@ class PreviewConnection:
         self._has_begun = False
         return True
 
-    async def answer(self, status: int, headers: Headers, body: bytes = b"", *, is_head: bool = False) -> None:
+    async def send_answer(self, status: int, headers: Headers, body: bytes = b"", *, is_head: bool = False) -> None:
         """A whole answer."""
         self._has_begun = True
         found = [*headers, ("Content-Length", str(len(body)))]
         events: list[h11.Event] = [h11.Response(status_code=status, headers=_encoded(found)), h11.EndOfMessage()]
         if body and not is_head:
             events.insert(1, h11.Data(data=body))
-        await self._send(*events)  # at once: one packet where it is small
+        await self._send_event(*events)  # at once: one packet where it is small
 
     async def answer_file(self, status: int, headers: Headers, file: BinaryIO, offset: int, count: int) -> None:
         """A part of an open file, straight from the disk to the network. A file that became shorter meanwhile ends the
         connection, as its length was said already."""
-        await self.begin(status, [*headers, ("Content-Length", str(count))])
+        await self.begin_answer(status, [*headers, ("Content-Length", str(count))])
         if count:
             self._http.send_with_data_passthrough(h11.Data(data=_Length(count)))  # type: ignore[arg-type]  # h11 takes all that has a length
             loop = asyncio.get_running_loop()
@@ -125,25 +125,25 @@ class PreviewConnection:
                 sent = await loop.sendfile(self.writer.transport, file, offset, count)
             if sent < count:
                 raise ConnectionAbortedError("the file became shorter")
-        await self.end()
+        await self.end_answer()
 
-    async def begin(self, status: int, headers: Headers) -> None:
+    async def begin_answer(self, status: int, headers: Headers) -> None:
         """The head of an answer; without a length its body is chunked."""
         self._has_begun = True
-        await self._send(h11.Response(status_code=status, headers=_encoded(headers)))
+        await self._send_event(h11.Response(status_code=status, headers=_encoded(headers)))
 
-    async def send(self, data: bytes) -> None:
+    async def send_piece(self, data: bytes) -> None:
         """A piece of the body."""
-        await self._send(h11.Data(data=data))
+        await self._send_event(h11.Data(data=data))
 
-    async def end(self) -> None:
+    async def end_answer(self) -> None:
         """The answer is complete."""
-        await self._send(h11.EndOfMessage())
+        await self._send_event(h11.EndOfMessage())
 
-    async def switch(self, headers: Headers) -> bytes:
+    async def switch_protocol(self, headers: Headers) -> bytes:
         """Agree to another protocol: what the browser sent of it already. From then on ``reader`` and ``writer`` are
         plain streams."""
-        await self._send(h11.InformationalResponse(status_code=101, headers=_encoded(headers)))
+        await self._send_event(h11.InformationalResponse(status_code=101, headers=_encoded(headers)))
         return self._http.trailing_data[0]
 
     @property
@@ -151,7 +151,7 @@ class PreviewConnection:
         """An answer was begun, so that no other can be given."""
         return self._has_begun
 
-    async def _event(self, first_s: float) -> object:
+    async def _next_event(self, first_s: float) -> object:
         patience_s = first_s
         while (event := self._http.next_event()) is h11.NEED_DATA:
             async with asyncio.timeout(patience_s):
@@ -159,7 +159,7 @@ class PreviewConnection:
             patience_s = READ_S
         return event
 
-    async def _send(self, *events: h11.Event) -> None:
+    async def _send_event(self, *events: h11.Event) -> None:
         data = b"".join(self._http.send(event) or b"" for event in events)
         if not data:
             return

@@ -57,20 +57,20 @@ def security_policy(base: str, dashboard: str, *, has_server: bool = False) -> s
 
 
 def held_policy(dashboard: str = "'none'") -> str:
-    """For pages of the house itself on this origin: nothing runs or loads but their own style."""
+    """For pages of the install itself on this origin: nothing runs or loads but their own style."""
     return f"sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors {dashboard}"
 
 
 def for_kind(found: Mapping[str, str], kind: str) -> Mapping[str, str]:
     """The headers for an answer of this type. Documents that are no HTML are looked at, and nothing in them runs: the
-    house's own script can't be the first in them."""
+    install's own script can't be the first in them."""
     plain = kind.partition(";")[0].strip().lower()
     if not plain.endswith(("/xml", "+xml")):
         return found
     return {**found, "Content-Security-Policy": f"{found['Content-Security-Policy']}, sandbox; script-src 'none'"}
 
 
-def headers(policy: str, *, reach: str = "") -> Mapping[str, str]:
+def policy_headers(policy: str, *, reach: str = "") -> Mapping[str, str]:
     """All that goes with every answer; ``reach`` is the one address below which it may connect to anything."""
     return {
         "Content-Security-Policy": policy,

@@ -15,7 +15,7 @@ import h11
 from orchestrator.apps.previews.apps import WebApp
 from orchestrator.apps.previews.connection import PreviewConnection, PreviewRequest
 from orchestrator.apps.previews.csp import for_kind
-from orchestrator.apps.previews.proxy_headers import Jars, switched, to_the_app, to_the_browser, with_prefix
+from orchestrator.apps.previews.proxy_headers import Jars, switch_headers, to_the_app, to_the_browser, with_prefix
 from orchestrator.apps.previews.shim_loader import with_shim
 from orchestrator.core.errors import NotFound, Unavailable
 from orchestrator.core.models import CubicleKey
@@ -39,7 +39,7 @@ class LiveApps:
         self._reverse_tunnel = reverse_tunnel
         self._jars = Jars()
 
-    async def answer(
+    async def answer_request(
         self,
         wire: PreviewConnection,
         request: PreviewRequest,
@@ -54,21 +54,21 @@ class LiveApps:
             raise NotFound("This app has no server.")
         query = request.query
         target = b"/" + path + (b"?" + query if query else b"")
-        headers = to_the_app(request, port=app.port, base=base, cookies=self._jars.cookies(base))
-        async with self._stream(app.cubicle, app.port) as inside:
+        headers = to_the_app(request, port=app.port, base=base, cookies=self._jars.cookie_header(base))
+        async with self._open_stream(app.cubicle, app.port) as inside:
             try:
-                await inside.ask(wire, h11.Request(method=request.method, target=target, headers=headers))
-                head = await inside.head(wire)
+                await inside.send_request(wire, h11.Request(method=request.method, target=target, headers=headers))
+                head = await inside.read_head(wire)
             except (h11.RemoteProtocolError, h11.LocalProtocolError, OSError, TimeoutError) as error:
                 raise Unavailable(f"The server of {app.title} gave no answer that could be read. Try again.") from error
-            self._jars.take(base, head.headers)
+            self._jars.store_cookies(base, head.headers)
             if isinstance(head, h11.InformationalResponse):
-                await _join(wire, inside, head)
+                await _join_streams(wire, inside, head)
             else:
                 await _pass_on(wire, request, inside, head, base=base, policy=policy)
 
     @asynccontextmanager
-    async def _stream(self, key: CubicleKey, port: int) -> AsyncIterator[_Inside]:
+    async def _open_stream(self, key: CubicleKey, port: int) -> AsyncIterator[_Inside]:
         stream = await self._reverse_tunnel.open_stream(key, port)
         try:
             reader, writer = await asyncio.open_connection(sock=stream)
@@ -89,20 +89,20 @@ class _Inside:
         self.reader, self.writer = reader, writer
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=32 * 1024)
 
-    async def ask(self, wire: PreviewConnection, request: h11.Request) -> None:
+    async def send_request(self, wire: PreviewConnection, request: h11.Request) -> None:
         """Send the request, its body as it comes from the browser."""
-        await self._send(request)
-        async for piece in wire.body():
-            await self._send(h11.Data(data=piece))
-        await self._send(h11.EndOfMessage())
+        await self._send_event(request)
+        async for piece in wire.read_body():
+            await self._send_event(h11.Data(data=piece))
+        await self._send_event(h11.EndOfMessage())
 
-    async def head(self, wire: PreviewConnection) -> h11.Response | h11.InformationalResponse:
+    async def read_head(self, wire: PreviewConnection) -> h11.Response | h11.InformationalResponse:
         """How the answer begins: a response, or the agreement to another protocol."""
         async with asyncio.timeout(HEAD_S):
             while True:
                 event = self._http.next_event()
                 if event is h11.NEED_DATA:
-                    self._http.receive_data(await _patiently(wire, self.reader.read(_PIECE)))
+                    self._http.receive_data(await _read_with_timeout(wire, self.reader.read(_PIECE)))
                     continue
                 if isinstance(event, h11.Response):
                     return event
@@ -111,7 +111,7 @@ class _Inside:
                 if not isinstance(event, h11.InformationalResponse):
                     raise h11.RemoteProtocolError("the server hung up")
 
-    async def body(self, wire: PreviewConnection) -> AsyncIterator[bytes]:
+    async def read_body(self, wire: PreviewConnection) -> AsyncIterator[bytes]:
         """The answer's body as it comes. Raises h11.RemoteProtocolError when it breaks off, TimeoutError after a long
         silence, ConnectionResetError when the browser has left."""
         while True:
@@ -121,7 +121,7 @@ class _Inside:
             if piece:
                 yield bytes(piece)
             if event is h11.NEED_DATA:
-                self._http.receive_data(await _patiently(wire, self.reader.read(_PIECE)))
+                self._http.receive_data(await _read_with_timeout(wire, self.reader.read(_PIECE)))
             elif isinstance(event, h11.EndOfMessage):
                 return
             else:
@@ -132,7 +132,7 @@ class _Inside:
         """What came behind the agreement to another protocol."""
         return self._http.trailing_data[0]
 
-    async def _send(self, event: h11.Event) -> None:
+    async def _send_event(self, event: h11.Event) -> None:
         data = self._http.send(event)
         if data:
             self.writer.write(data)
@@ -153,20 +153,20 @@ async def _pass_on(
     policy = for_kind(policy, dict(told).get("content-type", ""))
     has_body = request.method != "HEAD" and head.status_code not in _BODILESS
     if has_body and _is_page(told):
-        page = await _whole(wire, inside)
+        page = await _read_whole(wire, inside)
         told = [(name, value) for name, value in told if name not in ("content-length", "etag", "accept-ranges")]
-        await wire.answer(head.status_code, [*told, *policy.items()], with_shim(with_prefix(page, base), base))
+        await wire.send_answer(head.status_code, [*told, *policy.items()], with_shim(with_prefix(page, base), base))
         return
-    await wire.begin(head.status_code, [*told, *policy.items()])
+    await wire.begin_answer(head.status_code, [*told, *policy.items()])
     if has_body:
-        async for piece in inside.body(wire):
-            await wire.send(piece)
-    await wire.end()
+        async for piece in inside.read_body(wire):
+            await wire.send_piece(piece)
+    await wire.end_answer()
 
 
-async def _whole(wire: PreviewConnection, inside: _Inside) -> bytes:
+async def _read_whole(wire: PreviewConnection, inside: _Inside) -> bytes:
     page = bytearray()
-    async for piece in inside.body(wire):
+    async for piece in inside.read_body(wire):
         page += piece
         if len(page) > MAX_PAGE_BYTES:
             raise Unavailable("This page of the app is too large to be shown.")
@@ -178,14 +178,14 @@ def _is_page(told: list[tuple[str, str]]) -> bool:
     return found.get("content-type", "").startswith("text/html") and "content-encoding" not in found
 
 
-async def _join(wire: PreviewConnection, inside: _Inside, head: h11.InformationalResponse) -> None:
+async def _join_streams(wire: PreviewConnection, inside: _Inside, head: h11.InformationalResponse) -> None:
     """Both sides have agreed to a WebSocket: its bytes pass until one of them ends it."""
-    from_browser = await wire.switch(switched(head.headers))
+    from_browser = await wire.switch_protocol(switch_headers(head.headers))
     inside.writer.write(from_browser)
     wire.writer.write(inside.left_over)
     ways = (
-        asyncio.create_task(_carry(wire.reader, inside.writer)),
-        asyncio.create_task(_carry(inside.reader, wire.writer)),
+        asyncio.create_task(_copy_stream(wire.reader, inside.writer)),
+        asyncio.create_task(_copy_stream(inside.reader, wire.writer)),
     )
     try:
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -196,7 +196,7 @@ async def _join(wire: PreviewConnection, inside: _Inside, head: h11.Informationa
         wire.writer.close()
 
 
-async def _carry(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+async def _copy_stream(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
     while True:
         async with asyncio.timeout(SILENCE_S):
             piece = await source.read(_PIECE)
@@ -207,7 +207,7 @@ async def _carry(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> 
             await target.drain()
 
 
-async def _patiently(wire: PreviewConnection, coming: Coroutine[None, None, bytes]) -> bytes:
+async def _read_with_timeout(wire: PreviewConnection, coming: Coroutine[None, None, bytes]) -> bytes:
     """What comes, as long as the browser is there and it is not silent for too long."""
     task = asyncio.create_task(coming)
     try:

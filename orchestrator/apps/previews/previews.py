@@ -1,5 +1,6 @@
-"""The preview origin as the rest of the house knows it: which apps there are, where a browser finds one, and whether it
-answers at all."""
+"""The preview origin as the rest of the install knows it: which apps there are, where a browser finds one, and
+whether it answers at all.
+"""
 
 from __future__ import annotations
 
@@ -64,10 +65,10 @@ class Previews:
             origin_of=self._origin_of,
             now=now,
         )
-        self._server = PreviewServer(routes.answer)
+        self._server = PreviewServer(routes.answer_request)
 
     def start(self) -> None:
-        """It answers; where its port is taken the rest of the house goes on without it, and says so."""
+        """It answers; where its port is taken the rest of the install goes on without it, and says so."""
         host, port = self._address
         try:
             listening = open_listener(host, port, setting="HERMIT_PREVIEW_PORT")
@@ -96,11 +97,11 @@ class Previews:
         since = self._agents.get(app.cubicle.agent).created_at
         ticket = Ticket(app.cubicle, app.name, dashboard, int(self._now()) + GOOD_FOR_S, login, since)
         origin = preview_url(dashboard, port=self._address[1], configured=self._configured)
-        return app_url(origin, self._tickets.write(ticket))
+        return app_url(origin, self._tickets.encode_ticket(ticket))
 
-    def app(self, key: CubicleKey, name: str) -> WebApp:
+    def get_app(self, key: CubicleKey, name: str) -> WebApp:
         """One app; raises NotFound."""
-        return self.apps.get(key, name)
+        return self.apps.get_app(key, name)
 
     def _is_open(self, ticket: Ticket) -> bool:
         """The ticket's login lasts, its agent is the one that it was made for, and the person may see the app now."""
@@ -109,7 +110,7 @@ class Previews:
             return False
         if viewer.id == ticket.cubicle.user or viewer.role is Role.OPERATOR:
             return True
-        return self.shares.has(ticket.cubicle, ticket.app, viewer.id)
+        return self.shares.has_guest(ticket.cubicle, ticket.app, viewer.id)
 
     def _is_same_agent(self, ticket: Ticket) -> bool:
         try:

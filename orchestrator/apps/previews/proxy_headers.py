@@ -113,23 +113,23 @@ def to_the_app(request: PreviewRequest, *, port: int, base: str, cookies: str) -
 
 
 def to_the_browser(headers: Iterable[tuple[bytes, bytes]], *, base: str) -> list[tuple[str, str]]:
-    """What the browser is told of the app's answer, beside the house's own headers."""
+    """What the browser is told of the app's answer, beside the install's own headers."""
     made = []
     for name, value in headers:
         plain = name.decode("ascii", "replace").lower()
         if plain in _ANSWERED:
             made.append((plain, value.decode("latin-1")))
-        elif plain == "location" and (place := relocated(value.decode("latin-1"), base=base)):
+        elif plain == "location" and (place := rewrite_location(value.decode("latin-1"), base=base)):
             made.append((plain, place))
     return made
 
 
-def switched(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
+def switch_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
     """What the browser is told when the app agrees to a WebSocket."""
     return [(n.decode("ascii"), v.decode("latin-1")) for n, v in headers if n.decode("ascii").lower() in _SWITCHED]
 
 
-def relocated(place: str, *, base: str) -> str | None:
+def rewrite_location(place: str, *, base: str) -> str | None:
     """Where a redirect leads, seen from the browser; None for one that leads elsewhere."""
     prefix = urlsplit(base).path
     if _MISREAD.search(place):
@@ -167,17 +167,17 @@ class Jars:
     def __init__(self) -> None:
         self._jars: OrderedDict[str, dict[str, str]] = OrderedDict()
 
-    def cookies(self, base: str) -> str:
+    def cookie_header(self, base: str) -> str:
         """What the app is told."""
         return "; ".join(f"{name}={value}" for name, value in self._jars.get(base, {}).items())
 
-    def take(self, base: str, headers: Iterable[tuple[bytes, bytes]]) -> None:
+    def store_cookies(self, base: str, headers: Iterable[tuple[bytes, bytes]]) -> None:
         """Keep what the app's answer sets, and forget what it takes back."""
         for name, value in headers:
             if name.lower() == b"set-cookie" and len(value) <= MOST_COOKIE_CHARS:
-                self._take(base, value.decode("latin-1"))
+                self._store_cookie(base, value.decode("latin-1"))
 
-    def _take(self, base: str, text: str) -> None:
+    def _store_cookie(self, base: str, text: str) -> None:
         try:
             parsed: SimpleCookie = SimpleCookie(text)
         except CookieError:

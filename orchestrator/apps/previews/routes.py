@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from orchestrator.apps.previews import shim_loader as shim
 from orchestrator.apps.previews.apps import INDEX, AppKind, Apps, WebApp
 from orchestrator.apps.previews.connection import PreviewConnection, PreviewRequest
-from orchestrator.apps.previews.csp import headers, held_policy, security_policy
+from orchestrator.apps.previews.csp import held_policy, policy_headers, security_policy
 from orchestrator.apps.previews.live_proxy import LiveApps
 from orchestrator.apps.previews.signed_urls import Ticket, Tickets
 from orchestrator.apps.previews.static_files import StaticFiles, parts_below
@@ -60,60 +60,60 @@ class Routes:
         self._origin_of = origin_of
         self._now = now
 
-    async def answer(self, wire: PreviewConnection, request: PreviewRequest) -> None:
+    async def answer_request(self, wire: PreviewConnection, request: PreviewRequest) -> None:
         """One request."""
         try:
-            await self._answer(wire, request)
+            await self._answer_route(wire, request)
         except OrchestratorError as error:
             status = status_of(error)
-            await _say(wire, request, status, "Not here" if status == 404 else "Not now", error.message)
+            await _send_page(wire, request, status, "Not here" if status == 404 else "Not now", error.message)
 
-    async def _answer(self, wire: PreviewConnection, request: PreviewRequest) -> None:
+    async def _answer_route(self, wire: PreviewConnection, request: PreviewRequest) -> None:
         host = request.header("host")
         if not self._is_own_host(host):
-            await _say(wire, request, 421, "Wrong address", "This install does not answer to that host name.")
+            await _send_page(wire, request, 421, "Wrong address", "This install does not answer to that host name.")
             return
         if not request.path.startswith(b"/a/"):
-            await _say(wire, request, 404, "Apps of your agents", "Open them from the dashboard, under Apps.")
+            await _send_page(wire, request, 404, "Apps of your agents", "Open them from the dashboard, under Apps.")
             return
         text, slash, path = request.path[3:].partition(b"/")
-        ticket = self._tickets.read(text.decode("latin-1"), now=self._now())
+        ticket = self._tickets.decode_ticket(text.decode("latin-1"), now=self._now())
         if not await asyncio.to_thread(self._is_open, ticket):
             raise NotFound("This link has expired. Open the app from the dashboard.")
         base = f"{self._origin_of(host)}/a/{text.decode('ascii')}/"
         if request.header("sec-fetch-dest") in _OUTSIDE:
             told = f"{ticket.app} is an app of {ticket.cubicle.agent}. It runs inside the dashboard: open it there."
-            await _say(wire, request, 403, "Open this in the dashboard", told)
+            await _send_page(wire, request, 403, "Open this in the dashboard", told)
             return
         if request.header("service-worker"):  # one would outlive the page, and the app
-            await _say(wire, request, 403, "Not possible", "Apps run without service workers.")
+            await _send_page(wire, request, 403, "Not possible", "Apps run without service workers.")
             return
         if not slash:
-            await wire.answer(308, [("Location", base), *headers(held_policy()).items()])
+            await wire.send_answer(308, [("Location", base), *policy_headers(held_policy()).items()])
             return
-        await self._serve(wire, request, ticket, path, base)
+        await self._serve_app(wire, request, ticket, path, base)
 
-    async def _serve(
+    async def _serve_app(
         self, wire: PreviewConnection, request: PreviewRequest, ticket: Ticket, path: bytes, base: str
     ) -> None:
-        policy = headers(security_policy(base, ticket.dashboard), reach=base)
+        policy = policy_headers(security_policy(base, ticket.dashboard), reach=base)
         place, _, rest = path.partition(b"/")
         if place == shim.PLACE:
-            await self._own(wire, request, ticket, rest, base=base, policy=policy)
+            await self._serve_own(wire, request, ticket, rest, base=base, policy=policy)
             return
-        app = await self._app(ticket)
+        app = await self._find_app(ticket)
         if app.kind is AppKind.LIVE:
-            policy = headers(security_policy(base, ticket.dashboard, has_server=True), reach=base)
+            policy = policy_headers(security_policy(base, ticket.dashboard, has_server=True), reach=base)
             async with self._until_shut(ticket):
-                await self._live.answer(wire, request, app, path, base=base, policy=policy)
+                await self._live.answer_request(wire, request, app, path, base=base, policy=policy)
         elif request.method == "OPTIONS":
-            await wire.answer(204, _preflight(policy))
+            await wire.send_answer(204, _preflight_headers(policy))
         elif request.method not in ("GET", "HEAD"):
-            await _say(wire, request, 405, "Not possible", "This app is made of files: they can only be read.")
+            await _send_page(wire, request, 405, "Not possible", "This app is made of files: they can only be read.")
         elif app.kind is AppKind.INCOMPLETE:
-            await _say(wire, request, 404, "Not finished", app.missing)
+            await _send_page(wire, request, 404, "Not finished", app.missing)
         else:
-            await self._file(wire, request, ticket, path, base=base, policy=policy)
+            await self._serve_file(wire, request, ticket, path, base=base, policy=policy)
 
     @asynccontextmanager
     async def _until_shut(self, ticket: Ticket) -> AsyncIterator[None]:
@@ -135,14 +135,14 @@ class Routes:
         finally:
             watching.cancel()
 
-    async def _app(self, ticket: Ticket) -> WebApp:
-        app = self._apps.recent(ticket.cubicle, ticket.app)
+    async def _find_app(self, ticket: Ticket) -> WebApp:
+        app = self._apps.recent_app(ticket.cubicle, ticket.app)
         if app is None:
-            app = await asyncio.to_thread(self._apps.get, ticket.cubicle, ticket.app)
-            self._apps.keep(app)
+            app = await asyncio.to_thread(self._apps.get_app, ticket.cubicle, ticket.app)
+            self._apps.cache_app(app)
         return app
 
-    async def _file(
+    async def _serve_file(
         self,
         wire: PreviewConnection,
         request: PreviewRequest,
@@ -156,13 +156,13 @@ class Routes:
         if not path or path.endswith(b"/"):
             parts = (*parts, INDEX)
         try:
-            await self._files.answer(wire, request, ticket.cubicle, parts, base=base, policy=policy)
+            await self._files.answer_request(wire, request, ticket.cubicle, parts, base=base, policy=policy)
         except NotFound:
             if parts[-1] == INDEX or not await asyncio.to_thread(self._apps.has_front, ticket.cubicle, parts):
                 raise
-            await wire.answer(308, [("Location", f"{base}{path.decode('latin-1')}/"), *policy.items()])
+            await wire.send_answer(308, [("Location", f"{base}{path.decode('latin-1')}/"), *policy.items()])
 
-    async def _own(
+    async def _serve_own(
         self,
         wire: PreviewConnection,
         request: PreviewRequest,
@@ -172,33 +172,33 @@ class Routes:
         base: str,
         policy: Mapping[str, str],
     ) -> None:
-        """What the house itself has within an app: its script, and what the app remembers."""
+        """What the install itself has within an app: its script, and what the app remembers."""
         key, app = ticket.cubicle, ticket.app
         if name == shim.SCRIPT and request.method in ("GET", "HEAD"):
-            body = shim.script(base, await asyncio.to_thread(self._storage.get, key, app))
+            body = shim.shim_script(base, await asyncio.to_thread(self._storage.get_values, key, app))
             found = {**policy, "Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "no-store"}
-            await wire.answer(200, found.items(), body, is_head=request.method == "HEAD")
+            await wire.send_answer(200, found.items(), body, is_head=request.method == "HEAD")
         elif name == shim.STORAGE and request.method == "OPTIONS":
-            await wire.answer(204, _preflight(policy))
+            await wire.send_answer(204, _preflight_headers(policy))
         elif name == shim.STORAGE and request.method == "PUT":
-            body = await _whole(wire, shim.MAX_STORED_BYTES * 2)
-            await asyncio.to_thread(self._storage.put, key, app, body)
-            await wire.answer(204, policy.items())
+            body = await _read_body(wire, shim.MAX_STORED_BYTES * 2)
+            await asyncio.to_thread(self._storage.put_values, key, app, body)
+            await wire.send_answer(204, policy.items())
         else:
             raise NotFound("There is no such file in this app.")
 
 
-async def _whole(wire: PreviewConnection, most: int) -> bytes:
+async def _read_body(wire: PreviewConnection, most: int) -> bytes:
     """The request's body; raises TooLarge."""
     body = b""
-    async for piece in wire.body():
+    async for piece in wire.read_body():
         body += piece
         if len(body) > most:
             raise TooLarge("This is more than an app can store.")
     return body
 
 
-def _preflight(policy: Mapping[str, str]) -> list[tuple[str, str]]:
+def _preflight_headers(policy: Mapping[str, str]) -> list[tuple[str, str]]:
     return [
         *policy.items(),
         ("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE"),
@@ -207,7 +207,11 @@ def _preflight(policy: Mapping[str, str]) -> list[tuple[str, str]]:
     ]
 
 
-async def _say(wire: PreviewConnection, request: PreviewRequest, status: int, title: str, text: str) -> None:
+async def _send_page(wire: PreviewConnection, request: PreviewRequest, status: int, title: str, text: str) -> None:
     page = _PAGE.format(title=html.escape(title), text=html.escape(text)).encode()
-    found = {**headers(held_policy("*")), "Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store"}
-    await wire.answer(status, found.items(), page, is_head=request.method == "HEAD")
+    found = {
+        **policy_headers(held_policy("*")),
+        "Content-Type": "text/html; charset=utf-8",
+        "Cache-Control": "no-store",
+    }
+    await wire.send_answer(status, found.items(), page, is_head=request.method == "HEAD")

@@ -51,7 +51,7 @@ class PreviewServer:
     def start(self, listening: socket.socket) -> None:
         """Answers at this listening socket when it returns."""
         is_ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(listening, is_ready), name="previews", daemon=True)
+        self._thread = threading.Thread(target=self._run_loop, args=(listening, is_ready), name="previews", daemon=True)
         self._thread.start()
         is_ready.wait(_CLOSE_S)
 
@@ -62,18 +62,18 @@ class PreviewServer:
             loop.call_soon_threadsafe(loop.stop)
             thread.join(_CLOSE_S * 2)
 
-    def _run(self, listening: socket.socket, is_ready: threading.Event) -> None:
+    def _run_loop(self, listening: socket.socket, is_ready: threading.Event) -> None:
         self._loop = loop = asyncio.new_event_loop()
-        server = loop.run_until_complete(asyncio.start_server(self._accepted, sock=listening))
+        server = loop.run_until_complete(asyncio.start_server(self._on_connection, sock=listening))
         is_ready.set()
         try:
             loop.run_forever()
         finally:
             server.close()
-            loop.run_until_complete(self._end(loop))
+            loop.run_until_complete(self._end_loop(loop))
             loop.close()
 
-    async def _end(self, loop: asyncio.AbstractEventLoop) -> None:
+    async def _end_loop(self, loop: asyncio.AbstractEventLoop) -> None:
         tasks = [client.task for client in self._clients]
         for task in tasks:
             task.cancel()
@@ -81,7 +81,7 @@ class PreviewServer:
             await asyncio.wait(tasks, timeout=_CLOSE_S)
         await loop.shutdown_default_executor()
 
-    async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _on_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         if task is None or not self._has_room():
             writer.close()
@@ -92,7 +92,7 @@ class PreviewServer:
         # asyncio does so by itself only for sockets that were made with the protocol's number.
         writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
-            await self._converse(PreviewConnection(reader, writer), client)
+            await self._serve_client(PreviewConnection(reader, writer), client)
         except (OSError, TimeoutError, asyncio.CancelledError):
             pass  # the browser is gone, too slow, or we are closing
         except Exception:  # the top of a task: this connection ends, the others go on
@@ -112,7 +112,7 @@ class PreviewServer:
         client.task.cancel()
         return True
 
-    async def _converse(self, wire: PreviewConnection, client: _Client) -> None:
+    async def _serve_client(self, wire: PreviewConnection, client: _Client) -> None:
         try:
             async with asyncio.timeout(SILENT_S):
                 request = await wire.next_request()
@@ -123,7 +123,7 @@ class PreviewServer:
                 request = await wire.next_request()
         except (h11.RemoteProtocolError, ValueError) as error:
             if not wire.has_answered:
-                await wire.answer(400, _PLAIN, f"This is no request ({type(error).__name__}).\n".encode())
+                await wire.send_answer(400, _PLAIN, f"This is no request ({type(error).__name__}).\n".encode())
         except h11.LocalProtocolError:
             # An answer that can't be told as HTTP, such as one of an app that is longer than it said: cut.
             logger.info("an app's answer broke off")

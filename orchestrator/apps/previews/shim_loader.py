@@ -1,5 +1,5 @@
-"""The house's own script, which is the first that runs in each page of an app: it gives the app a storage that works in
-an opaque origin, leads root-relative addresses to the app's own prefix, and leaves nothing to see outside a frame.
+"""The install's own script, which is the first that runs in each page of an app: it gives the app a storage that works
+in an opaque origin, leads root-relative addresses to the app's own prefix, and leaves nothing to see outside a frame.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def with_shim(page: bytes, base: str) -> bytes:
     return page[:at] + f'<script src="{base}.hermit/shim.js"></script>'.encode() + page[at:]
 
 
-def script(base: str, stored: Mapping[str, str]) -> bytes:
+def shim_script(base: str, stored: Mapping[str, str]) -> bytes:
     """The script of an app at ``base`` that has stored this before."""
     values = json.dumps(dict(stored), ensure_ascii=True).replace("<", "\\u003c")
     return _SOURCE.replace('"__BASE__"', json.dumps(base)).replace('"__STORED__"', values).encode()

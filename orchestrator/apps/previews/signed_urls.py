@@ -1,5 +1,5 @@
-"""Tickets: whoever holds one sees one app of one cubicle, within one dashboard, for a while. Pure: it only writes and
-reads them. They are part of a URL, so that an app's relative links stay within it.
+"""Signed URLs: whoever holds one sees one app of one cubicle, within one dashboard, for a while. Pure: it only writes
+and reads them. They are part of a URL, so that an app's relative links stay within it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Tickets:
     def __init__(self, key: str) -> None:
         self._key = hashlib.sha256(b"hermitshell preview ticket\0" + key.encode()).digest()
 
-    def write(self, ticket: Ticket) -> str:
+    def encode_ticket(self, ticket: Ticket) -> str:
         """The text for a URL."""
         key = ticket.cubicle
         fields = [
@@ -56,12 +56,12 @@ class Tickets:
             ticket.agent_since,
         ]
         body = _packed(json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode())
-        return f"{body}.{self._signature(body)}"
+        return f"{body}.{self._sign_body(body)}"
 
-    def read(self, text: str, *, now: float) -> Ticket:
+    def decode_ticket(self, text: str, *, now: float) -> Ticket:
         """The ticket; raises NotFound for any that we did not write, or that is too old."""
         found = _TICKET.fullmatch(text) if len(text) <= _MAX_CHARS else None
-        if found is None or not hmac.compare_digest(self._signature(found[1]), found[2]):
+        if found is None or not hmac.compare_digest(self._sign_body(found[1]), found[2]):
             raise NotFound("This link is not valid. Open the app from the dashboard.")
         try:
             agent, user, app, dashboard, expires_at, login, since = json.loads(_unpacked(found[1]))
@@ -72,7 +72,7 @@ class Tickets:
         key = CubicleKey(str(agent), int(user))
         return Ticket(key, str(app), str(dashboard), int(expires_at), str(login), float(since))
 
-    def _signature(self, body: str) -> str:
+    def _sign_body(self, body: str) -> str:
         return _packed(hmac.new(self._key, body.encode(), "sha256").digest())
 
 

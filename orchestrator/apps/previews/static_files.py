@@ -1,7 +1,7 @@
 """An app's files, as answers: which file a path means, its type, its tag, and which part of it was asked for.
 
-Every file is opened through the workspace, once, and sent from that descriptor. Pages get the house's own script put in
-first (``shim``); all else goes out as it is.
+Every file is opened through the workspace, once, and sent from that descriptor. Pages get the install's own script put
+in first (``shim``); all else goes out as it is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from orchestrator.files.mime_types import type_of
 from orchestrator.files.workspace import Workspaces
 
 MAX_PAGE_BYTES = 8 * 1024 * 1024
-"""A larger page goes out as it is, without the house's script."""
+"""A larger page goes out as it is, without the install's script."""
 _SMALL_BYTES = 32 * 1024
 _RANGE = re.compile(r"bytes=([0-9]{0,15})-([0-9]{0,15})")
 _HTML = "text/html"
@@ -52,7 +52,7 @@ class StaticFiles:
     def __init__(self, workspaces: Workspaces) -> None:
         self._workspaces = workspaces
 
-    async def answer(
+    async def answer_request(
         self,
         wire: PreviewConnection,
         request: PreviewRequest,
@@ -64,27 +64,31 @@ class StaticFiles:
     ) -> None:
         """The file at ``path`` below ``www/``, or the front page of the folder there. Raises NotFound."""
         kind = web_type(path[-1].decode("utf-8", "replace"))
-        file, facts, start = await asyncio.to_thread(self._opened, key, path)
+        file, facts, start = await asyncio.to_thread(self._open_file, key, path)
         with file:
             tag = f'"{facts.st_ino:x}-{facts.st_mtime_ns:x}-{facts.st_size:x}"'
             headers = {**for_kind(policy, kind), "Content-Type": kind, "ETag": tag, "Cache-Control": "no-cache"}
             headers["Accept-Ranges"] = "bytes"
             if tag in request.header("if-none-match"):
-                await wire.answer(304, headers.items(), is_head=True)
+                await wire.send_answer(304, headers.items(), is_head=True)
             elif kind.startswith(_HTML) and facts.st_size <= MAX_PAGE_BYTES:
                 is_here = len(start) == facts.st_size
-                page = _page(start, base) if is_here else await asyncio.to_thread(_read_page, file, facts.st_size, base)
-                await wire.answer(200, headers.items(), page, is_head=request.method == "HEAD")
+                page = (
+                    _insert_shim(start, base)
+                    if is_here
+                    else await asyncio.to_thread(_read_page, file, facts.st_size, base)
+                )
+                await wire.send_answer(200, headers.items(), page, is_head=request.method == "HEAD")
             elif len(start) == facts.st_size and not request.header("range"):
-                await wire.answer(200, headers.items(), start, is_head=request.method == "HEAD")
+                await wire.send_answer(200, headers.items(), start, is_head=request.method == "HEAD")
             else:
-                await _send(wire, request, file, facts.st_size, headers)
+                await _send_file(wire, request, file, facts.st_size, headers)
 
-    def _opened(self, key: CubicleKey, path: tuple[bytes, ...]) -> tuple[BinaryIO, os.stat_result, bytes]:
+    def _open_file(self, key: CubicleKey, path: tuple[bytes, ...]) -> tuple[BinaryIO, os.stat_result, bytes]:
         """The file and, where it is small, all of it: it is open, and one change of threads is enough."""
         try:
             file, facts = self._workspaces.open_inside(key, (b"www", *path))
-            return file, facts, _read(file, facts.st_size) if facts.st_size <= _SMALL_BYTES else b""
+            return file, facts, _read_start(file, facts.st_size) if facts.st_size <= _SMALL_BYTES else b""
         except OrchestratorError as error:  # links, pipes, files with two names, folders: none of them is a file
             raise NotFound("There is no such file in this app.") from error
 
@@ -102,29 +106,29 @@ def parts_below(path: bytes) -> tuple[bytes, ...]:
     return parts
 
 
-async def _send(
+async def _send_file(
     wire: PreviewConnection, request: PreviewRequest, file: BinaryIO, size: int, headers: dict[str, str]
 ) -> None:
     begin, end = 0, size
     status = 200
     wanted = request.header("range")
     if wanted and request.header("if-range") in ("", headers["ETag"]):
-        part = _part(wanted, size)
+        part = _parse_range(wanted, size)
         if part is not None and part[0] >= part[1]:
-            await wire.answer(416, [*headers.items(), ("Content-Range", f"bytes */{size}")])
+            await wire.send_answer(416, [*headers.items(), ("Content-Range", f"bytes */{size}")])
             return
         if part is not None:
             begin, end = part
             status = 206
             headers["Content-Range"] = f"bytes {begin}-{end - 1}/{size}"
     if request.method == "HEAD":
-        await wire.begin(status, [*headers.items(), ("Content-Length", str(end - begin))])
-        await wire.end()
+        await wire.begin_answer(status, [*headers.items(), ("Content-Length", str(end - begin))])
+        await wire.end_answer()
     else:
         await wire.answer_file(status, headers.items(), file, begin, end - begin)
 
 
-def _part(wanted: str, size: int) -> tuple[int, int] | None:
+def _parse_range(wanted: str, size: int) -> tuple[int, int] | None:
     """From where to before where; None for what is not one plain range, and is then left aside as RFC 9110 allows."""
     found = _RANGE.fullmatch(wanted.strip())
     if found is None or not (found[1] or found[2]):
@@ -144,13 +148,13 @@ def web_type(name: str) -> str:
 
 
 def _read_page(file: BinaryIO, size: int, base: str) -> bytes:
-    return _page(_read(file, size), base)
+    return _insert_shim(_read_start(file, size), base)
 
 
-def _page(page: bytes, base: str) -> bytes:
+def _insert_shim(page: bytes, base: str) -> bytes:
     return with_shim(with_prefix(page, base), base)
 
 
-def _read(file: BinaryIO, size: int) -> bytes:
+def _read_start(file: BinaryIO, size: int) -> bytes:
     """So much from the beginning; less of a file that became shorter."""
     return os.pread(file.fileno(), size, 0)

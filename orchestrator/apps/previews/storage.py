@@ -32,13 +32,13 @@ class AppStorage:
         self._written_at: dict[tuple[CubicleKey, str], float] = {}
         self._lock = threading.Lock()  # protects _written_at
 
-    def get(self, key: CubicleKey, app: str) -> dict[str, str]:
+    def get_values(self, key: CubicleKey, app: str) -> dict[str, str]:
         """What the app has stored."""
         with self._store.reading() as db:
             found = json.loads(rows.get_stored(db, key, app))
         return {str(name): str(value) for name, value in found.items()}
 
-    def put(self, key: CubicleKey, app: str, body: bytes) -> None:
+    def put_values(self, key: CubicleKey, app: str, body: bytes) -> None:
         """Keep a JSON object of texts; raises BadInput, TooLarge, or TooMany when it is written too fast or by too many
         apps."""
         if len(body) > MAX_STORED_BYTES * 2:

@@ -25,7 +25,7 @@ class Screen:
         self._is_closed = False
         self._changed = threading.Condition()  # protects all of the above
 
-    def show(self, data: bytes) -> bool:
+    def append_output(self, data: bytes) -> bool:
         """The page may have this; waits while it has not taken what came before. False when nobody looks any more."""
         with self._changed:
             while len(self._kept) >= WINDOW_BYTES and not self._is_closed:
@@ -36,12 +36,12 @@ class Screen:
             self._changed.notify_all()
             return True
 
-    def after(self, place: int, timeout_s: float) -> bytes | None:
+    def read_after(self, place: int, timeout_s: float) -> bytes | None:
         """What was printed after a place, a piece of it; empty when nothing came in time, None when nothing ever will.
         Raises BadInput for a place that was confirmed, or that nobody has printed at."""
         deadline = time.monotonic() + timeout_s
         with self._changed:
-            self._check(place)
+            self._check_place(place)
             while True:
                 found = bytes(self._kept[place - self._start : place - self._start + PIECE_BYTES])
                 if found:
@@ -52,9 +52,9 @@ class Screen:
                 if left <= 0:
                     return b""
                 self._changed.wait(left)
-                self._check(place)
+                self._check_place(place)
 
-    def taken(self, place: int) -> None:
+    def confirm_taken(self, place: int) -> None:
         """The page has everything before this place; confirmed already is fine. Raises BadInput."""
         with self._changed:
             if place > self._start + len(self._kept):
@@ -70,7 +70,7 @@ class Screen:
             self._is_closed = True
             self._changed.notify_all()
 
-    def _check(self, place: int) -> None:
+    def _check_place(self, place: int) -> None:
         if not self._start <= place <= self._start + len(self._kept):
             raise BadInput("The place to go on from is no longer there. Open the terminal again.")
 
@@ -81,7 +81,7 @@ class OutputPace:
     def __init__(self) -> None:
         self._left, self._at = float(BURST_BYTES), time.monotonic()
 
-    def spend(self, count: int) -> float:
+    def delay_for(self, count: int) -> float:
         """Seconds until more may come; mostly none."""
         now = time.monotonic()
         self._left = min(float(BURST_BYTES), self._left + (now - self._at) * RATE) - count

@@ -46,7 +46,7 @@ class Terminal:
         self._typing = threading.Lock()  # keeps what is typed in order; protects _next
         self._lock = threading.Lock()  # protects why and _lookers
         self._over = threading.Event()
-        self._reader = threading.Thread(target=self._listen, name=f"terminal {key}", daemon=True)
+        self._reader = threading.Thread(target=self._read_output, name=f"terminal {key}", daemon=True)
         self._when_silent: Callable[[Terminal], None] = lambda _: None
 
     def start(self, when_silent: Callable[[Terminal], None]) -> None:
@@ -63,7 +63,7 @@ class Terminal:
         """This very login opened it."""
         return hmac.compare_digest(self.opener.login.encode(), login.encode())
 
-    def type(self, number: int, text: str) -> None:
+    def type_text(self, number: int, text: str) -> None:
         """The shell gets a text. They are numbered from 1, so that none is typed twice or in another order: one that
         was typed already is fine. Raises Conflict when one before it is missing, NotFound, BadInput or Unavailable."""
         data = text.encode("utf-8", "replace")
@@ -128,18 +128,18 @@ class Terminal:
         if self._over.is_set():
             raise NotFound(self.why)
 
-    def _listen(self) -> None:
+    def _read_output(self) -> None:
         pace = OutputPace()
         while data := self._tty.read():
             self.bytes_out += len(data)
-            if not self.screen.show(data) or self._over.wait(pace.spend(len(data))):
+            if not self.screen.append_output(data) or self._over.wait(pace.delay_for(len(data))):
                 return
         self._when_silent(self)
 
 
-def still(opener: Opener) -> bool:
+def is_login_valid(opener: Opener) -> bool:
     """The login holds, as far as that can be told."""
     try:
         return opener.is_welcome()
     except Unavailable:
-        return False  # the house is being closed
+        return False  # the install is being closed

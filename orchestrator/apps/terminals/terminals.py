@@ -1,8 +1,8 @@
 """All open terminals: opened for an operator in their own cubicle, and ended with the login, the page, the cubicle, the
-house, or after a while without a key. Whatever ends one, nothing that was started in it goes on inside.
+install, or after a while without a key. Whatever ends one, nothing that was started in it goes on inside.
 
 What a terminal shows and takes is written down nowhere; that it was open, for whom, how long and how much is in the
-audit log. A file for each cubicle with terminals says after a sudden death of ours where there is something to end.
+audit log. A file for each cubicle with terminals says after a crash of ours where there is something to end.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from orchestrator.agents.cubicles import Cubicles
-from orchestrator.apps.terminals.terminal import Opener, Terminal, still
+from orchestrator.apps.terminals.terminal import Opener, Terminal, is_login_valid
 from orchestrator.core.audit import Audit
 from orchestrator.core.errors import NotFound, OrchestratorError, TooMany, Unavailable
 from orchestrator.core.models import CubicleKey
@@ -26,7 +26,7 @@ from orchestrator.engine.tty import MARK, Size
 logger = logging.getLogger(__name__)
 
 MOST = 4
-"""Open at a time in the whole house."""
+"""Open at a time in the whole install."""
 IDLE_S = 15 * 60.0
 LOST_S = 60.0
 """How long the page of a terminal may be away: a telephone in a tunnel comes back, a closed lid does not."""
@@ -44,13 +44,13 @@ class Terminals:
         self._watch: threading.Thread | None = None
         self._closing = threading.Event()
 
-    def open(self, key: CubicleKey, opener: Opener, size: Size) -> Terminal:
+    def open_terminal(self, key: CubicleKey, opener: Opener, size: Size) -> Terminal:
         """A terminal in a cubicle, which is started where it does not run. Raises TooMany, NotFound, Unavailable or
         UnsafePath."""
         self._take_place()
         try:
             self._cubicles.start(key)
-            terminal = self._opened(key, opener, size)
+            terminal = self._open_checked(key, opener, size)
         finally:
             with self._lock:
                 self._opening -= 1
@@ -63,10 +63,10 @@ class Terminals:
             self._end_safely(terminal, "It could not be written down.")
             raise
         if self._closing.is_set():
-            self.end(terminal, "HermitShell was stopped.")
+            self.end_terminal(terminal, "HermitShell was stopped.")
         return terminal
 
-    def get(self, key: CubicleKey, number: str, login: str) -> Terminal:
+    def get_terminal(self, key: CubicleKey, number: str, login: str) -> Terminal:
         """The open terminal that this login opened in this cubicle; raises NotFound."""
         with self._lock:
             found = self._open.get(number)
@@ -74,11 +74,11 @@ class Terminals:
             raise NotFound("This terminal is closed. Open another.")
         return found
 
-    def end(self, terminal: Terminal, why: str) -> None:
+    def end_terminal(self, terminal: Terminal, why: str) -> None:
         """A terminal is closed, and nothing of it goes on inside. Again is fine."""
         if not terminal.begin_end(why):
             return
-        self._forget(terminal, is_quiet=self._hang_up(terminal))
+        self._forget_terminal(terminal, is_quiet=self._hang_up(terminal))
         terminal.finish()
         seconds = round(time.monotonic() - terminal.opened_at)
         text = (
@@ -104,17 +104,17 @@ class Terminals:
     def close(self) -> None:
         """Every terminal is closed, and none is opened any more."""
         self._closing.set()
-        for terminal in self._every():
-            self.end(terminal, "HermitShell was stopped.")
+        for terminal in self._list_all():
+            self.end_terminal(terminal, "HermitShell was stopped.")
         with self._lock:
             watch = self._watch
         if watch is not None:
             watch.join()
 
-    def look(self) -> None:
+    def end_expired(self) -> None:
         """End the terminals whose time has come."""
-        for terminal in self._every():
-            if why := _reason(terminal):
+        for terminal in self._list_all():
+            if why := _reason_to_end(terminal):
                 self._end_safely(terminal, why)
 
     def _take_place(self) -> None:
@@ -125,7 +125,7 @@ class Terminals:
                 raise TooMany(f"{MOST} terminals are open already. Close one of them first.")
             self._opening += 1
 
-    def _opened(self, key: CubicleKey, opener: Opener, size: Size) -> Terminal:
+    def _open_checked(self, key: CubicleKey, opener: Opener, size: Size) -> Terminal:
         number, container = secrets.token_urlsafe(18), self._cubicles.container_name(key)
         with self._lock:
             self._folder.mkdir(mode=0o700, exist_ok=True)
@@ -150,7 +150,7 @@ class Terminals:
         terminal.is_quiet = True
         return True
 
-    def _forget(self, terminal: Terminal, *, is_quiet: bool) -> None:
+    def _forget_terminal(self, terminal: Terminal, *, is_quiet: bool) -> None:
         with self._lock:
             self._open.pop(terminal.id, None)
             if is_quiet and not self._opening and not any(other.key == terminal.key for other in self._open.values()):
@@ -168,26 +168,26 @@ class Terminals:
             return
         self._end_safely(terminal, "The cubicle was stopped." if has_stopped else "The shell has ended.")
 
-    def _every(self) -> list[Terminal]:
+    def _list_all(self) -> list[Terminal]:
         with self._lock:
             return list(self._open.values())
 
     def _keep_looking(self) -> None:
         """At the top of a thread that lives while terminals are open."""
         while not self._closing.wait(LOOK_S):
-            self.look()
+            self.end_expired()
             with self._lock:
                 if not self._open:
                     self._watch = None
                     return
 
     def _end_safely(self, terminal: Terminal, why: str) -> None:
-        guarded(f"{terminal.key}: ending a terminal", partial(self.end, terminal, why))
+        guarded(f"{terminal.key}: ending a terminal", partial(self.end_terminal, terminal, why))
 
 
-def _reason(terminal: Terminal) -> str:
+def _reason_to_end(terminal: Terminal) -> str:
     """Why a terminal is to be ended now; empty for a good one."""
-    if not still(terminal.opener):
+    if not is_login_valid(terminal.opener):
         return "The login that opened it has ended."
     if terminal.silent_s() > IDLE_S:
         return f"Nobody typed for {IDLE_S / 60:.0f} minutes."

@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 
 from orchestrator.apps.previews.apps import INDEX, WebApp
-from orchestrator.apps.previews.csp import SANDBOX, for_kind, headers, security_policy
-from orchestrator.apps.previews.shim_loader import PLACE, SCRIPT, script, with_shim
+from orchestrator.apps.previews.csp import SANDBOX, for_kind, policy_headers, security_policy
+from orchestrator.apps.previews.shim_loader import PLACE, SCRIPT, shim_script, with_shim
 from orchestrator.apps.previews.static_files import MAX_PAGE_BYTES, web_type
 from orchestrator.core.errors import Changing, NotFound, TooLarge, UnsafePath
 from orchestrator.core.models import CubicleKey
@@ -26,10 +26,11 @@ _SKIPPED = (NotFound, UnsafePath, TooLarge, Changing)
 Path = tuple[bytes, ...]
 
 
-def packed(workspaces: Workspaces, app: WebApp) -> dict[str, bytes]:
-    """The files for the errand, by their names in it. What the app remembers of its person is not among them. Raises
-    NotFound when its front page is gone, Unavailable."""
-    policy = headers(security_policy(_BASE, _ORIGIN), reach=_BASE)
+def pack_app(workspaces: Workspaces, app: WebApp) -> dict[str, bytes]:
+    """The files for the helper container, by their names in it. What the app remembers of its person is not among
+    them. Raises NotFound when its front page is gone, Unavailable.
+    """
+    policy = policy_headers(security_policy(_BASE, _ORIGIN), reach=_BASE)
     files: dict[str, bytes] = {}
     served: dict[str, Mapping[str, object]] = {}
 
@@ -40,8 +41,8 @@ def packed(workspaces: Workspaces, app: WebApp) -> dict[str, bytes]:
         if (folder := path.removesuffix(INDEX.decode())) != path and folder[-1:] in ("", "/"):
             served[folder] = served[path]
 
-    add(f"{PLACE.decode()}/{SCRIPT.decode()}", "text/javascript; charset=utf-8", script(_BASE, {}))
-    for path, content in _copies(workspaces, app.cubicle, (b"www", app.name.encode())):
+    add(f"{PLACE.decode()}/{SCRIPT.decode()}", "text/javascript; charset=utf-8", shim_script(_BASE, {}))
+    for path, content in _copy_files(workspaces, app.cubicle, (b"www", app.name.encode())):
         kind = web_type(path.rpartition("/")[2])
         is_page = kind.startswith("text/html") and len(content) <= MAX_PAGE_BYTES
         add(path, kind, with_shim(content, _BASE) if is_page else content)
@@ -51,10 +52,10 @@ def packed(workspaces: Workspaces, app: WebApp) -> dict[str, bytes]:
     return {**files, "task.json": json.dumps({**task, "files": served}).encode()}
 
 
-def _copies(workspaces: Workspaces, key: CubicleKey, top: Path) -> Iterator[tuple[str, bytes]]:
+def _copy_files(workspaces: Workspaces, key: CubicleKey, top: Path) -> Iterator[tuple[str, bytes]]:
     """The app's files by their paths within it, the front page first."""
     left = MOST_BYTES
-    for _, path in zip(range(MOST_FILES), _paths(workspaces, key, top), strict=False):
+    for _, path in zip(range(MOST_FILES), _list_paths(workspaces, key, top), strict=False):
         try:
             name = b"/".join(path).decode("utf-8")
             with workspaces.copy_out(key, (*top, *path), max_bytes=left) as copy:
@@ -65,7 +66,7 @@ def _copies(workspaces: Workspaces, key: CubicleKey, top: Path) -> Iterator[tupl
         yield name, content
 
 
-def _paths(workspaces: Workspaces, key: CubicleKey, top: Path) -> Iterator[Path]:
+def _list_paths(workspaces: Workspaces, key: CubicleKey, top: Path) -> Iterator[Path]:
     yield (INDEX,)
     folders: deque[Path] = deque([()])
     for _ in range(MOST_FOLDERS):

@@ -24,7 +24,7 @@ _SIZES = frozenset({(parcel.WIDTH, parcel.HEIGHT), (parcel.WIDTH // 2, parcel.HE
 """Half the size is for what would be too many bytes else."""
 
 
-class Photographer:
+class ThumbnailRenderer:
     """Takes pictures, one at a time."""
 
     def __init__(
@@ -37,16 +37,16 @@ class Photographer:
         self._folder = folder
         self._image = image
 
-    def clear(self) -> None:
+    def clear_leftovers(self) -> None:
         """None is being taken, and nothing of one is left."""
         self._helpers.clear_helpers(BROWSER)
         helper_folder.empty_all(self._folder)
 
-    def take(self, name: str, app: WebApp, *, is_wanted: Callable[[], bool]) -> bytes:
+    def take_picture(self, name: str, app: WebApp, *, is_wanted: Callable[[], bool]) -> bytes:
         """A PNG of what the app shows when it is opened. Raises Failed, Stopped, Unavailable."""
         image = self._image()
         try:
-            files = parcel.packed(self._workspaces, app)
+            files = parcel.pack_app(self._workspaces, app)
             errand = helper_folder.make_folder(
                 self._folder, name, BROWSER, image, files, time_s=_TIME_S, max_bytes=2 * MOST_BYTES
             )

@@ -19,9 +19,9 @@ class Thumbnail:
     """The file's name; empty without one."""
 
 
-def put(db: sqlite3.Connection, key: CubicleKey, app: str, file: str) -> str:
+def put_thumbnail(db: sqlite3.Connection, key: CubicleKey, app: str, file: str) -> str:
     """From now on this is the app's picture, or it has none; the file that it had before."""
-    before = of(db, key, app)
+    before = get_thumbnail(db, key, app)
     db.execute(
         "INSERT INTO thumbnails (agent, user, app, file) VALUES (?, ?, ?, ?) "
         "ON CONFLICT (agent, user, app) DO UPDATE SET file = excluded.file",
@@ -30,7 +30,7 @@ def put(db: sqlite3.Connection, key: CubicleKey, app: str, file: str) -> str:
     return "" if before is None else before.file
 
 
-def of(db: sqlite3.Connection, key: CubicleKey, app: str) -> Thumbnail | None:
+def get_thumbnail(db: sqlite3.Connection, key: CubicleKey, app: str) -> Thumbnail | None:
     """What there is of this app."""
     row = db.execute(
         "SELECT * FROM thumbnails WHERE agent = ? AND user = ? AND app = ?", (key.agent, key.user, app)
@@ -44,14 +44,14 @@ def of_cubicle(db: sqlite3.Connection, key: CubicleKey) -> list[str]:
     return [str(row["app"]) for row in found]
 
 
-def forget(db: sqlite3.Connection, key: CubicleKey, apps: Sequence[str]) -> None:
+def delete_thumbnails(db: sqlite3.Connection, key: CubicleKey, apps: Sequence[str]) -> None:
     """There is nothing of these apps any more."""
     db.executemany(
         "DELETE FROM thumbnails WHERE agent = ? AND user = ? AND app = ?", [(key.agent, key.user, app) for app in apps]
     )
 
 
-def every(db: sqlite3.Connection) -> list[Thumbnail]:
+def list_thumbnails(db: sqlite3.Connection) -> list[Thumbnail]:
     """All that have a file."""
     return [_thumbnail(row) for row in db.execute("SELECT * FROM thumbnails WHERE file <> ''")]
 

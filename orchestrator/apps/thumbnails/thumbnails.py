@@ -15,7 +15,7 @@ from pathlib import Path
 
 from orchestrator.apps.previews.apps import AppKind, Apps
 from orchestrator.apps.thumbnails import rows
-from orchestrator.apps.thumbnails.renderer import Photographer
+from orchestrator.apps.thumbnails.renderer import ThumbnailRenderer
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import NotFound, OrchestratorError, Unavailable
 from orchestrator.core.events import Broker
@@ -51,7 +51,7 @@ class Thumbnails:
         jobs: Jobs,
         *,
         folder: Path,
-        photographer: Photographer | None,
+        photographer: ThumbnailRenderer | None,
         now: Callable[[], float] = time.time,
     ) -> None:
         """``folder`` is for the pictures alone. Without a ``photographer`` none is taken."""
@@ -63,14 +63,23 @@ class Thumbnails:
         self._photographer = photographer
         self._now = now
         self._taken_at: defaultdict[CubicleKey, deque[float]] = defaultdict(deque)
-        jobs.add_kind(JobKind(KIND, self._run, _TIME_S, report=self._report, prepare=self._prepare, tidy=self._sweep))
+        jobs.add_kind(
+            JobKind(
+                KIND,
+                self._run_job,
+                _TIME_S,
+                report=self._report_failure,
+                prepare=self._prepare_start,
+                tidy=self._remove_old,
+            )
+        )
 
-    # --- what the house asks ---------------------------------------------------------------------------------------
+    # --- what the install asks ---------------------------------------------------------------------------------------
 
-    def of(self, key: CubicleKey, app: str) -> Path | None:
+    def picture_of(self, key: CubicleKey, app: str) -> Path | None:
         """The app's picture, a PNG that nobody has decoded; None while there is none."""
         with self._store.reading() as db:
-            found = rows.of(db, key, app)
+            found = rows.get_thumbnail(db, key, app)
         if found is None or not found.file:
             return None
         path = self._folder / found.file
@@ -83,7 +92,7 @@ class Thumbnails:
         with self._store.reading() as db:
             return any(job.payload["app"] == app for job in job_rows.list_open_jobs(db, KIND, key))
 
-    def note(self, turn: int) -> None:
+    def on_turn_end(self, turn: int) -> None:
         """The turn has ended: the apps that it changed get a picture, those that are gone have none any more."""
         if self._photographer is None:
             return
@@ -95,13 +104,13 @@ class Thumbnails:
         kinds = {name: self._kind(found.cubicle, name) for name in {*known, *found.apps}}
         gone = [name for name, kind in kinds.items() if kind is not AppKind.STATIC]
         with self._store.writing() as db:
-            rows.forget(db, found.cubicle, gone)
+            rows.delete_thumbnails(db, found.cubicle, gone)
             for job in job_rows.list_open_jobs(db, KIND, found.cubicle):
                 if job.payload["app"] in gone:
                     self._jobs.cancel_job(db, job)
-            self._want(db, found.cubicle, [name for name in found.apps if name not in gone])
+            self._request_pictures(db, found.cubicle, [name for name in found.apps if name not in gone])
 
-    def _want(self, db: sqlite3.Connection, key: CubicleKey, apps: Iterable[str]) -> None:
+    def _request_pictures(self, db: sqlite3.Connection, key: CubicleKey, apps: Iterable[str]) -> None:
         """New pictures are to be taken, once each."""
         queued = {job.payload["app"] for job in job_rows.list_open_jobs(db, KIND, key) if job.state is JobState.QUEUED}
         for app in apps:
@@ -110,24 +119,24 @@ class Thumbnails:
 
     def _kind(self, key: CubicleKey, name: str) -> AppKind | None:
         try:
-            return self._apps.get(key, name).kind
+            return self._apps.get_app(key, name).kind
         except OrchestratorError:  # gone, or no folder any more
             return None
 
     # --- the work --------------------------------------------------------------------------------------------------
 
-    def _prepare(self) -> None:
-        """After a start: nothing of a dead house is being taken, and what a restored one lost is taken anew."""
+    def _prepare_start(self) -> None:
+        """After a start: nothing of a dead orchestrator is being taken, and what a restored one lost is taken anew."""
         if self._photographer is None:
             return
-        self._photographer.clear()
+        self._photographer.clear_leftovers()
         with self._store.writing() as db:
-            for one in rows.every(db):
+            for one in rows.list_thumbnails(db):
                 if not (self._folder / one.file).is_file():
-                    rows.put(db, one.cubicle, one.app, "")
-                    self._want(db, one.cubicle, [one.app])
+                    rows.put_thumbnail(db, one.cubicle, one.app, "")
+                    self._request_pictures(db, one.cubicle, [one.app])
 
-    def _run(self, running: Running) -> dict[str, str] | None:
+    def _run_job(self, running: Running) -> dict[str, str] | None:
         job, now = running.job, self._now()
         taken_at = self._taken_at[job.cubicle]
         if self._photographer is None or now - job.created > _GIVES_UP_S:
@@ -137,10 +146,10 @@ class Thumbnails:
         if len(taken_at) >= MOST_AN_HOUR:
             raise TryLater(taken_at[0] + _HOUR_S - now)
         try:
-            app = self._apps.get(job.cubicle, job.payload["app"])
-            content = self._photographer.take(job.name, app, is_wanted=running.is_wanted)
+            app = self._apps.get_app(job.cubicle, job.payload["app"])
+            content = self._photographer.take_picture(job.name, app, is_wanted=running.is_wanted)
             taken_at.append(now)
-            self._keep(running, content)
+            self._keep_picture(running, content)
         except Unavailable as error:
             logger.warning("no pictures of apps for some minutes: %s", error.message)
             raise TryLater(_PAUSE_S, is_whole_kind=True) from error
@@ -149,20 +158,20 @@ class Thumbnails:
             raise
         return None
 
-    def _keep(self, running: Running, content: bytes) -> None:
+    def _keep_picture(self, running: Running, content: bytes) -> None:
         """The picture is the app's from now on."""
         job = running.job
         with self._store.writing() as db:
-            file, is_wanted = self._kept(job.name, content), job_rows.is_wanted(db, job.id)
-            gone = rows.put(db, job.cubicle, job.payload["app"], file) if is_wanted else file
+            file, is_wanted = self._write_file(job.name, content), job_rows.is_wanted(db, job.id)
+            gone = rows.put_thumbnail(db, job.cubicle, job.payload["app"], file) if is_wanted else file
             self._jobs.end_job(db, job, JobState.DONE)
         self._let_go(job, gone)
 
-    def _report(self, db: sqlite3.Connection, job: Job) -> None:
+    def _report_failure(self, db: sqlite3.Connection, job: Job) -> None:
         """One that could not be taken leaves its app without a picture."""
         if job.state is JobState.FAILED:
             logger.info("no picture of %s of %s: %s", job.payload["app"], job.cubicle, job.error)
-            gone = rows.put(db, job.cubicle, job.payload["app"], "")
+            gone = rows.put_thumbnail(db, job.cubicle, job.payload["app"], "")
             self._store.after_commit(lambda: self._let_go(job, gone))
 
     def _let_go(self, job: Job, gone: str) -> None:
@@ -171,7 +180,7 @@ class Thumbnails:
             (self._folder / gone).unlink(missing_ok=True)
         self._broker.publish(Event("app", job.cubicle, {"agent": job.cubicle.agent, "app": job.payload["app"]}))
 
-    def _kept(self, job: str, content: bytes) -> str:
+    def _write_file(self, job: str, content: bytes) -> str:
         """The name of a new private file."""
         name = f"{job}-{secrets.token_hex(8)}.png"
         try:
@@ -182,14 +191,14 @@ class Thumbnails:
             raise Unavailable("The folder for pictures in HERMIT_HOME can't be written. Look at the disk.") from error
         return name
 
-    def _sweep(self) -> None:
+    def _remove_old(self) -> None:
         """Files go with what they were of: an app, an agent, a person."""
-        if set(self._folder.glob("*.png")) <= self._known():
+        if set(self._folder.glob("*.png")) <= self._known_files():
             return
         with self._store.writing():  # nobody is just about to write one down
-            for path in set(self._folder.glob("*.png")) - self._known():
+            for path in set(self._folder.glob("*.png")) - self._known_files():
                 path.unlink(missing_ok=True)
 
-    def _known(self) -> set[Path]:
+    def _known_files(self) -> set[Path]:
         with self._store.reading() as db:
-            return {self._folder / one.file for one in rows.every(db)}
+            return {self._folder / one.file for one in rows.list_thumbnails(db)}

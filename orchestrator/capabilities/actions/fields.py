@@ -25,7 +25,7 @@ class Field(NamedTuple):
     """What its values are, where its kind is JSON."""
 
 
-def holds(kind: FieldKind, max_chars: int = 200, *, may_clear: bool = False) -> Mapping[str, Any]:
+def field_metadata(kind: FieldKind, max_chars: int = 200, *, may_clear: bool = False) -> Mapping[str, Any]:
     """What a field of an action's class says in its ``metadata``."""
     return {"kind": kind, "max_chars": max_chars, "may_clear": may_clear}
 

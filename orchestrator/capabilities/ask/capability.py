@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from crab.hermit_commands import Command, Option
 from orchestrator.capabilities.actions.field_types import FieldKind
-from orchestrator.capabilities.actions.fields import holds
+from orchestrator.capabilities.actions.fields import field_metadata
 from orchestrator.capabilities.capability import Action, Capability, Policy, Prompt, Toolset
 
 
@@ -14,10 +14,10 @@ from orchestrator.capabilities.capability import Action, Capability, Policy, Pro
 class Ask:
     """A question to the person, who answers by one of the choices or, where that is allowed, by a text."""
 
-    question: str = field(metadata=holds(FieldKind.TEXT, 1000))
-    choices: tuple[str, ...] = field(default=(), metadata=holds(FieldKind.LINES, 60))
-    free_text: bool = field(default=False, metadata=holds(FieldKind.FLAG, 5))
-    timeout: int | None = field(default=None, metadata=holds(FieldKind.COUNT, 7))
+    question: str = field(metadata=field_metadata(FieldKind.TEXT, 1000))
+    choices: tuple[str, ...] = field(default=(), metadata=field_metadata(FieldKind.LINES, 60))
+    free_text: bool = field(default=False, metadata=field_metadata(FieldKind.FLAG, 5))
+    timeout: int | None = field(default=None, metadata=field_metadata(FieldKind.COUNT, 7))
     """Seconds until nobody is waited for any more; None for the agent's own time."""
 
 

@@ -65,9 +65,9 @@ class Questions:
     @property
     def deeds(self) -> Deeds:
         """What carries out what agents ask for."""
-        return {ASK.name: self._ask}
+        return {ASK.name: self._ask_person}
 
-    def every(self, *, status: str | None = None, user: int | None = None, limit: int = 200) -> list[Question]:
+    def list_questions(self, *, status: str | None = None, user: int | None = None, limit: int = 200) -> list[Question]:
         """The newest questions, of one status and one person where given."""
         self.expire_due()
         with self._store.reading() as db:
@@ -78,7 +78,7 @@ class Questions:
         with self._store.reading() as db:
             return rows.list_of_turn(db, turn)
 
-    def get(self, question: str) -> Question:
+    def get_question(self, question: str) -> Question:
         """The question with this id; raises NotFound."""
         with self._store.reading() as db:
             found = rows.get_question(db, question)
@@ -86,7 +86,7 @@ class Questions:
             raise NotFound(_UNKNOWN)
         return found
 
-    def answer(
+    def answer_question(
         self,
         question: str,
         text: str,
@@ -97,15 +97,17 @@ class Questions:
     ) -> Question:
         """Answer, once; ``along`` is done in the same transaction. Raises NotFound when it is not theirs, BadInput when
         it is no choice and no other text is taken, Conflict when somebody was faster or it is too late."""
-        found = self.get(question)
+        found = self.get_question(question)
         if by.role is not Role.OPERATOR and found.cubicle.user != by.id:
             raise NotFound(_UNKNOWN)
         if found.status != PENDING:
             raise Conflict(_too_late(found))
-        answered = self._end(found, ANSWERED, f"{by.name} ({surface})", answer=_fitting(found, text), along=along)
+        answered = self._end_question(
+            found, ANSWERED, f"{by.name} ({surface})", answer=_fitting(found, text), along=along
+        )
         if answered is None:
             self.expire_due()
-            raise Conflict(_too_late(self.get(question)))
+            raise Conflict(_too_late(self.get_question(question)))
         return answered
 
     def expire_due(self) -> None:
@@ -114,8 +116,8 @@ class Questions:
             overdue = rows.list_overdue(db, self._now())
         self._end_all(overdue, EXPIRED)
 
-    def look(self) -> None:
-        """What time or a death has ended is ended. Called regularly."""
+    def end_expired(self) -> None:
+        """What time or a crash has ended is ended. Called regularly."""
         self.expire_due()
         with self._store.reading() as db:
             orphans = rows.list_pending_of_ended_turns(db)
@@ -123,13 +125,13 @@ class Questions:
 
     def reconcile(self) -> None:
         """After a start: what ended meanwhile is ended, and what is open is asked anew."""
-        self.look()
-        for question in self.every(status=PENDING):
-            self._announce(question)
+        self.end_expired()
+        for question in self.list_questions(status=PENDING):
+            self._publish_question(question)
 
     # --- asking and ending -------------------------------------------------------------------------------------
 
-    def _ask(self, db: sqlite3.Connection, caller: Caller, action: Ask) -> Outcome:
+    def _ask_person(self, db: sqlite3.Connection, caller: Caller, action: Ask) -> Outcome:
         question = self._made(caller, action)
         if question.turn is not None and not turn_rows.is_open(db, question.turn):
             raise Conflict("The turn has ended, so nobody is asked any more.")
@@ -138,9 +140,9 @@ class Questions:
             if rows.count_pending(db, caller.key) >= MAX_OPEN:
                 raise TooMany(f"{MAX_OPEN} questions of this agent are waiting for an answer already.")
             rows.insert_question(db, question)
-            self._audit(db, question, "question.asked", f"Asked: {escape_invisible(question.text)}")
+            self._write_audit(db, question, "question.asked", f"Asked: {escape_invisible(question.text)}")
             asked = question
-        self._store.after_commit(partial(self._announce, asked))
+        self._store.after_commit(partial(self._publish_question, asked))
         return Outcome(
             "The person was asked. The answer comes here.",
             {"question": asked.id},
@@ -174,9 +176,9 @@ class Questions:
 
     def _end_all(self, questions: list[str], status: str) -> None:
         for question in questions:
-            self._end(self.get(question), status, _WHY[status])
+            self._end_question(self.get_question(question), status, _WHY[status])
 
-    def _end(
+    def _end_question(
         self,
         question: Question,
         status: str,
@@ -193,16 +195,16 @@ class Questions:
             assert ended is not None  # noqa: S101 - it was updated just now, in this transaction
             self._finish(f"question:{ended.id}", ok=status == ANSWERED, text=_told(ended), result=_result(ended))
             how = f"Answered by {by}: {escape_invisible(answer)}" if answer is not None else f"Not answered: {by}."
-            self._audit(db, ended, f"question.{status}", how)
+            self._write_audit(db, ended, f"question.{status}", how)
             if along is not None:
                 along(ended)
-        self._announce(ended)
+        self._publish_question(ended)
         return ended
 
-    def _announce(self, question: Question) -> None:
+    def _publish_question(self, question: Question) -> None:
         self._broker.publish(Event("question", question.cubicle, as_json(question)))
 
-    def _audit(self, db: sqlite3.Connection, question: Question, kind: str, text: str) -> None:
+    def _write_audit(self, db: sqlite3.Connection, question: Question, kind: str, text: str) -> None:
         key, detail = question.cubicle, {"question": question.id, "choices": list(question.choices)}
         audit_rows.insert_record(
             db, kind, text, now=self._now(), agent=key.agent, user=key.user, turn=question.turn, detail=detail

@@ -114,7 +114,7 @@ def list_pending_of_turn(db: sqlite3.Connection, turn: int) -> list[str]:
 
 
 def list_pending_of_ended_turns(db: sqlite3.Connection) -> list[str]:
-    """Open questions that nobody waits for any more; a death right after a turn's end leaves them."""
+    """Open questions that nobody waits for any more; a crash right after a turn's end leaves them."""
     rows = db.execute(
         "SELECT questions.id FROM questions LEFT JOIN turns ON questions.turn = turns.id "
         "WHERE questions.status = 'pending' AND questions.turn IS NOT NULL "

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from crab.hermit_commands import Command, Option
 from orchestrator.capabilities.actions.field_types import Cleared, FieldKind, When
-from orchestrator.capabilities.actions.fields import holds
+from orchestrator.capabilities.actions.fields import field_metadata
 from orchestrator.capabilities.capability import Action, Capability, Policy, Prompt, Toolset
 
 
@@ -14,40 +14,40 @@ from orchestrator.capabilities.capability import Action, Capability, Policy, Pro
 class CalendarCreate:
     """A new entry: at ``start``, and again by ``repeat``, its prompt becomes a turn."""
 
-    title: str = field(metadata=holds(FieldKind.LINE))
-    prompt: str = field(metadata=holds(FieldKind.TEXT, 4000))
-    start: When = field(metadata=holds(FieldKind.WHEN, 40))
-    end: When | None = field(default=None, metadata=holds(FieldKind.WHEN, 40))
-    color: str = field(default="", metadata=holds(FieldKind.COLOR, 20))
-    repeat: str = field(default="", metadata=holds(FieldKind.LINE, 300))
+    title: str = field(metadata=field_metadata(FieldKind.LINE))
+    prompt: str = field(metadata=field_metadata(FieldKind.TEXT, 4000))
+    start: When = field(metadata=field_metadata(FieldKind.WHEN, 40))
+    end: When | None = field(default=None, metadata=field_metadata(FieldKind.WHEN, 40))
+    color: str = field(default="", metadata=field_metadata(FieldKind.COLOR, 20))
+    repeat: str = field(default="", metadata=field_metadata(FieldKind.LINE, 300))
 
 
 @dataclass(frozen=True, slots=True)
 class CalendarUpdate:
     """A change of an entry; what is None stays as it is."""
 
-    id: int = field(metadata=holds(FieldKind.ID))
-    title: str | None = field(default=None, metadata=holds(FieldKind.LINE))
-    prompt: str | None = field(default=None, metadata=holds(FieldKind.TEXT, 4000))
-    start: When | None = field(default=None, metadata=holds(FieldKind.WHEN, 40))
-    end: When | Cleared | None = field(default=None, metadata=holds(FieldKind.WHEN, 40, may_clear=True))
-    color: str | Cleared | None = field(default=None, metadata=holds(FieldKind.COLOR, 20, may_clear=True))
-    repeat: str | Cleared | None = field(default=None, metadata=holds(FieldKind.LINE, 300, may_clear=True))
+    id: int = field(metadata=field_metadata(FieldKind.ID))
+    title: str | None = field(default=None, metadata=field_metadata(FieldKind.LINE))
+    prompt: str | None = field(default=None, metadata=field_metadata(FieldKind.TEXT, 4000))
+    start: When | None = field(default=None, metadata=field_metadata(FieldKind.WHEN, 40))
+    end: When | Cleared | None = field(default=None, metadata=field_metadata(FieldKind.WHEN, 40, may_clear=True))
+    color: str | Cleared | None = field(default=None, metadata=field_metadata(FieldKind.COLOR, 20, may_clear=True))
+    repeat: str | Cleared | None = field(default=None, metadata=field_metadata(FieldKind.LINE, 300, may_clear=True))
 
 
 @dataclass(frozen=True, slots=True)
 class CalendarDelete:
     """An entry goes."""
 
-    id: int = field(metadata=holds(FieldKind.ID))
+    id: int = field(metadata=field_metadata(FieldKind.ID))
 
 
 @dataclass(frozen=True, slots=True)
 class CalendarList:
     """The entries that come due within a time, which is open where an end is None."""
 
-    from_: When | None = field(default=None, metadata=holds(FieldKind.WHEN, 40))
-    to: When | None = field(default=None, metadata=holds(FieldKind.WHEN, 40))
+    from_: When | None = field(default=None, metadata=field_metadata(FieldKind.WHEN, 40))
+    to: When | None = field(default=None, metadata=field_metadata(FieldKind.WHEN, 40))
 
 
 _WHEN = "2026-02-28T09:00 (the person's clock), or with Z or an offset"

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from orchestrator.capabilities.calendar import rows, run_rows
-from orchestrator.capabilities.calendar.input import at, plan_of
-from orchestrator.capabilities.calendar.recurrence.day_layout import Series, Times, day_begins, spread
+from orchestrator.capabilities.calendar.input import plan_of, time_of
+from orchestrator.capabilities.calendar.recurrence.day_layout import Series, Times, day_begins, lay_out_days
 from orchestrator.capabilities.calendar.recurrence.zones import FIRST_YEAR, LAST_YEAR, wall_at, zone_named
 from orchestrator.capabilities.calendar.rows import CalendarEntry, Run, RunResult
 from orchestrator.core.db.database import Store
@@ -82,14 +82,14 @@ class Outlook:
     """There was too much to go through; something is missing."""
 
 
-def look(store: Store, scope: CalendarScope, zone: str, first: date, count: int, *, most_a_day: int) -> Outlook:
+def view_days(store: Store, scope: CalendarScope, zone: str, first: date, count: int, *, most_a_day: int) -> Outlook:
     """``count`` days from ``first`` on by the clock of ``zone``, with at most ``most_a_day`` things on each."""
     begins = day_begins(zone, first, count)
     begin, end = begins[0].timestamp(), begins[-1].timestamp()
     with store.reading() as db:
         coming = rows.list_due_before(db, end, scope.agent, scope.user)
         runs = run_rows.list_runs_within(db, begin, end, agent=scope.agent, user=scope.user, limit=MOST_RUNS)
-    ahead = spread(map(_series, coming), zone, first, count, most_a_day=most_a_day)
+    ahead = lay_out_days(map(_series, coming), zone, first, count, most_a_day=most_a_day)
     been = _by_day(runs, zone)
     days = [(day, been.get(day.day, []), day.times) for day in ahead.days]
     wanted = {times.key for _, _, found in days for times in found}
@@ -105,7 +105,7 @@ def look(store: Store, scope: CalendarScope, zone: str, first: date, count: int,
     return Outlook(made, ahead.is_cut or len(runs) == MOST_RUNS)
 
 
-def paused(store: Store, scope: CalendarScope) -> list[CalendarEntry]:
+def list_paused(store: Store, scope: CalendarScope) -> list[CalendarEntry]:
     """What comes due only when somebody resumes it, the last changed first."""
     with store.reading() as db:
         return rows.list_paused(db, scope.agent, scope.user, MOST_PAUSED)
@@ -113,7 +113,7 @@ def paused(store: Store, scope: CalendarScope) -> list[CalendarEntry]:
 
 def _series(row: tuple[int, float, str, str, str, str, str]) -> Series:
     key, next_at, start, end, zone, repeat, without = row
-    return Series(key, at(next_at), plan_of(start, end, zone, repeat, without) if repeat else None)
+    return Series(key, time_of(next_at), plan_of(start, end, zone, repeat, without) if repeat else None)
 
 
 def _by_day(runs: Iterable[Run], zone: str) -> dict[date, list[list[Run]]]:
@@ -121,7 +121,7 @@ def _by_day(runs: Iterable[Run], zone: str) -> dict[date, list[list[Run]]]:
     place = zone_named(zone)
     found: dict[date, dict[int, list[Run]]] = {}
     for run in sorted(runs, key=lambda run: (run.due_at, run.id)):
-        day = wall_at(at(run.due_at), place).date()
+        day = wall_at(time_of(run.due_at), place).date()
         found.setdefault(day, {}).setdefault(run.entry, []).append(run)
     return {day: list(groups.values()) for day, groups in found.items()}
 
@@ -131,7 +131,7 @@ def _been(groups: Iterable[list[Run]], entries: Mapping[int, CalendarEntry]) -> 
         entry = entries.get(group[0].entry)
         if entry is not None:
             worst = min(reversed(group), key=lambda run: _WORST.index(run.outcome))
-            yield DayItem(entry, at(group[0].due_at), len(group), is_more=False, run=worst)
+            yield DayItem(entry, time_of(group[0].due_at), len(group), is_more=False, run=worst)
 
 
 def _ahead(found: Iterable[Times], entries: Mapping[int, CalendarEntry]) -> Iterable[DayItem]:

@@ -25,8 +25,8 @@ from orchestrator.capabilities.calendar.capability import (
     CalendarUpdate,
 )
 from orchestrator.capabilities.calendar.entries import CalendarEntries
-from orchestrator.capabilities.calendar.input import EntryInput, amended, asked, at, bound
-from orchestrator.capabilities.calendar.notifications import CANCEL, RESUME, RUN, UNDO, Announcer
+from orchestrator.capabilities.calendar.input import EntryInput, amend_input, input_from_action, parse_bound, time_of
+from orchestrator.capabilities.calendar.notifications import CANCEL, RESUME, RUN, UNDO, CalendarNotifications
 from orchestrator.capabilities.calendar.rows import BY_AGENT, CalendarEntry, EntryStatus
 from orchestrator.capabilities.calendar.runs import CalendarRuns
 from orchestrator.capabilities.capability import Caller, Deeds, Outcome
@@ -41,7 +41,7 @@ _GONE = "It is no longer in the calendar."
 class CalendarDeeds:
     """What carries out the actions of the calendar, and the buttons of its notices."""
 
-    def __init__(self, agenda: CalendarEntries, runs: CalendarRuns, announcer: Announcer) -> None:
+    def __init__(self, agenda: CalendarEntries, runs: CalendarRuns, announcer: CalendarNotifications) -> None:
         self._agenda = agenda
         self._runs = runs
         self._announcer = announcer
@@ -50,18 +50,23 @@ class CalendarDeeds:
     def deeds(self) -> Deeds:
         """What carries out what agents ask for."""
         return {
-            CREATE.name: self._create,
-            UPDATE.name: self._update,
-            DELETE.name: self._delete,
-            LIST.name: self._list,
+            CREATE.name: self._create_entry,
+            UPDATE.name: self._update_entry,
+            DELETE.name: self._delete_entry,
+            LIST.name: self._list_entries,
         }
 
-    def register(self, notices: Notifications) -> None:
+    def register_buttons(self, notices: Notifications) -> None:
         """From now on the buttons work."""
-        for do, deed in ((CANCEL, self._cancel), (UNDO, self._undo), (RESUME, self._resume), (RUN, self._run)):
+        for do, deed in (
+            (CANCEL, self._on_cancel),
+            (UNDO, self._on_undo),
+            (RESUME, self._on_resume),
+            (RUN, self._on_run),
+        ):
             notices.on_button(do, deed)
 
-    def note(self, turn: Turn) -> str:
+    def turn_note(self, turn: Turn) -> str:
         """What the agent should know of a turn that the calendar made; empty for all others."""
         if not turn.may_be_silent:
             return ""
@@ -73,73 +78,73 @@ class CalendarDeeds:
         if found is None:
             return f"This turn comes from the calendar; its entry was deleted since. {ending}"
         run, entry = found
-        zone = self._announcer.zone(entry.cubicle)
-        said = f"This turn comes from the calendar: entry {entry.id} {saying.quoted(entry)}, "
-        said += f"{saying.rhythm(EntryInput.of(entry), zone)}. "
+        zone = self._announcer.zone_of(entry.cubicle)
+        said = f"This turn comes from the calendar: entry {entry.id} {saying.quote_title(entry)}, "
+        said += f"{saying.describe_rhythm(EntryInput.from_entry(entry), zone)}. "
         if entry.by == BY_AGENT:
             said += "You wrote its words yourself: the person has not said them. "
         if run.by_hand:
             said += "A person had it run now. "
         else:
-            said += f"It was due on {saying.moment(at(run.due_at), zone)} ({zone})"
-            late = at(run.claimed_at) - at(run.due_at)
-            said += f" and runs {saying.lateness(late)} late" if run.is_late else ""
+            said += f"It was due on {saying.format_moment(time_of(run.due_at), zone)} ({zone})"
+            late = time_of(run.claimed_at) - time_of(run.due_at)
+            said += f" and runs {saying.format_lateness(late)} late" if run.is_late else ""
             said += f", also for {run.collapsed} earlier times that were missed. " if run.collapsed else ". "
         return f"{said}{saying.due_next(entry, zone)} {ending}"
 
     # --- for agents --------------------------------------------------------------------------------------------------
 
-    def _create(self, db: sqlite3.Connection, caller: Caller, action: CalendarCreate) -> Outcome:
-        wish = asked(action, self._announcer.zone(caller.key))
-        return self._outcome(
+    def _create_entry(self, db: sqlite3.Connection, caller: Caller, action: CalendarCreate) -> Outcome:
+        wish = input_from_action(action, self._announcer.zone_of(caller.key))
+        return self._build_outcome(
             self._agenda.create_in(db, caller.key, wish, by=None, turn=caller.turn), "is in the calendar"
         )
 
-    def _update(self, db: sqlite3.Connection, caller: Caller, action: CalendarUpdate) -> Outcome:
+    def _update_entry(self, db: sqlite3.Connection, caller: Caller, action: CalendarUpdate) -> Outcome:
         before = _own(db, caller.key, action.id)
-        wish = amended(EntryInput.of(before), action)
-        return self._outcome(self._agenda.change_in(db, before, wish, by=None, turn=caller.turn), "is changed")
+        wish = amend_input(EntryInput.from_entry(before), action)
+        return self._build_outcome(self._agenda.change_in(db, before, wish, by=None, turn=caller.turn), "is changed")
 
-    def _delete(self, db: sqlite3.Connection, caller: Caller, action: CalendarDelete) -> Outcome:
+    def _delete_entry(self, db: sqlite3.Connection, caller: Caller, action: CalendarDelete) -> Outcome:
         before = _own(db, caller.key, action.id)
         self._agenda.remove_in(db, before, by=None, turn=caller.turn)
-        return Outcome(f"Entry {before.id} {saying.quoted(before)} is deleted.", {"id": before.id})
+        return Outcome(f"Entry {before.id} {saying.quote_title(before)} is deleted.", {"id": before.id})
 
-    def _list(self, db: sqlite3.Connection, caller: Caller, action: CalendarList) -> Outcome:
-        key, zone = caller.key, self._announcer.zone(caller.key)
+    def _list_entries(self, db: sqlite3.Connection, caller: Caller, action: CalendarList) -> Outcome:
+        key, zone = caller.key, self._announcer.zone_of(caller.key)
         entries = _worth_listing(rows.list_entries(db, key.agent, key.user))
-        begin, end = bound("from", action.from_, zone), bound("to", action.to, zone, is_last=True)
-        result: dict[str, Any] = {"entries": [_listed(e, self._agenda.words(e)) for e in entries]}
+        begin, end = parse_bound("from", action.from_, zone), parse_bound("to", action.to, zone, is_last=True)
+        result: dict[str, Any] = {"entries": [_listed(e, self._agenda.describe_entry(e)) for e in entries]}
         if begin is None and end is None:
-            lines = [saying.line(entry, zone) for entry in entries] or ["The calendar is empty."]
+            lines = [saying.entry_line(entry, zone) for entry in entries] or ["The calendar is empty."]
             return Outcome("\n".join(lines), result)
-        found = self._agenda.upcoming(agent=key.agent, user=key.user, begin=begin, end=end, limit=MOST_SHOWN)
+        found = self._agenda.list_upcoming(agent=key.agent, user=key.user, begin=begin, end=end, limit=MOST_SHOWN)
         named = {entry.id for entry, _ in found}
         result = {
             "entries": [entry for entry in result["entries"] if entry["id"] in named],
             "times": [{"id": entry.id, "at": _iso(when)} for entry, when in found],
         }
-        lines = [f"{saying.moment(when, zone)}: entry {e.id} {saying.quoted(e)}" for e, when in found]
+        lines = [f"{saying.format_moment(when, zone)}: entry {e.id} {saying.quote_title(e)}" for e, when in found]
         return Outcome("\n".join(lines or ["Nothing comes due in that time."]), result)
 
-    def _outcome(self, entry: CalendarEntry, what: str) -> Outcome:
-        zone = self._announcer.zone(entry.cubicle)
-        words = saying.rhythm(EntryInput.of(entry), zone)
-        text = f"Entry {entry.id} {saying.quoted(entry)} {what}: {words}. {saying.due_next(entry, zone)}"
+    def _build_outcome(self, entry: CalendarEntry, what: str) -> Outcome:
+        zone = self._announcer.zone_of(entry.cubicle)
+        words = saying.describe_rhythm(EntryInput.from_entry(entry), zone)
+        text = f"Entry {entry.id} {saying.quote_title(entry)} {what}: {words}. {saying.due_next(entry, zone)}"
         return Outcome(text, _brief(entry, words))
 
     # --- for people --------------------------------------------------------------------------------------------------
 
-    def _cancel(self, db: sqlite3.Connection, notice: Notice, user: User) -> str:
+    def _on_cancel(self, db: sqlite3.Connection, notice: Notice, user: User) -> str:
         entry = rows.get_entry(db, int(notice.subject))
         if entry is None:
             return _GONE
         if entry.status is EntryStatus.ENDED:
-            return f"{saying.quoted(entry)} already ran."
+            return f"{saying.quote_title(entry)} already ran."
         self._agenda.remove_in(db, entry, by=user, turn=None)
-        return f"{saying.quoted(entry)} is cancelled."
+        return f"{saying.quote_title(entry)} is cancelled."
 
-    def _undo(self, db: sqlite3.Connection, notice: Notice, user: User) -> str:
+    def _on_undo(self, db: sqlite3.Connection, notice: Notice, user: User) -> str:
         before = notice.detail["before"]
         wish = EntryInput(**{field.name: before[field.name] for field in fields(EntryInput) if field.name in before})
         entry = rows.get_entry(db, int(notice.subject))
@@ -147,22 +152,24 @@ class CalendarDeeds:
             back = self._agenda.create_in(db, notice.cubicle, wish, by=user, turn=None, number=int(notice.subject))
         else:
             back = self._agenda.change_in(db, entry, wish, by=user, turn=None)
-        return f"{saying.quoted(back)} is as it was before."
+        return f"{saying.quote_title(back)} is as it was before."
 
-    def _resume(self, db: sqlite3.Connection, notice: Notice, user: User) -> str:
+    def _on_resume(self, db: sqlite3.Connection, notice: Notice, user: User) -> str:
         entry = rows.get_entry(db, int(notice.subject))
         if entry is None:
             return _GONE
-        back = self._agenda.change_in(db, entry, EntryInput.of(entry), by=user, turn=None, status=EntryStatus.ACTIVE)
-        zone = self._announcer.zone(back.cubicle)
-        return f"{saying.quoted(back)} is resumed. {saying.due_next(back, zone)}"
+        back = self._agenda.change_in(
+            db, entry, EntryInput.from_entry(entry), by=user, turn=None, status=EntryStatus.ACTIVE
+        )
+        zone = self._announcer.zone_of(back.cubicle)
+        return f"{saying.quote_title(back)} is resumed. {saying.due_next(back, zone)}"
 
-    def _run(self, db: sqlite3.Connection, notice: Notice, _user: User) -> str:
+    def _on_run(self, db: sqlite3.Connection, notice: Notice, _user: User) -> str:
         entry = rows.get_entry(db, int(notice.subject))
         if entry is None:
             raise Conflict(_GONE)
         self._agenda.run_in(db, entry)
-        return f"{saying.quoted(entry)} runs now."
+        return f"{saying.quote_title(entry)} runs now."
 
 
 def _own(db: sqlite3.Connection, key: CubicleKey, number: int) -> CalendarEntry:
@@ -187,7 +194,7 @@ def _listed(entry: CalendarEntry, words: str) -> dict[str, Any]:
         "repeat": entry.repeat,
         "status": str(entry.status),
         "words": words,
-        "next_at": None if entry.next_at is None else _iso(at(entry.next_at)),
+        "next_at": None if entry.next_at is None else _iso(time_of(entry.next_at)),
     }
 
 

@@ -18,11 +18,19 @@ from typing import Any
 from orchestrator.approvals.notification_rows import Notice
 from orchestrator.capabilities.calendar import describe as saying
 from orchestrator.capabilities.calendar import rows, run_rows
-from orchestrator.capabilities.calendar.day_view import CalendarScope, Outlook, look, paused
+from orchestrator.capabilities.calendar.day_view import CalendarScope, Outlook, list_paused, view_days
 from orchestrator.capabilities.calendar.feeds import Feeds
-from orchestrator.capabilities.calendar.input import EntryInput, at, bound, plan_of, read_change, read_new, read_when
-from orchestrator.capabilities.calendar.notifications import Announcer
-from orchestrator.capabilities.calendar.recurrence.occurrences import between, check
+from orchestrator.capabilities.calendar.input import (
+    EntryInput,
+    parse_bound,
+    plan_of,
+    read_change,
+    read_new,
+    read_when,
+    time_of,
+)
+from orchestrator.capabilities.calendar.notifications import CalendarNotifications
+from orchestrator.capabilities.calendar.recurrence.occurrences import check_plan, list_between
 from orchestrator.capabilities.calendar.rows import BY_AGENT, CalendarEntry, EntryStatus, Run, RunResult
 from orchestrator.capabilities.calendar.runs import CalendarRuns
 from orchestrator.core.db import audit_rows
@@ -50,7 +58,7 @@ class CalendarEntries:
         *,
         store: Store,
         broker: Broker,
-        announcer: Announcer,
+        announcer: CalendarNotifications,
         runs: CalendarRuns,
         feeds: Feeds,
         hooks: Hooks,
@@ -66,17 +74,17 @@ class CalendarEntries:
 
     # --- looking -----------------------------------------------------------------------------------------------------
 
-    def every(self, agent: str | None = None, user: int | None = None) -> list[CalendarEntry]:
+    def list_entries(self, agent: str | None = None, user: int | None = None) -> list[CalendarEntry]:
         """The entries of an agent, of a person, of one cubicle or all; what comes due first is first."""
         with self._store.reading() as db:
             return rows.list_entries(db, agent, user)
 
-    def get(self, entry: int) -> CalendarEntry:
+    def get_entry(self, entry: int) -> CalendarEntry:
         """The entry with this id; raises NotFound."""
         with self._store.reading() as db:
             return _found(db, entry)
 
-    def upcoming(
+    def list_upcoming(
         self,
         *,
         agent: str | None = None,
@@ -86,33 +94,33 @@ class CalendarEntries:
         limit: int = 50,
     ) -> list[tuple[CalendarEntry, datetime]]:
         """What comes due, in order: in the next 60 days, or in the time that is given; never what has passed."""
-        now = at(self._now())
+        now = time_of(self._now())
         begin = max(begin or now, now)
         end = end or begin + HORIZON
         limit = min(limit, MOST_AHEAD)
-        active = [entry for entry in self.every(agent, user) if entry.status is EntryStatus.ACTIVE]
-        found = heapq.merge(*(self._times(entry, begin, end, limit) for entry in active), key=lambda pair: pair[1])
+        active = [entry for entry in self.list_entries(agent, user) if entry.status is EntryStatus.ACTIVE]
+        found = heapq.merge(*(self._list_times(entry, begin, end, limit) for entry in active), key=lambda pair: pair[1])
         return list(islice(found, limit))
 
-    def within(self, key: CubicleKey, begin: str, end: str) -> list[tuple[CalendarEntry, datetime]]:
+    def list_between(self, key: CubicleKey, begin: str, end: str) -> list[tuple[CalendarEntry, datetime]]:
         """What comes due in one cubicle between two dates or times as somebody wrote them (empty: open); by the
         person's clock. Raises BadInput."""
-        zone = self._announcer.zone(key)
-        first = bound("from", read_when("from", begin), zone) if begin else None
-        last = bound("to", read_when("to", end), zone, is_last=True) if end else None
-        return self.upcoming(agent=key.agent, user=key.user, begin=first, end=last, limit=MOST_AHEAD)
+        zone = self._announcer.zone_of(key)
+        first = parse_bound("from", read_when("from", begin), zone) if begin else None
+        last = parse_bound("to", read_when("to", end), zone, is_last=True) if end else None
+        return self.list_upcoming(agent=key.agent, user=key.user, begin=first, end=last, limit=MOST_AHEAD)
 
-    def outlook(self, scope: CalendarScope, zone: str, first: date, count: int, *, most_a_day: int) -> Outlook:
+    def view_days(self, scope: CalendarScope, zone: str, first: date, count: int, *, most_a_day: int) -> Outlook:
         """Some days of many calendars by the clock of ``zone``; past runs among them."""
-        return look(self._store, scope, zone, first, count, most_a_day=most_a_day)
+        return view_days(self._store, scope, zone, first, count, most_a_day=most_a_day)
 
-    def paused(self, scope: CalendarScope) -> list[CalendarEntry]:
+    def list_paused(self, scope: CalendarScope) -> list[CalendarEntry]:
         """What comes due only when somebody resumes it."""
-        return paused(self._store, scope)
+        return list_paused(self._store, scope)
 
-    def runs(self, entry: int, limit: int = 50) -> list[Run]:
+    def list_runs(self, entry: int, limit: int = 50) -> list[Run]:
         """What came of an entry, the newest first."""
-        return self._runs.of(entry, limit)
+        return self._runs.list_runs(entry, limit)
 
     def entry_of(self, turn: int) -> CalendarEntry | None:
         """The entry that began this turn; None when it is gone, or none did."""
@@ -123,52 +131,52 @@ class CalendarEntries:
         """The run that became this turn, with its entry; None when there is none (any more)."""
         return self._runs.of_turn(turn)
 
-    def words(self, entry: CalendarEntry) -> str:
+    def describe_entry(self, entry: CalendarEntry) -> str:
         """``every weekday at 09:00``."""
-        return saying.rhythm(EntryInput.of(entry), self._announcer.zone(entry.cubicle))
+        return saying.describe_rhythm(EntryInput.from_entry(entry), self._announcer.zone_of(entry.cubicle))
 
-    def length(self, entry: CalendarEntry) -> timedelta | None:
+    def length_of(self, entry: CalendarEntry) -> timedelta | None:
         """How long each of its times takes; None when nobody said."""
-        return EntryInput.of(entry).length
+        return EntryInput.from_entry(entry).length
 
     def feed_url(self, key: CubicleKey) -> str:
         """Where calendar apps read this calendar: who knows it needs no login."""
-        return self._feeds.url(key)
+        return self._feeds.feed_url(key)
 
     def new_feed(self, key: CubicleKey) -> str:
         """Another such place; the one before is gone."""
-        return self._feeds.renew(key)
+        return self._feeds.renew_url(key)
 
-    def feed(self, secret: str) -> str:
+    def read_feed(self, secret: str) -> str:
         """The calendar with this secret as iCalendar text. Raises NotFound or TooMany."""
-        return self._feeds.read(secret)
+        return self._feeds.read_feed(secret)
 
     # --- changing ----------------------------------------------------------------------------------------------------
 
-    def create(
+    def create_entry(
         self, key: CubicleKey, fields: Mapping[str, Any], *, by: User | None, turn: int | None = None
     ) -> CalendarEntry:
         """A new entry from ``title, prompt, start, end, time_zone, repeat, color, missed``, and ``status``: ``active``
         unless it says ``paused``; by the agent where there is no person. Raises BadInput or TooMany."""
         given, status = _apart(fields)
-        wish = read_new(given, self._announcer.zone(key))
+        wish = read_new(given, self._announcer.zone_of(key))
         with self._store.writing() as db:
             entry = self.create_in(db, key, wish, by=by, turn=turn)
             if status is EntryStatus.PAUSED:
-                entry = self._rewrite(db, entry, wish, status=status, by=by, turn=turn)
+                entry = self._rewrite_entry(db, entry, wish, status=status, by=by, turn=turn)
         return entry
 
-    def change(
+    def change_entry(
         self, entry: int, fields: Mapping[str, Any], *, by: User | None, turn: int | None = None
     ) -> CalendarEntry:
         """Other words for an entry; ``status`` may be ``active`` or ``paused``. Raises NotFound, BadInput, TooMany."""
         given, status = _apart(fields)
         with self._store.writing() as db:
             before = _found(db, entry)
-            wish = read_change(EntryInput.of(before), given)
+            wish = read_change(EntryInput.from_entry(before), given)
             return self.change_in(db, before, wish, status=status, by=by, turn=turn)
 
-    def remove(self, entry: int, *, by: User | None, turn: int | None = None) -> None:
+    def remove_entry(self, entry: int, *, by: User | None, turn: int | None = None) -> None:
         """The entry is gone, with its runs. Raises NotFound."""
         with self._store.writing() as db:
             self.remove_in(db, _found(db, entry), by=by, turn=turn)
@@ -179,7 +187,7 @@ class CalendarEntries:
             found = _found(db, entry)
             run = self._runs.claim_by_hand(db, found)
         try:
-            turn = self._runs.send(run, found)
+            turn = self._runs.send_run(run, found)
             self._announcer.run_by_hand(found)
             return turn
         except OrchestratorError:
@@ -199,9 +207,9 @@ class CalendarEntries:
         turn: int | None,
         number: int = 0,
     ) -> CalendarEntry:
-        """As ``create``. With a ``number``, a deleted entry comes back."""
+        """As ``create_entry``. With a ``number``, a deleted entry comes back."""
         now = self._now()
-        first = check(plan_of(*wish.when), now=at(now))
+        first = check_plan(plan_of(*wish.when), now=time_of(now))
         self._check_room(db, key)
         blank = CalendarEntry(
             id=number,
@@ -217,8 +225,8 @@ class CalendarEntries:
             failures=0,
         )
         entry = replace(blank, id=rows.insert_entry(db, blank))
-        self._audit(db, entry, "created", by, turn)
-        self._follow(entry, "created", self._announcer.made(entry, turn) if by is None else None)
+        self._write_audit(db, entry, "created", by, turn)
+        self._notify_after_commit(entry, "created", self._announcer.on_created(entry, turn) if by is None else None)
         return entry
 
     def change_in(
@@ -231,18 +239,20 @@ class CalendarEntries:
         turn: int | None,
         status: EntryStatus | None = None,
     ) -> CalendarEntry:
-        """As ``change``."""
-        entry = self._rewrite(db, before, wish, by=by, turn=turn, status=status)
+        """As ``change_entry``."""
+        entry = self._rewrite_entry(db, before, wish, by=by, turn=turn, status=status)
         if entry != before:
-            self._follow(entry, "changed", self._announcer.changed(before, entry, turn) if by is None else None)
+            self._notify_after_commit(
+                entry, "changed", self._announcer.on_changed(before, entry, turn) if by is None else None
+            )
         return entry
 
     def remove_in(self, db: sqlite3.Connection, before: CalendarEntry, *, by: User | None, turn: int | None) -> None:
-        """As ``remove``."""
+        """As ``remove_entry``."""
         rows.delete_entry(db, before.id)
-        self._audit(db, before, "removed", by, turn)
+        self._write_audit(db, before, "removed", by, turn)
         is_news = by is None and before.status is not EntryStatus.ENDED
-        self._follow(before, "removed", self._announcer.removed(before, turn) if is_news else None)
+        self._notify_after_commit(before, "removed", self._announcer.on_removed(before, turn) if is_news else None)
 
     def run_in(self, db: sqlite3.Connection, entry: CalendarEntry) -> None:
         """The entry runs beside its times, as soon as the calendar is looked after. Raises Conflict while it runs."""
@@ -251,7 +261,7 @@ class CalendarEntries:
 
     # --- rules -------------------------------------------------------------------------------------------------------
 
-    def _rewrite(
+    def _rewrite_entry(
         self,
         db: sqlite3.Connection,
         before: CalendarEntry,
@@ -261,27 +271,27 @@ class CalendarEntries:
         turn: int | None,
         status: EntryStatus | None,
     ) -> CalendarEntry:
-        entry = self._rescheduled(db, before, wish, status)
+        entry = self._reschedule_entry(db, before, wish, status)
         if entry == before:
             return before
         entry = replace(entry, changed_at=self._now())
         rows.update_entry(db, entry)
-        self._audit(db, entry, "changed", by, turn)
+        self._write_audit(db, entry, "changed", by, turn)
         return entry
 
-    def _rescheduled(
+    def _reschedule_entry(
         self, db: sqlite3.Connection, before: CalendarEntry, wish: EntryInput, status: EntryStatus | None
     ) -> CalendarEntry:
         """The entry with these words, and when it is due next by them."""
-        wanted = wish.on(before)
-        is_moved = wish.when != EntryInput.of(before).when
+        wanted = wish.apply_to(before)
+        is_moved = wish.when != EntryInput.from_entry(before).when
         becomes = status or (EntryStatus.ACTIVE if is_moved and before.status is EntryStatus.ENDED else before.status)
         if not is_moved and becomes is before.status:
             return wanted
         now = self._now()
         if becomes is EntryStatus.PAUSED and not is_moved:
             return replace(wanted, status=becomes, next_at=None)
-        first = check(plan_of(*wish.when), now=at(now))
+        first = check_plan(plan_of(*wish.when), now=time_of(now))
         if before.status is EntryStatus.ENDED:
             self._check_room(db, before.cubicle)
         is_due = becomes is EntryStatus.ACTIVE
@@ -293,28 +303,28 @@ class CalendarEntries:
         if rows.count_open(db, key) >= MOST_ENTRIES:
             raise TooMany(f"This calendar holds {MOST_ENTRIES} entries already (a fixed limit). Delete some first.")
 
-    def _times(
+    def _list_times(
         self, entry: CalendarEntry, begin: datetime, end: datetime, limit: int
     ) -> Iterator[tuple[CalendarEntry, datetime]]:
-        for moment in between(plan_of(*EntryInput.of(entry).when), begin, end, limit=limit):
+        for moment in list_between(plan_of(*EntryInput.from_entry(entry).when), begin, end, limit=limit):
             if moment.timestamp() > entry.settled_at:
                 yield entry, moment
 
-    def _follow(self, entry: CalendarEntry, what: str, notice: Notice | None) -> None:
+    def _notify_after_commit(self, entry: CalendarEntry, what: str, notice: Notice | None) -> None:
         """Once the change is committed, everybody hears of it, and older notices offer nothing any more."""
 
         def tell() -> None:
             self._hooks.calendar_changed.fire(entry.cubicle)
             self._broker.publish(Event("calendar", entry.cubicle, {"entry": entry.id, "change": what, "turn": None}))
-            self._announcer.settle(entry.id, _OVERTAKEN[what], but=notice)
+            self._announcer.settle_offers(entry.id, _OVERTAKEN[what], but=notice)
 
         self._store.after_commit(tell)
 
-    def _audit(
+    def _write_audit(
         self, db: sqlite3.Connection, entry: CalendarEntry, what: str, by: User | None, turn: int | None
     ) -> None:
         key, who = entry.cubicle, "the agent" if by is None else by.name
-        text = f"{saying.quoted(entry)} was {what} by {who}: {self.words(entry)}."
+        text = f"{saying.quote_title(entry)} was {what} by {who}: {self.describe_entry(entry)}."
         detail = {"entry": entry.id}
         audit_rows.insert_record(
             db, f"calendar.{what}", text, now=self._now(), agent=key.agent, user=key.user, turn=turn, detail=detail

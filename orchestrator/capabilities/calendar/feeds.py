@@ -1,7 +1,7 @@
 """Feeds: each cubicle's calendar for the person's own calendar app, read-only, at an address that is its own key.
 
 The secret is 256 random bits and kept as it is, since the address is to be shown again; whoever had it once loses it by
-``renew``. How often a feed, and how often a wrong address, is asked for is bounded.
+``renew_url``. How often a feed, and how often a wrong address, is asked for is bounded.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from datetime import timedelta
 
 from orchestrator.agents import deletion_rows as leaving_rows
 from orchestrator.capabilities.calendar import rows
-from orchestrator.capabilities.calendar.input import EntryInput, at, plan_of
+from orchestrator.capabilities.calendar.input import EntryInput, plan_of, time_of
 from orchestrator.capabilities.calendar.recurrence import ics
 from orchestrator.capabilities.calendar.rows import CalendarEntry, EntryStatus
 from orchestrator.core.db.database import Store
@@ -44,20 +44,20 @@ class Feeds:
         self._asked: dict[CubicleKey, deque[float]] = {}
         self._lock = threading.Lock()  # protects _asked
 
-    def url(self, key: CubicleKey) -> str:
+    def feed_url(self, key: CubicleKey) -> str:
         """The feed's address; made on first use."""
         with self._store.reading() as db:
             secret = rows.get_feed(db, key)
-        return self.renew(key) if secret is None else self._url(secret)
+        return self.renew_url(key) if secret is None else self._build_url(secret)
 
-    def renew(self, key: CubicleKey) -> str:
+    def renew_url(self, key: CubicleKey) -> str:
         """A new address; nothing is at the one before."""
         secret = secrets.token_urlsafe(32)
         with self._store.writing() as db:
             rows.set_feed(db, key, secret, _hash(secret))
-        return self._url(secret)
+        return self._build_url(secret)
 
-    def read(self, secret: str) -> str:
+    def read_feed(self, secret: str) -> str:
         """The calendar as iCalendar text. Raises NotFound for a wrong secret, TooMany when asked too often."""
         with self._store.reading() as db:
             key = rows.get_cubicle_of_feed(db, _hash(secret))
@@ -68,28 +68,28 @@ class Feeds:
             raise NotFound("There is no such calendar.")
         with self._store.reading() as db:
             entries = rows.list_entries(db, key.agent, key.user)
-        now = at(self._now())
-        shown = [self._event(entry) for entry in entries if self._is_shown(entry)]
-        return ics.feed(f"{key.agent} (HermitShell)", shown, now=now)
+        now = time_of(self._now())
+        shown = [self._ics_event(entry) for entry in entries if self._is_shown(entry)]
+        return ics.write_feed(f"{key.agent} (HermitShell)", shown, now=now)
 
     def _is_shown(self, entry: CalendarEntry) -> bool:
         if entry.status is EntryStatus.ENDED:
             return entry.settled_at > self._now() - _SHOWN_AFTER.total_seconds()
         return entry.status is EntryStatus.ACTIVE
 
-    def _event(self, entry: CalendarEntry) -> ics.IcsEntry:
-        wish = EntryInput.of(entry)
+    def _ics_event(self, entry: CalendarEntry) -> ics.IcsEntry:
+        wish = EntryInput.from_entry(entry)
         return ics.IcsEntry(
             uid=f"{entry.id}.{self._install}@hermitshell",
             title=entry.title,
             text=entry.prompt,
             plan=plan_of(*wish.when),
-            changed_at=at(entry.changed_at),
+            changed_at=time_of(entry.changed_at),
             length=wish.length or ics.SHOWN_LENGTH,
             color=entry.color,
         )
 
-    def _url(self, secret: str) -> str:
+    def _build_url(self, secret: str) -> str:
         return f"{self._base_url}/ics/{secret}.ics"
 
     def _check_pace(self, key: CubicleKey, most: int) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from orchestrator.capabilities.actions.field_types import CLEARED, Unfit, When, read_value, write_value
 from orchestrator.capabilities.actions.fields import Field
 from orchestrator.capabilities.calendar.capability import CREATE, CalendarCreate, CalendarUpdate
-from orchestrator.capabilities.calendar.recurrence.input import make_plan, moment
+from orchestrator.capabilities.calendar.recurrence.input import make_plan, parse_moment
 from orchestrator.capabilities.calendar.recurrence.missed import Missed
 from orchestrator.capabilities.calendar.recurrence.occurrences import Plan
 from orchestrator.capabilities.calendar.recurrence.zones import moment_of, zone_named
@@ -54,11 +54,11 @@ class EntryInput:
     without: str = ""
 
     @classmethod
-    def of(cls, entry: CalendarEntry) -> EntryInput:
+    def from_entry(cls, entry: CalendarEntry) -> EntryInput:
         """As the entry has it."""
         return cls(**{field.name: getattr(entry, field.name) for field in fields(cls)})
 
-    def on(self, entry: CalendarEntry) -> CalendarEntry:
+    def apply_to(self, entry: CalendarEntry) -> CalendarEntry:
         """The entry with these words."""
         return replace(entry, **asdict(self))
 
@@ -73,7 +73,7 @@ class EntryInput:
         return length_of(self.start, self.end, self.time_zone, self.repeat)
 
 
-def asked(action: CalendarCreate, time_zone: str) -> EntryInput:
+def input_from_action(action: CalendarCreate, time_zone: str) -> EntryInput:
     """What a panel action wants; ``time_zone`` is the person's. Raises BadInput."""
     return _sorted_out(
         EntryInput(
@@ -88,7 +88,7 @@ def asked(action: CalendarCreate, time_zone: str) -> EntryInput:
     )
 
 
-def amended(wish: EntryInput, action: CalendarUpdate) -> EntryInput:
+def amend_input(wish: EntryInput, action: CalendarUpdate) -> EntryInput:
     """What a panel action wants otherwise; raises BadInput."""
     given = {field.name: getattr(action, field.name) for field in fields(action) if field.name != "id"}
     texts = {name: "" if value is CLEARED else write_value(value) for name, value in given.items() if value is not None}
@@ -126,17 +126,19 @@ def length_of(start: str, end: str, time_zone: str, repeat: str) -> timedelta | 
     if not end:
         return None
     plan = make_plan(_when(start), time_zone, repeat=repeat)
-    lasts = moment("end", _when(end), time_zone, day_begins=_DAY_ENDS) - moment_of(plan.start, zone_named(time_zone))
+    lasts = parse_moment("end", _when(end), time_zone, day_begins=_DAY_ENDS) - moment_of(
+        plan.start, zone_named(time_zone)
+    )
     if lasts < timedelta():
         raise BadInput("end: it lies before the start.")
     return lasts if lasts <= LONGEST or not repeat else None
 
 
-def bound(field: str, when: When | None, time_zone: str, *, is_last: bool = False) -> datetime | None:
+def parse_bound(field: str, when: When | None, time_zone: str, *, is_last: bool = False) -> datetime | None:
     """The moment that begins or ends a time to look at: a day counts whole. Raises BadInput."""
     if when is None:
         return None
-    return moment(field, when, time_zone, day_begins=_DAY_ENDS if is_last else time())
+    return parse_moment(field, when, time_zone, day_begins=_DAY_ENDS if is_last else time())
 
 
 def read_when(field: str, value: str) -> When:
@@ -149,7 +151,7 @@ def read_when(field: str, value: str) -> When:
     return found
 
 
-def at(seconds: float) -> datetime:
+def time_of(seconds: float) -> datetime:
     """The moment of a row's time."""
     return datetime.fromtimestamp(seconds, UTC)
 

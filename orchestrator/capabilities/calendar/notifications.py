@@ -25,81 +25,82 @@ _HOUR_S = 3600.0
 _CANCEL = Offer("Cancel it", CANCEL)
 
 
-class Announcer:
+class CalendarNotifications:
     """The calendar's voice."""
 
     def __init__(self, notices: Notifications, people: Users) -> None:
         self._notices = notices
         self._people = people
 
-    def zone(self, key: CubicleKey) -> str:
+    def zone_of(self, key: CubicleKey) -> str:
         """The time zone of the person whose cubicle this is."""
         try:
             return self._people.get(key.user).time_zone
         except NotFound:  # they are being deleted
             return "UTC"
 
-    def made(self, entry: CalendarEntry, turn: int | None) -> Notice:
+    def on_created(self, entry: CalendarEntry, turn: int | None) -> Notice:
         """An agent put an entry into the calendar. Raises TooMany, as the next two do."""
         self._check_flood(entry)
-        zone = self.zone(entry.cubicle)
+        zone = self.zone_of(entry.cubicle)
         ahead = f" {saying.due_next(entry, zone)}" if entry.repeat else ""
         text = (
-            f"{entry.cubicle.agent} put {saying.quoted(entry)} into the calendar: "
-            f"{saying.rhythm(EntryInput.of(entry), zone)}.{ahead}\nIts prompt: {saying.prompt_of(entry)}"
+            f"{entry.cubicle.agent} put {saying.quote_title(entry)} into the calendar: "
+            f"{saying.describe_rhythm(EntryInput.from_entry(entry), zone)}.{ahead}\n"
+            f"Its prompt: {saying.prompt_of(entry)}"
         )
-        return self._post(entry, text, turn, (_CANCEL,))
+        return self._post_notification(entry, text, turn, (_CANCEL,))
 
-    def changed(self, before: CalendarEntry, entry: CalendarEntry, turn: int | None) -> Notice:
+    def on_changed(self, before: CalendarEntry, entry: CalendarEntry, turn: int | None) -> Notice:
         """An agent changed an entry."""
         self._check_flood(entry)
-        zone = self.zone(entry.cubicle)
-        was, now = EntryInput.of(before), EntryInput.of(entry)
-        told = [f"{entry.cubicle.agent} changed {saying.quoted(before)} in the calendar."]
+        zone = self.zone_of(entry.cubicle)
+        was, now = EntryInput.from_entry(before), EntryInput.from_entry(entry)
+        told = [f"{entry.cubicle.agent} changed {saying.quote_title(before)} in the calendar."]
         if was.title != now.title:
-            told.append(f"It is called {saying.quoted(entry)} now.")
+            told.append(f"It is called {saying.quote_title(entry)} now.")
         if was.when != now.when:
-            told.append(f"It was {saying.rhythm(was, zone)}; now it is {saying.rhythm(now, zone)}.")
+            told.append(f"It was {saying.describe_rhythm(was, zone)}; now it is {saying.describe_rhythm(now, zone)}.")
         if was.prompt != now.prompt:
             told.append(f"Its prompt: {saying.prompt_of(entry)}")
         told.append(saying.due_next(entry, zone))
-        return self._post(entry, " ".join(told), turn, (Offer("Undo", UNDO), _CANCEL), before)
+        return self._post_notification(entry, " ".join(told), turn, (Offer("Undo", UNDO), _CANCEL), before)
 
-    def removed(self, before: CalendarEntry, turn: int | None) -> Notice:
+    def on_removed(self, before: CalendarEntry, turn: int | None) -> Notice:
         """An agent deleted an entry."""
         self._check_flood(before)
         text = (
-            f"{before.cubicle.agent} deleted {saying.quoted(before)} from the calendar. "
-            f"It was {saying.rhythm(EntryInput.of(before), self.zone(before.cubicle))}."
+            f"{before.cubicle.agent} deleted {saying.quote_title(before)} from the calendar. "
+            f"It was {saying.describe_rhythm(EntryInput.from_entry(before), self.zone_of(before.cubicle))}."
         )
-        return self._post(before, text, turn, (Offer("Undo", UNDO),), before)
+        return self._post_notification(before, text, turn, (Offer("Undo", UNDO),), before)
 
-    def missed(self, entry: CalendarEntry, due_at: datetime) -> Notice:
+    def on_missed(self, entry: CalendarEntry, due_at: datetime) -> Notice:
         """Something that was to happen once did not."""
         text = (
-            f"{saying.quoted(entry)} was due on {saying.moment(due_at, self.zone(entry.cubicle))}, more than a day "
-            "ago, while HermitShell did not run. It was skipped."
+            f"{saying.quote_title(entry)} was due on {saying.format_moment(due_at, self.zone_of(entry.cubicle))}, "
+            "more than a day ago, while HermitShell did not run. It was skipped."
         )
-        return self._post(entry, text, None, (Offer("Run it now", RUN),))
+        return self._post_notification(entry, text, None, (Offer("Run it now", RUN),))
 
-    def paused(self, entry: CalendarEntry) -> Notice:
+    def on_paused(self, entry: CalendarEntry) -> Notice:
         """An entry failed again and again."""
         text = (
-            f"{saying.quoted(entry)} failed {entry.failures} times in a row, so the calendar does not run it any more. "
-            "Look at what its last turns say, then resume it or cancel it."
+            f"{saying.quote_title(entry)} failed {entry.failures} times in a row, "
+            "so the calendar does not run it any more. Look at what its last turns say, then resume it or cancel it."
         )
-        return self._post(entry, text, None, (Offer("Resume", RESUME), _CANCEL))
+        return self._post_notification(entry, text, None, (Offer("Resume", RESUME), _CANCEL))
 
-    def over(self, entry: CalendarEntry, *, has_run: bool, but: Notice | None) -> None:
+    def on_finished(self, entry: CalendarEntry, *, has_run: bool, but: Notice | None) -> None:
         """An entry has had its last time, so there is nothing to cancel any more; its runs tell what came of it."""
         what = "already ran" if has_run else "was missed"
-        self.settle(entry.id, f"{saying.quoted(entry)} {what}.", but=but)
+        self.settle_offers(entry.id, f"{saying.quote_title(entry)} {what}.", but=but)
 
     def run_by_hand(self, entry: CalendarEntry) -> None:
         """A person had it run, so nobody need offer that any more."""
-        self._notices.settle_buttons(KIND, str(entry.id), f"{saying.quoted(entry)} was run.", offering=RUN)
+        self._notices.settle_buttons(KIND, str(entry.id), f"{saying.quote_title(entry)} was run.", offering=RUN)
 
-    def settle(self, entry: int, outcome: str, *, but: Notice | None = None) -> None:
+    def settle_offers(self, entry: int, outcome: str, *, but: Notice | None = None) -> None:
         """What older notices about this entry offered is no longer to be had."""
         self._notices.settle_buttons(KIND, str(entry), outcome, but=None if but is None else but.id)
 
@@ -110,7 +111,7 @@ class Announcer:
                 "fixed limit). Nothing more can be changed for now; try again later."
             )
 
-    def _post(
+    def _post_notification(
         self,
         entry: CalendarEntry,
         text: str,
@@ -118,7 +119,11 @@ class Announcer:
         offers: Sequence[Offer],
         before: CalendarEntry | None = None,
     ) -> Notice:
-        detail = {} if before is None else {"before": {**asdict(EntryInput.of(before)), "status": str(before.status)}}
+        detail = (
+            {}
+            if before is None
+            else {"before": {**asdict(EntryInput.from_entry(before)), "status": str(before.status)}}
+        )
         return self._notices.post(
             entry.cubicle, KIND, text, turn=turn, subject=str(entry.id), detail=detail, offers=offers
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from orchestrator.capabilities.calendar import published_db as agenda_file
 from orchestrator.capabilities.calendar.entries import MOST_AHEAD, CalendarEntries
-from orchestrator.capabilities.calendar.notifications import Announcer
+from orchestrator.capabilities.calendar.notifications import CalendarNotifications
 from orchestrator.core.models import CubicleKey
 
 NAME = "calendar.db"
@@ -20,17 +20,17 @@ _NOTE = (
 class PublishedCalendar:
     """Builds the file."""
 
-    def __init__(self, agenda: CalendarEntries, announcer: Announcer) -> None:
+    def __init__(self, agenda: CalendarEntries, announcer: CalendarNotifications) -> None:
         self._agenda = agenda
         self._announcer = announcer
 
     def build(self, key: CubicleKey, path: Path) -> None:
         """Write the cubicle's calendar to ``path``."""
-        entries = self._agenda.every(key.agent, key.user)
-        agenda_file.write(
+        entries = self._agenda.list_entries(key.agent, key.user)
+        agenda_file.write_calendar(
             path,
-            [(entry, self._agenda.words(entry)) for entry in entries],
-            self._agenda.upcoming(agent=key.agent, user=key.user, limit=MOST_AHEAD),
-            [run for entry in entries for run in self._agenda.runs(entry.id, RUNS_EACH)],
-            about={"note": _NOTE, "time_zone": self._announcer.zone(key)},
+            [(entry, self._agenda.describe_entry(entry)) for entry in entries],
+            self._agenda.list_upcoming(agent=key.agent, user=key.user, limit=MOST_AHEAD),
+            [run for entry in entries for run in self._agenda.list_runs(entry.id, RUNS_EACH)],
+            about={"note": _NOTE, "time_zone": self._announcer.zone_of(key)},
         )

@@ -20,7 +20,7 @@ _SCRIPT = (
 )
 
 
-def write(
+def write_calendar(
     path: Path,
     entries: Iterable[tuple[CalendarEntry, str]],
     upcoming: Iterable[tuple[CalendarEntry, datetime]],

@@ -1,7 +1,7 @@
 """Runs: each time that an entry is due becomes one turn, or a row that says why not.
 
 A time is claimed by a row before anything is done, the turn carries the row's own origin, and the row gets the turn
-last; so a death at any instant is made good by doing the rest again, and nothing is done twice. Times that were run are
+last; so a crash at any instant is made good by doing the rest again, and nothing is done twice. Times that were run are
 kept as spans, so a clock that is put back brings none of them up again. What is missed, too late or in the way of the
 run before it is decided by ``capabilities.calendar.recurrence.missed`` and written down.
 """
@@ -19,10 +19,10 @@ from functools import partial
 from orchestrator.agents import deletion_rows as leaving_rows
 from orchestrator.capabilities.calendar import describe as saying
 from orchestrator.capabilities.calendar import rows, run_rows
-from orchestrator.capabilities.calendar.input import EntryInput, at, plan_of
-from orchestrator.capabilities.calendar.notifications import Announcer
-from orchestrator.capabilities.calendar.recurrence.missed import GRACE, PUNCTUAL, Due, Missed, due
-from orchestrator.capabilities.calendar.recurrence.occurrences import Plan, next_after, occurrences
+from orchestrator.capabilities.calendar.input import EntryInput, plan_of, time_of
+from orchestrator.capabilities.calendar.notifications import CalendarNotifications
+from orchestrator.capabilities.calendar.recurrence.missed import GRACE, PUNCTUAL, Due, Missed, find_due
+from orchestrator.capabilities.calendar.recurrence.occurrences import Plan, iter_occurrences, next_after
 from orchestrator.capabilities.calendar.rows import CalendarEntry, EntryStatus, Run, RunResult
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import Conflict, OrchestratorError
@@ -55,14 +55,14 @@ class _Time:
 
 
 class CalendarRuns:
-    """What came of the calendar. ``tick`` is called by one thread at a time, all else from any."""
+    """What came of the calendar. ``run_due`` is called by one thread at a time, all else from any."""
 
     def __init__(
         self,
         *,
         store: Store,
         broker: Broker,
-        announcer: Announcer,
+        announcer: CalendarNotifications,
         submit: Submit,
         hooks: Hooks,
         now: Callable[[], float],
@@ -74,23 +74,23 @@ class CalendarRuns:
         self._hooks = hooks
         self._now = now
 
-    def tick(self) -> None:
+    def run_due(self) -> None:
         """Everything that is due has its turn or its row, whatever the clock did meanwhile, and runs that ended have
         their outcomes."""
         self._notice_a_clock_put_back()
         self._book_ended()
-        self._send()
+        self._send_claimed()
         while self._claim_punctual():
-            self._send()
-        while self._claim():
-            self._send()
+            self._send_claimed()
+        while self._claim_due():
+            self._send_claimed()
 
-    def earliest(self) -> float | None:
+    def next_due_at(self) -> float | None:
         """When something is due next."""
         with self._store.reading() as db:
             return rows.get_earliest_due(db)
 
-    def of(self, entry: int, limit: int) -> list[Run]:
+    def list_runs(self, entry: int, limit: int) -> list[Run]:
         """The newest runs of an entry, the newest first."""
         with self._store.reading() as db:
             return run_rows.list_runs(db, entry, limit)
@@ -105,15 +105,17 @@ class CalendarRuns:
     def claim_by_hand(self, db: sqlite3.Connection, entry: CalendarEntry) -> Run:
         """A person wants the entry to run now; raises Conflict while a run is under way."""
         if run_rows.is_running(db, entry.id):
-            raise Conflict(f"{saying.quoted(entry)} is running already. Wait until it has ended, or stop it.")
+            raise Conflict(f"{saying.quote_title(entry)} is running already. Wait until it has ended, or stop it.")
         now = self._now()
-        run = replace(_run_of(entry, at(now), now), by_hand=True, origin=f"entry:{entry.id}:{secrets.token_hex(8)}")
+        run = replace(
+            _run_of(entry, time_of(now), now), by_hand=True, origin=f"entry:{entry.id}:{secrets.token_hex(8)}"
+        )
         number = run_rows.insert_run(db, run)
         if number is None:
-            raise Conflict(f"{saying.quoted(entry)} runs at this very moment.")
+            raise Conflict(f"{saying.quote_title(entry)} runs at this very moment.")
         return replace(run, id=number)
 
-    def send(self, run: Run, entry: CalendarEntry) -> int:
+    def send_run(self, run: Run, entry: CalendarEntry) -> int:
         """The claimed run is a turn now, whose number comes back. Raises an error of ours; it is tried again then."""
         turn = self._submit(entry.cubicle, entry.prompt, run.origin)
         with self._store.writing() as db:
@@ -123,11 +125,11 @@ class CalendarRuns:
 
     def next_time(self, db: sqlite3.Connection, entry: CalendarEntry, after: datetime) -> datetime | None:
         """The first time after that which was never run; None when there is none."""
-        plan = plan_of(*EntryInput.of(entry).when)
+        plan = plan_of(*EntryInput.from_entry(entry).when)
         spans = rows.list_covered_spans(db, entry.id, after.timestamp())
         if not spans:
             return next_after(plan, after)
-        return next((moment for moment in occurrences(plan, after) if not _is_in(spans, moment)), None)
+        return next((moment for moment in iter_occurrences(plan, after) if not _is_in(spans, moment)), None)
 
     # --- passes ------------------------------------------------------------------------------------------------------
 
@@ -140,26 +142,26 @@ class CalendarRuns:
         with self._store.writing() as db:
             found = rows.list_settled_ahead(db, now)
             for entry in found:
-                rows.settle_entry(db, entry, settled_at=now, next_at=_seconds(self.next_time(db, entry, at(now))))
+                rows.settle_entry(db, entry, settled_at=now, next_at=_seconds(self.next_time(db, entry, time_of(now))))
         logger.warning("the clock was put back: %d entries of the calendar are looked at again", len(found))
         for key in {entry.cubicle for entry in found}:
             self._hooks.calendar_changed.fire(key)
 
     def _claim_punctual(self) -> bool:
         """The plain case, many at a time: what is due just now and nothing stands in its way. Its next time is found
-        later, by ``_claim``, so that nothing waits for that. False when there was none."""
+        later, by ``_claim_due``, so that nothing waits for that. False when there was none."""
         now = self._now()
         with self._store.reading() as db:
             if not rows.list_due_just_now(db, now, PUNCTUAL.total_seconds(), 1):
                 return False
         with self._store.writing() as db:
             found = rows.list_due_just_now(db, now, PUNCTUAL.total_seconds(), _BATCH)
-            run_rows.insert_runs(db, [_run_of(entry, at(when), now) for entry, when in found])
+            run_rows.insert_runs(db, [_run_of(entry, time_of(when), now) for entry, when in found])
             for entry, when in found:
                 rows.insert_covered_span(db, entry.id, when, when, after=entry.settled_at)
         return bool(found)
 
-    def _claim(self) -> bool:
+    def _claim_due(self) -> bool:
         """What is due is claimed, or written down as not run, and gets its next time; False when nothing was due."""
         now = self._now()
         with self._store.reading() as db:
@@ -176,27 +178,27 @@ class CalendarRuns:
         return bool(found)
 
     def _claim_one(self, db: sqlite3.Connection, entry: CalendarEntry, now: float) -> None:
-        plan = plan_of(*EntryInput.of(entry).when)
-        found = due(plan, settled=at(entry.settled_at), now=at(now), missed=Missed(entry.missed))
+        plan = plan_of(*EntryInput.from_entry(entry).when)
+        found = find_due(plan, settled=time_of(entry.settled_at), now=time_of(now), missed=Missed(entry.missed))
         if found is None or leaving_rows.is_being_deleted(db, entry.cubicle):
-            upcoming = self.next_time(db, entry, at(now))
+            upcoming = self.next_time(db, entry, time_of(now))
             rows.settle_entry(db, entry, settled_at=entry.settled_at, next_at=_seconds(upcoming))
             if upcoming is None:
-                self._store.after_commit(partial(self._announcer.over, entry, has_run=True, but=None))
+                self._store.after_commit(partial(self._announcer.on_finished, entry, has_run=True, but=None))
             return
         upcoming = self.next_time(db, entry, found.settle)
         if not _is_in(rows.list_covered_spans(db, entry.id, found.at.timestamp()), found.at):
-            self._write_down(db, entry, self._judged(db, entry, plan, found), now)
+            self._write_down(db, entry, self._judge_run(db, entry, plan, found), now)
         rows.settle_entry(db, entry, settled_at=found.settle.timestamp(), next_at=_seconds(upcoming))
         if upcoming is not None:
             return
-        missed = self._announcer.missed(entry, found.at) if not found.runs and entry.missed == Missed.RUN else None
-        self._store.after_commit(partial(self._announcer.over, entry, has_run=found.runs, but=missed))
+        missed = self._announcer.on_missed(entry, found.at) if not found.runs and entry.missed == Missed.RUN else None
+        self._store.after_commit(partial(self._announcer.on_finished, entry, has_run=found.runs, but=missed))
 
-    def _judged(self, db: sqlite3.Connection, entry: CalendarEntry, plan: Plan, found: Due) -> _Time:
+    def _judge_run(self, db: sqlite3.Connection, entry: CalendarEntry, plan: Plan, found: Due) -> _Time:
         first = found.at
         if found.collapsed:
-            since = max(at(entry.settled_at), at(self._now()) - GRACE - _TICK)
+            since = max(time_of(entry.settled_at), time_of(self._now()) - GRACE - _TICK)
             first = next_after(plan, since) or found.at
         outcome = (
             RunResult.MISSED
@@ -219,13 +221,13 @@ class CalendarRuns:
         run_rows.insert_run(db, run)
         run_rows.delete_runs(db, entry.id, KEPT_RUNS)
         if time.outcome is not RunResult.MISSED:
-            is_next = next_after(plan_of(*EntryInput.of(entry).when), at(entry.settled_at)) == time.first
+            is_next = next_after(plan_of(*EntryInput.from_entry(entry).when), time_of(entry.settled_at)) == time.first
             after = entry.settled_at if is_next else None
             rows.insert_covered_span(db, entry.id, time.first.timestamp(), run.due_at, after=after)
         if time.outcome is not RunResult.CLAIMED:
             self._store.after_commit(partial(self._told, entry, str(time.outcome)))
 
-    def _send(self) -> None:
+    def _send_claimed(self) -> None:
         """Claimed runs become turns; what can't become one stays claimed, until it makes no sense any more."""
         while True:
             with self._store.reading() as db:
@@ -263,11 +265,11 @@ class CalendarRuns:
                 if entry is None or not run_rows.end_run(db, ended.run, ended.outcome, self._now()):
                     continue
                 touched.append(entry)
-                self._count(db, entry, ended.outcome)
+                self._count_outcome(db, entry, ended.outcome)
         for entry in touched:
             self._told(entry, "ended")
 
-    def _count(self, db: sqlite3.Connection, entry: CalendarEntry, outcome: RunResult) -> None:
+    def _count_outcome(self, db: sqlite3.Connection, entry: CalendarEntry, outcome: RunResult) -> None:
         if outcome is RunResult.DONE:
             rows.set_failures(db, entry.id, 0)
         if outcome is not RunResult.FAILED:
@@ -278,7 +280,7 @@ class CalendarRuns:
             return
         paused = replace(entry, status=EntryStatus.PAUSED, next_at=None, failures=failures)
         rows.update_entry(db, paused)
-        self._announcer.paused(paused)
+        self._announcer.on_paused(paused)
 
     def _told(self, entry: CalendarEntry, what: str, *, turn: int | None = None) -> None:
         self._hooks.calendar_changed.fire(entry.cubicle)

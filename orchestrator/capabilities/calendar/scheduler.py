@@ -41,7 +41,7 @@ class CalendarScheduler:
         self._heartbeat_s = heartbeat_s
         self._woken = threading.Event()
         self._is_closed = False
-        self._thread = threading.Thread(target=self._loop, name="calendar", daemon=True)
+        self._thread = threading.Thread(target=self._run_loop, name="calendar", daemon=True)
         self._scheduler = BackgroundScheduler(
             timezone=UTC, job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1}, daemon=True
         )
@@ -65,18 +65,18 @@ class CalendarScheduler:
         if self._scheduler.running:
             self._scheduler.shutdown(wait=True)
 
-    def _loop(self) -> None:
+    def _run_loop(self) -> None:
         while not self._is_closed:
             self._woken.wait(self._heartbeat_s)
             self._woken.clear()
             if not self._is_closed:
-                guarded("looking after the calendar", self._pass)
+                guarded("looking after the calendar", self._run_pass)
 
-    def _pass(self) -> None:
+    def _run_pass(self) -> None:
         self._tick()
-        self._arm()
+        self._set_timer()
 
-    def _arm(self) -> None:
+    def _set_timer(self) -> None:
         """The scheduler rings when something is due next."""
         upcoming = self._earliest()
         if upcoming is None:

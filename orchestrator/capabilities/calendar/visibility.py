@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.core.models import Turn, TurnStatus
 
 INTERNAL = "INTERNAL:"
-"""A prompt of the calendar that begins so is between the house and the agent."""
+"""A prompt of the calendar that begins so is between the install and the agent."""
 
 
 def is_told(turn: Turn) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from crab.hermit_commands import Command, Option
 from orchestrator.capabilities.actions.field_types import FieldKind
-from orchestrator.capabilities.actions.fields import holds
+from orchestrator.capabilities.actions.fields import field_metadata
 from orchestrator.capabilities.capability import Action, Capability, Policy, Prompt
 
 
@@ -14,9 +14,9 @@ from orchestrator.capabilities.capability import Action, Capability, Policy, Pro
 class Send:
     """A file to hand to the person."""
 
-    file: str = field(metadata=holds(FieldKind.LINE, 1000))
+    file: str = field(metadata=field_metadata(FieldKind.LINE, 1000))
     """Its name within ``out/``."""
-    caption: str = field(default="", metadata=holds(FieldKind.TEXT, 900))
+    caption: str = field(default="", metadata=field_metadata(FieldKind.TEXT, 900))
 
 
 SEND = Action(

@@ -1,5 +1,5 @@
-"""Settling: when a name in a tray has been quiet for so long that it can be taken. Pure: it is told what happened and
-what time it is (monotonic seconds).
+"""Debounce: when a name in an outbox folder has been quiet for so long that it can be taken. Pure: it is told what
+happened and what time it is (monotonic seconds).
 
 A rename says that the file is whole. A close may be one of many, when a program opens the file anew for each line: so
 a close waits a moment, and longer where closes came in slow succession, unless the command that wrote it has ended.
@@ -17,7 +17,7 @@ _GAPS = 3.0
 """Where closes follow each other, so many times the longest pause between them is waited."""
 FIRST_TRY_S, LAST_TRY_S = 0.5, 60.0
 MOST = 5_000
-"""Names that are waited for in one tray; of more, the tray is looked through instead."""
+"""Names that are waited for in one outbox folder; of more, the outbox folder is looked through instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,13 @@ class _Waiting:
     tries: int = 0
 
 
-class Settling:
-    """What one tray waits for."""
+class Debouncer:
+    """What one outbox folder waits for."""
 
     def __init__(self) -> None:
         self._waiting: dict[bytes, _Waiting] = {}
         self.is_overrun = False
-        """More happened than is remembered: the tray must be looked through."""
+        """More happened than is remembered: the outbox folder must be looked through."""
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -55,7 +55,7 @@ class Settling:
     def __contains__(self, name: object) -> bool:
         return name in self._waiting
 
-    def heard(self, name: bytes, now: float, *, at: float) -> None:
+    def on_created(self, name: bytes, now: float, *, at: float) -> None:
         """Something was created, or closed after writing."""
         entry = self._entry(name, now, at)
         if entry is None:
@@ -65,7 +65,7 @@ class Settling:
         entry.heard, entry.tries = now, 0
         entry.due = now + min(max(QUIET_S, entry.gap * _GAPS), LONGEST_QUIET_S)
 
-    def whole(self, name: bytes, now: float, *, at: float, asked: int | None = None) -> None:
+    def on_complete(self, name: bytes, now: float, *, at: float, asked: int | None = None) -> None:
         """It was renamed to this name, found on the disk quiet long since, or asked for: to be looked at at once."""
         entry = self._entry(name, now, at)
         if entry is None:
@@ -73,13 +73,13 @@ class Settling:
         entry.due = now
         entry.asked = asked if asked is not None else entry.asked
 
-    def hurry(self, now: float) -> None:
+    def hurry_all(self, now: float) -> None:
         """Whoever wrote has ended: what waits only for quiet is due. What could not be taken waits as before."""
         for entry in self._waiting.values():
             if not entry.tries:
                 entry.due = min(entry.due, now)
 
-    def again(self, ready: Ready, now: float, tries: int) -> None:
+    def retry_later(self, ready: Ready, now: float, tries: int) -> None:
         """It could not be taken yet; for the ``tries``-th time."""
         entry = self._entry(ready.name, now, ready.found_at)
         if entry is None:
@@ -88,12 +88,12 @@ class Settling:
         entry.asked = ready.asked if entry.asked is None else entry.asked
         entry.due = max(entry.due, now + min(FIRST_TRY_S * 2 ** min(tries - 1, 10), LAST_TRY_S))
 
-    def tries(self, name: bytes) -> int:
+    def tries_of(self, name: bytes) -> int:
         """How often it was tried in vain."""
         entry = self._waiting.get(name)
         return 0 if entry is None else entry.tries
 
-    def take(self, now: float) -> tuple[Ready, int] | None:
+    def take_due(self, now: float) -> tuple[Ready, int] | None:
         """A name that is due, and how often it was tried; it is waited for no longer."""
         for name, entry in self._waiting.items():
             if entry.due <= now:
@@ -105,11 +105,11 @@ class Settling:
         """When the next name is due."""
         return min((entry.due for entry in self._waiting.values()), default=None)
 
-    def oldest(self) -> float | None:
+    def oldest_since(self) -> float | None:
         """Since when, in Unix seconds, something is waited for."""
         return min((entry.found_at for entry in self._waiting.values()), default=None)
 
-    def clear(self) -> None:
+    def clear_pending(self) -> None:
         """Wait for nothing; what was asked for by name stays."""
         self._waiting = {name: entry for name, entry in self._waiting.items() if entry.asked is not None}
         self.is_overrun = False

@@ -1,6 +1,6 @@
 """Deliveries: what left a cubicle's ``out/``, who carries it to its person, and the private copies of it.
 
-It begins where a row is written and its copy kept; what a death left on its way goes on at the next start. Who carries
+It begins where a row is written and its copy kept; what a crash left on its way goes on at the next start. Who carries
 a file away is a ``Carrier``'s business; without one the row and its download are the delivery. It never looks into a
 workspace.
 """
@@ -53,11 +53,11 @@ class Deliveries:
 
     # --- carrying ----------------------------------------------------------------------------------------------
 
-    def serve(self, carrier: Carrier) -> None:
+    def add_carrier(self, carrier: Carrier) -> None:
         """From now on this carrier is asked too. To be called before ``reconcile``."""
         self._carriers = (*self._carriers, carrier)
 
-    def destination(self, key: CubicleKey, turn: int | None) -> tuple[Carrier | None, str]:
+    def find_destination(self, key: CubicleKey, turn: int | None) -> tuple[Carrier | None, str]:
         """Who takes a file of this turn, and where to; nobody but the dashboard when no carrier does."""
         with self._store.reading() as db:
             made_by = None if turn is None else turn_rows.get_turn(db, turn)
@@ -66,34 +66,34 @@ class Deliveries:
                 return carrier, to
         return None, DASHBOARD
 
-    def follow(self, made: Delivery) -> None:
+    def on_inserted(self, made: Delivery) -> None:
         """The row is written: now the deed, and the news."""
         if made.status is DeliveryStatus.KEPT:
-            self._hand(made)
+            self._hand_over(made)
         else:
-            self._tell(made)
-            self._publish(made.id)
+            self._send_text(made)
+            self._publish_change(made.id)
             self._hooks.delivery_settled.fire(made)
 
-    def sent(self, delivery: int) -> None:
+    def mark_sent(self, delivery: int) -> None:
         """A carrier has brought it; again is fine."""
-        self._end(delivery, DeliveryStatus.SENT, None)
+        self._end_delivery(delivery, DeliveryStatus.SENT, None)
 
-    def failed(self, delivery: int, why: str) -> None:
+    def mark_failed(self, delivery: int, why: str) -> None:
         """A carrier gave up; ``why`` is for the person. Its download stays."""
-        self._end(delivery, DeliveryStatus.FAILED, why)
+        self._end_delivery(delivery, DeliveryStatus.FAILED, why)
 
     def reconcile(self) -> None:
-        """After a start, before anything new is taken: what a death interrupted goes on."""
+        """After a start, before anything new is taken: what a crash interrupted goes on."""
         with self._store.reading() as db:
             open_ones, notices = rows.list_open(db), rows.list_unsent(db, since=time.time() - _TOLD_AGAIN_S)
-        self._clear(older_than=float("inf"))
+        self._remove_orphans(older_than=float("inf"))
         for delivery in open_ones:
-            self._hand(delivery, is_repeated=delivery.status is DeliveryStatus.HANDED)
+            self._hand_over(delivery, is_repeated=delivery.status is DeliveryStatus.HANDED)
         for notice in notices:
-            self._tell(notice)
+            self._send_text(notice)
 
-    def tidy(self, now: float) -> None:
+    def remove_old(self, now: float) -> None:
         """Copies that were kept long enough go, and the oldest of a cubicle that has too many."""
         with self._store.reading() as db:
             going = rows.list_old_copies(db, before=now - KEPT_FOR_S)
@@ -108,10 +108,10 @@ class Deliveries:
             with self._store.writing() as db:
                 rows.forget_copy(db, delivery.id)
             (self._outbox / delivery.copy).unlink(missing_ok=True)
-        self._clear(older_than=now - _ORPHAN_S)
+        self._remove_orphans(older_than=now - _ORPHAN_S)
 
-    def _clear(self, *, older_than: float) -> None:
-        """Copies of which no row speaks go: a death left them, or their agent was deleted."""
+    def _remove_orphans(self, *, older_than: float) -> None:
+        """Copies of which no row speaks go: a crash left them, or their agent was deleted."""
         files = [path for path in self._outbox.iterdir() if path.stat().st_mtime < older_than]
         with self._store.reading() as db:
             known = rows.list_copies(db)
@@ -121,7 +121,7 @@ class Deliveries:
 
     # --- looking -----------------------------------------------------------------------------------------------
 
-    def get(self, delivery: int) -> Delivery:
+    def get_delivery(self, delivery: int) -> Delivery:
         """The delivery with this id; raises NotFound."""
         with self._store.reading() as db:
             found = rows.get_delivery(db, delivery)
@@ -129,7 +129,7 @@ class Deliveries:
             raise NotFound(f"There is no delivery {delivery}.")
         return found
 
-    def every(self, key: CubicleKey, *, limit: int, before: int | None = None) -> list[Delivery]:
+    def list_deliveries(self, key: CubicleKey, *, limit: int, before: int | None = None) -> list[Delivery]:
         """The newest deliveries of a cubicle, newest first; ``before`` is an id to page back from."""
         with self._store.reading() as db:
             return rows.list_deliveries(db, key, limit=limit, before=before)
@@ -146,19 +146,19 @@ class Deliveries:
             raise NotFound("This file is no longer kept. Look for it in the agent's out/ folder.")
         return path
 
-    def link(self, delivery: Delivery) -> str:
+    def download_link(self, delivery: Delivery) -> str:
         """A path of the dashboard that gives whoever has it this one file, for seven days."""
-        return f"/d/{self._links.token(delivery.id, now=time.time())}"
+        return f"/d/{self._links.make_token(delivery.id, now=time.time())}"
 
     def of_link(self, token: str) -> Delivery:
         """The delivery that a link is good for; raises NotFound, always with the same words."""
-        number = self._links.delivery(token, now=time.time())
+        number = self._links.delivery_of(token, now=time.time())
         try:
-            return self.get(number or 0)
+            return self.get_delivery(number or 0)
         except NotFound as error:
             raise NotFound(words.NO_LINK) from error
 
-    def _hand(self, delivery: Delivery, *, is_repeated: bool = False) -> None:
+    def _hand_over(self, delivery: Delivery, *, is_repeated: bool = False) -> None:
         with self._store.writing() as db:
             if not rows.claim_delivery(db, delivery.id) and not is_repeated:
                 return
@@ -166,19 +166,21 @@ class Deliveries:
         try:
             copy = self.copy_of(delivery)
             if carrier is None:
-                self.failed(delivery.id, words.NO_CARRIER)
+                self.mark_failed(delivery.id, words.NO_CARRIER)
             elif delivery.size_bytes > carrier.largest_bytes:
-                carrier.send_text(delivery, words.too_large(delivery, f"{self._base_url}{self.link(delivery)}"))
+                carrier.send_text(
+                    delivery, words.too_large(delivery, f"{self._base_url}{self.download_link(delivery)}")
+                )
             else:
-                carrier.send(delivery, copy)
+                carrier.send_file(delivery, copy)
         except OrchestratorError as error:
-            self.failed(delivery.id, error.message)
+            self.mark_failed(delivery.id, error.message)
         except Exception:  # a carrier's fault must not lose the files that come after
             logger.exception("%s could not take delivery %d", delivery.to, delivery.id)
-            self.failed(delivery.id, words.NOT_TAKEN)
-        self._publish(delivery.id)
+            self.mark_failed(delivery.id, words.NOT_TAKEN)
+        self._publish_change(delivery.id)
 
-    def _tell(self, notice: Delivery) -> None:
+    def _send_text(self, notice: Delivery) -> None:
         """What was not sent is said where it would have gone."""
         carrier = self._carrier_of(notice.to)
         if carrier is None or not notice.why:
@@ -188,20 +190,20 @@ class Deliveries:
         except Exception:  # as above
             logger.exception("%s could not tell of delivery %d", notice.to, notice.id)
 
-    def _end(self, delivery: int, status: DeliveryStatus, why: str | None) -> None:
+    def _end_delivery(self, delivery: int, status: DeliveryStatus, why: str | None) -> None:
         with self._store.writing() as db:
             if not rows.end_delivery(db, delivery, status, why=why):
                 return
             settled = rows.get_delivery(db, delivery)
             if settled is not None:
                 self._store.after_commit(partial(self._hooks.delivery_settled.fire, settled))
-        self._publish(delivery)
+        self._publish_change(delivery)
 
-    def _publish(self, delivery: int) -> None:
+    def _publish_change(self, delivery: int) -> None:
         if not self._broker.is_wanted("delivery"):
             return
         with suppress(NotFound):  # its agent was deleted meanwhile
-            found = self.get(delivery)
+            found = self.get_delivery(delivery)
             self._broker.publish(Event("delivery", found.cubicle, as_json(found)))
 
     def _carrier_of(self, to: str) -> Carrier | None:

@@ -56,12 +56,12 @@ class OutEvents:
         try:
             self._inotify = InotifyFD()
         except OSError as error:
-            self._complain(error)
+            self._log_error(error)
             return
         self._inotify.name = "out-events"
         self._inotify.start()
 
-    def add(self, key: CubicleKey, folder: int) -> bool:
+    def add_folder(self, key: CubicleKey, folder: int) -> bool:
         """The folder with this descriptor is heard; False when that is not possible. The same one again is fine."""
         inotify = self._inotify
         if inotify is None:
@@ -73,12 +73,12 @@ class OutEvents:
                 # By way of the descriptor, so that no name is looked up that somebody could have swapped.
                 watch = _watched(inotify, folder, ear, before)
             except OSError as error:
-                self._complain(error)
+                self._log_error(error)
                 return False
             self._watched[key] = (watch, ear)
         return True
 
-    def drop(self, key: CubicleKey) -> None:
+    def drop_folder(self, key: CubicleKey) -> None:
         """The folder is not heard any more; again is fine."""
         with self._lock:
             known = self._watched.pop(key, None)
@@ -92,23 +92,23 @@ class OutEvents:
             self._inotify.join(timeout=10)
             self._inotify = None
 
-    def happened(self, key: CubicleKey, event: InotifyEvent) -> None:
+    def on_event(self, key: CubicleKey, event: InotifyEvent) -> None:
         """One event of a folder."""
         if event.name:
             self._heard(key, event.name, event.is_moved_to)
 
-    def gone(self, key: CubicleKey, watch: WatchDescriptor) -> None:
+    def on_watch_gone(self, key: CubicleKey, watch: WatchDescriptor) -> None:
         """The kernel watches a folder no longer: it was deleted."""
         with self._lock:
             known = self._watched.get(key)
             if known is not None and known[0] == watch:
                 del self._watched[key]
 
-    def overflowed(self) -> None:
+    def on_overflow(self) -> None:
         """The kernel dropped events."""
         self._missed()
 
-    def _complain(self, error: OSError) -> None:
+    def _log_error(self, error: OSError) -> None:
         sentence = f"New files in out/ are noticed late: the kernel allows no more watches ({error.strerror})."
         if not self.problem:
             logger.warning("%s Raise fs.inotify.max_user_watches or max_user_instances.", sentence)
@@ -123,13 +123,13 @@ class _Ear:
         self._key = key
 
     def on_event(self, event: InotifyEvent) -> None:
-        self._events.happened(self._key, event)
+        self._events.on_event(self._key, event)
 
     def on_watch_deleted(self, wd: WatchDescriptor) -> None:
-        self._events.gone(self._key, wd)
+        self._events.on_watch_gone(self._key, wd)
 
     def on_queue_overflow(self) -> None:
-        self._events.overflowed()
+        self._events.on_overflow()
 
 
 def _watched(

@@ -1,7 +1,7 @@
-"""Taking: what lies in a cubicle's ``out/`` becomes a delivery, once.
+"""Intake: what lies in a cubicle's ``out/`` becomes a delivery, once.
 
 A private copy is made first, then the row, then the deed. The row is unique on where the file lay and what was in it,
-so no race and no death sends it twice; a death before the row leaves a file that the next look finds anew. Nothing is
+so no race and no crash sends it twice; a crash before the row leaves a file that the next look finds anew. Nothing is
 decided by a time that an agent can set.
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 from orchestrator.capabilities.delivery import messages as words
 from orchestrator.capabilities.delivery import rows
 from orchestrator.capabilities.delivery.deliveries import DASHBOARD, Deliveries
-from orchestrator.capabilities.delivery.media_types import HEAD_BYTES, judge
+from orchestrator.capabilities.delivery.media_types import HEAD_BYTES, judge_file
 from orchestrator.capabilities.delivery.outbox_folder import OutboxFolders
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
@@ -50,7 +50,7 @@ class IntakeOutcome(StrEnum):
 
 
 class Intake:
-    """Takes files out of trays."""
+    """Takes files out of outbox folders."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Intake:
         self._being_sent: set[tuple[CubicleKey, bytes]] = set()
         """What is sent just now because a program asked; a set's own steps are whole, so it needs no lock."""
 
-    def take(self, key: CubicleKey, path: bytes, *, found_at: float, asked: int | None = None) -> IntakeOutcome:
+    def take_file(self, key: CubicleKey, path: bytes, *, found_at: float, asked: int | None = None) -> IntakeOutcome:
         """Deliver what lies at ``path`` within ``out/``, unless that was done; ``asked`` is a turn that asked for it by
         name. May be called from any thread."""
         seen = self.trays.look_at(key, path)
@@ -84,7 +84,7 @@ class Intake:
             return self._over_the_cap(key, path, asked)
         draft = _draft(key, path, asked if asked is not None else self._turn_at(key, found_at))
         if seen.kind == "other":
-            return self._refuse(replace(draft, why=words.not_plain(path)), asked)
+            return self._refuse_file(replace(draft, why=words.not_plain(path)), asked)
         try:
             self._check_room()
             draft = self._copied_zip(draft) if seen.kind == "folder" else self._copied_file(draft)
@@ -93,13 +93,13 @@ class Intake:
         except NotFound:
             return self._not_there(key, path, asked)
         except (UnsafePath, TooLarge) as error:
-            return self._refuse(replace(draft, why=error.message), asked)
+            return self._refuse_file(replace(draft, why=error.message), asked)
         except Unavailable as error:
             logger.warning("%s: %s can't be delivered now: %s", key, display_path(path), error.message)
             return IntakeOutcome.AGAIN
         return self._write_down(draft, asked)
 
-    def send(
+    def send_file(
         self, key: CubicleKey, path: bytes, *, turn: int | None, caption: str, written: Callable[[Delivery], None]
     ) -> None:
         """Deliver what lies at ``path`` because a program asked for it, also again; ``written`` is told within the
@@ -110,32 +110,32 @@ class Intake:
         self._being_sent.add((key, path))
         try:
             self._check_room()
-            draft = self._copied(key, path, turn)
-            draft = replace(draft, caption=" ".join(filter(None, [words.quoted(caption), draft.caption])))
+            draft = self._copy_file(key, path, turn)
+            draft = replace(draft, caption=" ".join(filter(None, [words.quote_caption(caption), draft.caption])))
             self._write_down_sent(draft, is_wanted_again=bool(caption), written=written)
         finally:
             self._being_sent.discard((key, path))
 
-    def _copied(self, key: CubicleKey, path: bytes, turn: int | None) -> Delivery:
+    def _copy_file(self, key: CubicleKey, path: bytes, turn: int | None) -> Delivery:
         seen = self.trays.look_at(key, path)
         if seen is None:
             raise NotFound(f"There is no {display_path(path)} in out/.")
         if seen.kind == "other":
             raise UnsafePath(words.not_plain(path))
         if self._is_full(key, min(seen.size_bytes, MAX_FILE_BYTES), None):
-            raise TooMany(f"{display_path(path)} was not sent. {words.rates(self._rates)} Try again later.")
+            raise TooMany(f"{display_path(path)} was not sent. {words.describe_rate(self._rates)} Try again later.")
         draft = _draft(key, path, turn)
         return self._copied_zip(draft) if seen.kind == "folder" else self._copied_file(draft)
 
     def _write_down_sent(self, draft: Delivery, *, is_wanted_again: bool, written: Callable[[Delivery], None]) -> None:
         made, key, turn = None, draft.cubicle, draft.turn
         try:
-            carrier, to = self._deliveries.destination(key, turn)
+            carrier, to = self._deliveries.find_destination(key, turn)
             status = DeliveryStatus.SENT if carrier is None else DeliveryStatus.KEPT
             with self._store.writing() as db:
                 is_sent = turn is not None and rows.is_delivered(db, key, draft.path, draft.sha256, turn=turn)
                 if is_wanted_again or not is_sent:
-                    made = self._insert(db, replace(draft, to=to, status=status), is_again=True)
+                    made = self._insert_delivery(db, replace(draft, to=to, status=status), is_again=True)
                 written(draft if made is None else made)
         finally:
             if made is None:
@@ -145,43 +145,43 @@ class Intake:
         with suppress(OSError):  # the next start finds it
             (self._outbox / draft.copy).unlink(missing_ok=True)
 
-    def withhold(self, key: CubicleKey, count: int, until_ns: int) -> None:
+    def withhold_files(self, key: CubicleKey, count: int, until_ns: int) -> None:
         """So many files are not sent, since there were too many: said once. What changed until then is dealt with."""
         draft = replace(
             _draft(key, b"", self._turn_at(key, time.time())),
             name=f"{count:,} files" if count != 1 else "1 file",
-            why=words.withheld(key, count, self._rates),
+            why=words.describe_withheld(key, count, self._rates),
             status=DeliveryStatus.WITHHELD,
-            to=self._deliveries.destination(key, None)[1],
+            to=self._deliveries.find_destination(key, None)[1],
         )
         with self._store.writing() as db:
             rows.set_mark(db, key, until_ns)
-            self._insert(db, draft, is_again=True)
+            self._insert_delivery(db, draft, is_again=True)
 
-    def mark(self, key: CubicleKey) -> int:
-        """Until when, by the kernel's clock in nanoseconds, all in the tray was dealt with."""
+    def seen_until(self, key: CubicleKey) -> int:
+        """Until when, by the kernel's clock in nanoseconds, all in the outbox folder was dealt with."""
         with self._store.reading() as db:
             return rows.get_mark(db, key)
 
     def set_mark(self, key: CubicleKey, until_ns: int) -> None:
-        """Everything in the tray that changed until then was dealt with."""
+        """Everything in the outbox folder that changed until then was dealt with."""
         with self._store.writing() as db:
             rows.set_mark(db, key, until_ns)
 
     # --- asking by name ----------------------------------------------------------------------------------------
 
-    def missing(self, key: CubicleKey, action: str) -> str:
+    def missing_files(self, key: CubicleKey, action: str) -> str:
         """A line for the person about files that an answer promises by name and that are not there; mostly empty."""
         gone = [path for path in words.asked_for(action) if self.trays.look_at(key, path) is None]
         return words.not_there(gone)
 
-    def asked(self, turn: int) -> tuple[bytes, ...]:
+    def files_asked(self, turn: int) -> tuple[bytes, ...]:
         """The files that a turn's answer asks for by name."""
         with self._store.reading() as db:
             return words.asked_for(rows.get_action(db, turn))
 
-    def unanswered(self, *, since: float) -> list[tuple[CubicleKey, int, bytes]]:
-        """What turns that ended since then asked for by name, and a death came between."""
+    def list_unanswered(self, *, since: float) -> list[tuple[CubicleKey, int, bytes]]:
+        """What turns that ended since then asked for by name, and a crash came between."""
         with self._store.reading() as db:
             return [
                 (asking.cubicle, asking.turn, path)
@@ -194,13 +194,13 @@ class Intake:
 
     def _copied_file(self, draft: Delivery) -> Delivery:
         raw_name = draft.path.rpartition(b"/")[2]
-        with self.trays.copy(draft.cubicle, draft.path, max_bytes=MAX_FILE_BYTES) as copy:
-            kind, warning = judge(raw_name, copy.file.read(HEAD_BYTES), copy.size_bytes)
+        with self.trays.copy_file(draft.cubicle, draft.path, max_bytes=MAX_FILE_BYTES) as copy:
+            kind, warning = judge_file(raw_name, copy.file.read(HEAD_BYTES), copy.size_bytes)
             name = "" if copy.path is None else copy.path.name
             return replace(draft, kind=kind, caption=warning, sha256=copy.sha256, size_bytes=copy.size_bytes, copy=name)
 
     def _copied_zip(self, draft: Delivery) -> Delivery:
-        made = self.trays.zip(draft.cubicle, draft.path, max_bytes=MAX_FILE_BYTES)
+        made = self.trays.zip_folder(draft.cubicle, draft.path, max_bytes=MAX_FILE_BYTES)
         return replace(
             draft,
             name=safe_name(draft.path.rpartition(b"/")[2] + b".zip"),
@@ -214,7 +214,7 @@ class Intake:
         """The row of a file whose copy is there; without a row the copy goes."""
         outcome, made = IntakeOutcome.KNOWN, None
         try:
-            carrier, to = self._deliveries.destination(draft.cubicle, draft.turn)
+            carrier, to = self._deliveries.find_destination(draft.cubicle, draft.turn)
             status = DeliveryStatus.SENT if carrier is None else DeliveryStatus.KEPT
             draft = replace(draft, to=to, status=status)
             with self._store.writing() as db:
@@ -225,35 +225,38 @@ class Intake:
                     if self._is_full_by(db, draft.cubicle, draft.size_bytes, asked):
                         outcome = IntakeOutcome.FULL
                     else:
-                        made, outcome = self._insert(db, draft, asked=asked, is_again=is_known), IntakeOutcome.DONE
+                        made, outcome = (
+                            self._insert_delivery(db, draft, asked=asked, is_again=is_known),
+                            IntakeOutcome.DONE,
+                        )
         finally:
             if made is None:
                 self._drop_copy(draft)
         return self._over_the_cap(draft.cubicle, draft.path, asked) if outcome is IntakeOutcome.FULL else outcome
 
-    def _refuse(
+    def _refuse_file(
         self, draft: Delivery, asked: int | None, status: DeliveryStatus = DeliveryStatus.REFUSED
     ) -> IntakeOutcome:
         """Say once that something is not delivered."""
-        draft = replace(draft, status=status, to=self._deliveries.destination(draft.cubicle, draft.turn)[1])
+        draft = replace(draft, status=status, to=self._deliveries.find_destination(draft.cubicle, draft.turn)[1])
         with self._store.writing() as db:
-            self._insert(db, draft, asked=asked, is_again=asked is not None)
+            self._insert_delivery(db, draft, asked=asked, is_again=asked is not None)
         return IntakeOutcome.DONE
 
     def _not_there(self, key: CubicleKey, path: bytes, asked: int | None) -> IntakeOutcome:
         if asked is None:
             return IntakeOutcome.DONE
         draft = replace(_draft(key, path, asked), why=words.not_there([path]))
-        return self._refuse(draft, asked, DeliveryStatus.FAILED)
+        return self._refuse_file(draft, asked, DeliveryStatus.FAILED)
 
     def _over_the_cap(self, key: CubicleKey, path: bytes, asked: int | None) -> IntakeOutcome:
         if asked is None:
             return IntakeOutcome.FULL
         draft = replace(_draft(key, path, asked), why=words.over_the_day(path, self._rates))
-        self._refuse(draft, asked, DeliveryStatus.FAILED)
+        self._refuse_file(draft, asked, DeliveryStatus.FAILED)
         return IntakeOutcome.DONE
 
-    def _insert(
+    def _insert_delivery(
         self, db: sqlite3.Connection, draft: Delivery, *, asked: int | None = None, is_again: bool = False
     ) -> Delivery | None:
         made = rows.insert_delivery(db, draft, asked=asked, is_again=is_again)
@@ -270,7 +273,7 @@ class Intake:
             detail={"sha256": draft.sha256, "size": draft.size_bytes, "to": draft.to, "why": draft.why},
         )
         delivery = replace(draft, id=made)
-        self._store.after_commit(partial(self._deliveries.follow, delivery))
+        self._store.after_commit(partial(self._deliveries.on_inserted, delivery))
         return delivery
 
     def _turn_at(self, key: CubicleKey, at: float) -> int | None:

@@ -95,7 +95,7 @@ class Judged(NamedTuple):
     """A sentence for whoever may open it; empty when nothing is odd."""
 
 
-def judge(raw_name: bytes, head: bytes, size_bytes: int) -> Judged:
+def judge_file(raw_name: bytes, head: bytes, size_bytes: int) -> Judged:
     """The kind of a file that is called so and begins so. Whatever is disguised is a document with a warning."""
     extension = _extension(raw_name)
     content = content_of(head)

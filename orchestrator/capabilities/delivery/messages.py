@@ -40,8 +40,8 @@ def within_out(path: bytes) -> bytes:
     return path.rstrip(b"/")
 
 
-def quoted(caption: str) -> str:
-    """What an agent says of a file, so that it can't pass for the house's own words; empty for nothing."""
+def quote_caption(caption: str) -> str:
+    """What an agent says of a file, so that it can't pass for the install's own words; empty for nothing."""
     return f"“{one_line(caption, MOST_CAPTION)}”" if caption else ""
 
 
@@ -60,7 +60,7 @@ def not_plain(path: bytes) -> str:
     )
 
 
-def rates(most: Rates) -> str:
+def describe_rate(most: Rates) -> str:
     """How much is sent, and where that is set."""
     return (
         f"At most {most.files_per_minute} files a minute and {most.files_per_day} a day are sent "
@@ -68,11 +68,11 @@ def rates(most: Rates) -> str:
     )
 
 
-def withheld(key: CubicleKey, count: int, most: Rates) -> str:
+def describe_withheld(key: CubicleKey, count: int, most: Rates) -> str:
     """For a flood."""
     files = "file was" if count == 1 else "files were"
     return (
-        f"{count:,} more {files} put into out/ and not sent. {rates(most)} "
+        f"{count:,} more {files} put into out/ and not sent. {describe_rate(most)} "
         f"They are in the dashboard under {key.agent}'s files, or ask {key.agent} to put them into one zip."
     )
 
@@ -94,12 +94,11 @@ def left_out(count: int) -> str:
 
 def too_large(delivery: Delivery, link: str) -> str:
     """For a file that its carrier can't take."""
-    return (
-        f"{delivery.name} ({size(delivery.size_bytes)}) is too large for this chat. For seven days it is here: {link}"
-    )
+    size = format_size(delivery.size_bytes)
+    return f"{delivery.name} ({size}) is too large for this chat. For seven days it is here: {link}"
 
 
-def size(count: int) -> str:
+def format_size(count: int) -> str:
     """Bytes as a person says them."""
     if count < 1000:
         return f"{count} bytes" if count != 1 else "1 byte"

@@ -1,4 +1,5 @@
-"""Trays: looking at what lies in the ``out/`` of each cubicle, and taking private copies of it, a folder as one zip.
+"""Outbox folders: looking at what lies in the ``out/`` of each cubicle, and taking private copies of it, a folder as
+one zip.
 
 Everything goes from descriptors of folders and follows no link; names are data; every look is bounded. Nothing that an
 agent made is ever unpacked here, and nothing is decided by times that an agent can set.
@@ -39,7 +40,7 @@ class OutboxFolders:
         self._outbox = outbox
 
     def changed_ns(self, key: CubicleKey) -> int | None:
-        """When a name last came or went in the tray; None when there is no tray."""
+        """When a name last came or went in the outbox folder; None when there is no outbox folder."""
         try:
             with self._workspaces.out_folder(key) as folder:
                 return os.fstat(folder).st_ctime_ns
@@ -47,7 +48,7 @@ class OutboxFolders:
             return None
 
     def look_at(self, key: CubicleKey, path: bytes) -> OutFile | None:
-        """How one name in the tray stands, or a path beneath it; None when it is gone, or behind a link."""
+        """How one name in the outbox folder stands, or a path beneath it; None when it is gone, or behind a link."""
         try:
             *above, name = parts_of(path or b".")  # refuses whatever leads up or elsewhere
             with self._workspaces.out_folder(key) as tray:
@@ -61,9 +62,10 @@ class OutboxFolders:
         except (OSError, UnsafePath):
             return None
 
-    def every(self, key: CubicleKey) -> Iterator[OutFile]:
-        """All names in the tray as they stand, in no order, one by one, so that a wide tray can be looked at in parts.
-        Close it when done."""
+    def list_names(self, key: CubicleKey) -> Iterator[OutFile]:
+        """All names in the outbox folder as they stand, in no order, one by one, so that a wide outbox folder can
+        be looked at in parts. Close it when done.
+        """
         try:
             with self._workspaces.out_folder(key) as folder, os.scandir(folder) as entries:
                 for number, entry in enumerate(entries):
@@ -75,8 +77,8 @@ class OutboxFolders:
         except (OSError, UnsafePath):
             return
 
-    def survey(self, key: CubicleKey, path: bytes) -> Survey | None:
-        """What is in a folder of the tray; None when it is none, or gone."""
+    def survey_folder(self, key: CubicleKey, path: bytes) -> Survey | None:
+        """What is in a folder of the outbox folder; None when it is none, or gone."""
         try:
             parts = parts_of(path or b".")
             with self._workspaces.out_folder(key) as folder:
@@ -84,20 +86,20 @@ class OutboxFolders:
         except (OSError, UnsafePath):
             return None
 
-    def copy(self, key: CubicleKey, path: bytes, *, max_bytes: int) -> PrivateCopy:
-        """A private copy of a file in the tray, kept in the outbox.
+    def copy_file(self, key: CubicleKey, path: bytes, *, max_bytes: int) -> PrivateCopy:
+        """A private copy of a file in the outbox folder, kept in the outbox.
 
         Raises NotFound, UnsafePath, TooLarge, Changing while a program may still write to it, Unavailable.
         """
         parts = (OUT, *path.split(b"/"))
         return self._workspaces.copy_out(key, parts, max_bytes=max_bytes, keep_in=self._outbox, only_finished=True)
 
-    def zip(self, key: CubicleKey, name: bytes, *, max_bytes: int) -> Zipped:
-        """A private zip of the plain files in a folder of the tray, kept in the outbox.
+    def zip_folder(self, key: CubicleKey, name: bytes, *, max_bytes: int) -> Zipped:
+        """A private zip of the plain files in a folder of the outbox folder, kept in the outbox.
 
         Raises NotFound, TooLarge for a folder with too much in it, Changing, Unavailable; nothing is left then.
         """
-        survey = self.survey(key, name)
+        survey = self.survey_folder(key, name)
         if survey is None:
             raise NotFound(f"{display_path(name)} is not there any more.")
         if not survey.is_complete:
@@ -109,7 +111,7 @@ class OutboxFolders:
             raise NotFound(f"{display_path(name)} holds no file.")
         path = self._outbox / f"copy-{secrets.token_hex(16)}"
         try:
-            left_out = self._pack(key, name, survey, path, max_bytes=max_bytes)
+            left_out = self._write_zip(key, name, survey, path, max_bytes=max_bytes)
             self._check_unchanged(key, name, survey)
             return Zipped(path, *_measured(path), left_out=left_out + survey.left_out)
         except OSError as error:
@@ -120,11 +122,11 @@ class OutboxFolders:
             raise
 
     def _check_unchanged(self, key: CubicleKey, name: bytes, survey: Survey) -> None:
-        now = self.survey(key, name)
+        now = self.survey_folder(key, name)
         if now is None or (now.changed_ns, now.files) != (survey.changed_ns, survey.files):
             raise Changing(f"{display_path(name)} is still being filled. Try again when it is finished.")
 
-    def _pack(self, key: CubicleKey, name: bytes, survey: Survey, path: Path, *, max_bytes: int) -> int:
+    def _write_zip(self, key: CubicleKey, name: bytes, survey: Survey, path: Path, *, max_bytes: int) -> int:
         """Writes the zip; how many files could not be taken."""
         left, left_out, names = max_bytes, 0, set[str]()
         with path.open("xb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
@@ -184,7 +186,7 @@ class _Tally:
 
 
 def _survey(tray: int, top: tuple[bytes, ...]) -> Survey:
-    """Folder by folder with a list instead of recursion, each opened by steps from the tray's descriptor."""
+    """Folder by folder with a list instead of recursion, each opened by steps from the outbox folder's descriptor."""
     tally, waiting = _Tally(len(top)), [top]
     while waiting and tally.is_complete:
         parts = waiting.pop()

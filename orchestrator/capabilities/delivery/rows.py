@@ -1,4 +1,4 @@
-"""Rows of deliveries. What is delivered once is unique here, so that no race and no death sends it twice."""
+"""Rows of deliveries. What is delivered once is unique here, so that no race and no crash sends it twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sending: a program in a cubicle hands a file of ``out/`` to its person, with a word to go with it.
+"""Sending a file: a program in a cubicle hands a file of ``out/`` to its person, with a word to go with it.
 
 A job copies it, as that takes its time; the delivery and the job's end are one transaction, so nothing is sent twice.
 """
@@ -29,7 +29,7 @@ _PATIENCE_S, _PAUSE_S = 30.0, 0.5
 _TIME_S = 3600.0
 
 
-class Sending:
+class SendFile:
     """What programs have asked to be sent."""
 
     def __init__(self, *, store: Store, taking: Intake, jobs: Jobs, now: Callable[[], float] = time.time) -> None:
@@ -37,7 +37,7 @@ class Sending:
         jobs.add_kind(
             JobKind(
                 KIND,
-                self._run,
+                self._run_job,
                 _TIME_S,
                 report=_report,
                 tries=10,
@@ -51,9 +51,9 @@ class Sending:
     @property
     def deeds(self) -> Deeds:
         """What carries out what agents ask for."""
-        return {SEND.name: self._send}
+        return {SEND.name: self._send_file}
 
-    def _send(self, db: sqlite3.Connection, caller: Caller, action: Send) -> Outcome:
+    def _send_file(self, db: sqlite3.Connection, caller: Caller, action: Send) -> Outcome:
         path = words.within_out(os.fsencode(action.file))
         try:
             parts = parts_of(path)
@@ -65,10 +65,10 @@ class Sending:
         job = self._jobs.submit(db, KIND, caller.key, caller.turn, asked)
         return Outcome(f"{display_path(path)} is being sent.", asked, waits_for=job_reference(KIND, job.name))
 
-    def _run(self, running: Running) -> None:
+    def _run_job(self, running: Running) -> None:
         job = running.job
         try:
-            self._taking.send(
+            self._taking.send_file(
                 job.cubicle,
                 os.fsencode(job.payload["file"]),
                 turn=job.turn,
@@ -83,7 +83,7 @@ class Sending:
     def _written(self, job: Job, delivery: Delivery) -> None:
         """Within the transaction of the delivery's row."""
         result = {"file": delivery.name, "size": delivery.size_bytes, "sha256": delivery.sha256}
-        said = f"{delivery.name} ({words.size(delivery.size_bytes)})"
+        said = f"{delivery.name} ({words.format_size(delivery.size_bytes)})"
         text = f"{said} is on its way to the person." if delivery.id else f"{said} was sent in this turn already."
         with self._store.writing() as db:
             if not self._jobs.end_job(db, job, JobState.DONE, sent=result, text=text):

@@ -1,8 +1,8 @@
 """The out watch: notices what agents put into ``out/``, waits until it has settled, and has it taken.
 
-Events tell at once; a look through the whole tray finds what they missed: at the start, when the kernel dropped events,
-when a turn ended, and every minute. A few threads serve all cubicles, one of them a cubicle at a time and never for
-long, so that no agent can keep the others waiting. Nothing here opens a file.
+Events tell at once; a look through the whole outbox folder finds what they missed: at the start, when the kernel
+dropped events, when a turn ended, and every minute. A few threads serve all cubicles, one of them a cubicle at a time
+and never for long, so that no agent can keep the others waiting. Nothing here opens a file.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _DEAF_SHARE = 20.0
 _TIDY_S = 600.0
 _THREADS = 3
 _MOST_HEARD = 50_000
-"""Events that wait to be sorted; of more, the trays are looked through instead."""
+"""Events that wait to be sorted; of more, the outbox folders are looked through instead."""
 
 
 class OutboxWatcher:
-    """Watches every tray whose cubicle was opened."""
+    """Watches every outbox folder whose cubicle was opened."""
 
     def __init__(self, workspaces: Workspaces, taking: Intake, *, tidy: Callable[[float], None]) -> None:
         """``tidy`` is called now and then, with the time."""
@@ -53,9 +53,9 @@ class OutboxWatcher:
         self._is_closing = False
         self._has_missed = False
         self._next_look = self._next_tidy = time.monotonic()
-        self._events = OutEvents(self._hear, self._miss)
+        self._events = OutEvents(self._on_event, self._on_overflow)
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="out-take")
-        self._thread = threading.Thread(target=self._loop, name="out-watch", daemon=True)
+        self._thread = threading.Thread(target=self._run_loop, name="out-watch", daemon=True)
 
     @property
     def problem(self) -> str:
@@ -63,13 +63,13 @@ class OutboxWatcher:
         return self._events.problem
 
     def start(self, cubicles: list[CubicleKey]) -> None:
-        """Look through these trays, then go on watching."""
+        """Look through these outbox folders, then go on watching."""
         self._events.start()
         self._thread.start()
         for key in cubicles:
-            self._watch(key)
-        for key, turn, path in self._taking.unanswered(since=time.time() - 24 * 3600):
-            self._ask(key, turn, path)
+            self._watch_folder(key)
+        for key, turn, path in self._taking.list_unanswered(since=time.time() - 24 * 3600):
+            self._ask_file(key, turn, path)
 
     def close(self) -> None:
         """Nothing is taken any more; what is being taken is finished first."""
@@ -81,15 +81,15 @@ class OutboxWatcher:
         self._events.close()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def add(self, key: CubicleKey) -> None:
-        """The cubicle's tray is watched; again is fine, and right when its folder may be another."""
+    def add_cubicle(self, key: CubicleKey) -> None:
+        """The cubicle's outbox folder is watched; again is fine, and right when its folder may be another."""
         try:
             with self._workspaces.out_folder(key) as folder:
-                is_heard = self._events.add(key, folder)
+                is_heard = self._events.add_folder(key, folder)
         except (OSError, OrchestratorError) as error:
             logger.warning("%s: out/ can't be watched: %s", key, error)
             is_heard = False
-        watch = self._watch(key)
+        watch = self._watch_folder(key)
         with self._changed:
             watch.is_heard = is_heard
             watch.look_soon()  # for what came before there were events
@@ -99,9 +99,9 @@ class OutboxWatcher:
             self._next_look = min(self._next_look, watch.next_look)
             self._changed.notify()
 
-    def drop(self, key: CubicleKey) -> None:
-        """The cubicle's tray is not watched any more; again is fine."""
-        self._events.drop(key)
+    def drop_cubicle(self, key: CubicleKey) -> None:
+        """The cubicle's outbox folder is not watched any more; again is fine."""
+        self._events.drop_folder(key)
         with self._changed:
             watch = self._watches.pop(key, None)
             self._astir.pop(key, None)
@@ -109,7 +109,9 @@ class OutboxWatcher:
                 watch.close()
 
     def command_ended(self, key: CubicleKey) -> None:
-        """A command has ended: the files that it left in the tray, closed, are taken at once. Returns at once."""
+        """A command has ended: the files that it left in the outbox folder, closed, are taken at once. Returns at
+        once.
+        """
         now = time.monotonic()
         with self._changed:
             watch = self._watches.get(key)
@@ -121,7 +123,9 @@ class OutboxWatcher:
                 self._changed.notify()
 
     def turn_ended(self, key: CubicleKey, turn: int) -> None:
-        """A turn has its outcome: what its answer named is sent, and its tray is looked through. Returns at once."""
+        """A turn has its outcome: what its answer named is sent, and its outbox folder is looked through. Returns
+        at once.
+        """
         with self._changed:
             watch = self._watches.get(key)
             if watch is None or self._is_closing:
@@ -131,14 +135,14 @@ class OutboxWatcher:
             self._changed.notify()
 
     def is_settling(self, key: CubicleKey) -> bool:
-        """Something in this cubicle's tray is on its way to being taken."""
+        """Something in this cubicle's outbox folder is on its way to being taken."""
         with self._changed:
             watch = self._watches.get(key)
             return watch is not None and (key in self._busy or watch.has_work or any(h[0] == key for h in self._heard))
 
     # --- hearing -----------------------------------------------------------------------------------------------
 
-    def _hear(self, key: CubicleKey, name: bytes, is_whole: bool) -> None:  # noqa: FBT001 - an event's own form
+    def _on_event(self, key: CubicleKey, name: bytes, is_whole: bool) -> None:  # noqa: FBT001 - an event's own form
         if is_ignored(name):
             return
         with self._changed:
@@ -148,32 +152,32 @@ class OutboxWatcher:
             self._heard.append((key, name, is_whole, time.monotonic(), time.time()))
             self._changed.notify()
 
-    def _miss(self) -> None:
+    def _on_overflow(self) -> None:
         with self._changed:
             self._has_missed = True
             self._changed.notify()
 
     # --- the rounds --------------------------------------------------------------------------------------------
 
-    def _loop(self) -> None:
+    def _run_loop(self) -> None:
         while True:
             with self._changed:
                 if self._is_closing:
                     return
-                ready = self._sort(time.monotonic())
+                ready = self._sort_events(time.monotonic())
                 if not ready:
                     self._changed.wait(self._pause_s(time.monotonic()))
                     continue
             for key, watch in ready:
-                self._pool.submit(self._work, key, watch)
+                self._pool.submit(self._work_folder, key, watch)
 
-    def _sort(self, now: float) -> list[tuple[CubicleKey, FolderState]]:
-        """Hand what was heard to its trays; the trays with work to do that nobody is at, in turn."""
+    def _sort_events(self, now: float) -> list[tuple[CubicleKey, FolderState]]:
+        """Hand what was heard to its outbox folders; the outbox folders with work to do that nobody is at, in turn."""
         while self._heard:
             key, name, is_whole, heard, at = self._heard.popleft()
             watch = self._watches.get(key)
             if watch is not None:
-                watch.heard(name, heard, at=at, is_whole=is_whole)
+                watch.on_event(name, heard, at=at, is_whole=is_whole)
                 self._astir[key] = watch
         if self._has_missed or now >= self._next_look:
             self._look_at_all(now)
@@ -200,14 +204,14 @@ class OutboxWatcher:
         ]
         return max(0.001, min([self._next_look, *dues]) - now)
 
-    def _work(self, key: CubicleKey, watch: FolderState) -> None:
-        """A part of what there is to do in one tray."""
-        guarded(f"{key}: looking through out/", watch.work)
+    def _work_folder(self, key: CubicleKey, watch: FolderState) -> None:
+        """A part of what there is to do in one outbox folder."""
+        guarded(f"{key}: looking through out/", watch.run_slice)
         with self._changed:
             self._busy.discard(key)
             self._changed.notify()
 
-    def _watch(self, key: CubicleKey) -> FolderState:
+    def _watch_folder(self, key: CubicleKey) -> FolderState:
         with self._changed:
             watch = self._watches.get(key)
             if watch is None:
@@ -219,37 +223,39 @@ class OutboxWatcher:
             self._changed.notify()
             return watch
 
-    def _ask(self, key: CubicleKey, turn: int, path: bytes) -> None:
+    def _ask_file(self, key: CubicleKey, turn: int, path: bytes) -> None:
         with self._changed:
             watch = self._watches.get(key)
             if watch is not None:
-                watch.ask(turn, path, time.monotonic())
+                watch.ask_file(turn, path, time.monotonic())
                 self._astir[key] = watch
                 self._changed.notify()
 
 
 def _period_s(watch: FolderState) -> float:
-    """How often a tray is looked through: where nothing is heard of it often, but never for much of the time."""
+    """How often an outbox folder is looked through: where nothing is heard of it often, but never for much of the
+    time.
+    """
     return PERIOD_S if watch.is_heard else min(PERIOD_S, max(_DEAF_PERIOD_S, watch.look_took_s * _DEAF_SHARE))
 
 
 class WatchedDoors:
-    """Doors whose cubicles' trays are watched from when they open."""
+    """Doors whose cubicles' outbox folders are watched from when they open."""
 
     def __init__(self, doors: SocketOpener, watch: OutboxWatcher) -> None:
         self._doors = doors
         self._watch = watch
 
     def open(self, key: CubicleKey, *, uid: int, gid: int) -> None:
-        """The door answers and the tray is watched; again is fine."""
+        """The door answers and the outbox folder is watched; again is fine."""
         self._doors.open(key, uid=uid, gid=gid)
-        self._watch.add(key)
+        self._watch.add_cubicle(key)
 
     def renew(self, key: CubicleKey, *, uid: int, gid: int) -> None:
-        """Another door, the same tray."""
+        """Another door, the same outbox folder."""
         self._doors.renew(key, uid=uid, gid=gid)
 
     def close(self, key: CubicleKey) -> None:
         """Neither is any more; again is fine."""
-        self._watch.drop(key)
+        self._watch.drop_cubicle(key)
         self._doors.close(key)

@@ -8,7 +8,7 @@ from typing import Any
 
 from crab.hermit_commands import Command, Option
 from orchestrator.capabilities.actions.field_types import FieldKind
-from orchestrator.capabilities.actions.fields import holds
+from orchestrator.capabilities.actions.fields import field_metadata
 from orchestrator.capabilities.approval_kind import ApprovalKind, Fact, Quoted, WarningLine, host_of
 from orchestrator.capabilities.capability import Action, Capability, Policy, Prompt, Toolset
 from orchestrator.core.models import Approval
@@ -21,9 +21,9 @@ _MOST_WARNINGS = 8
 class AssetRequest:
     """A wish for a file from the internet, for a person to decide."""
 
-    description: str = field(metadata=holds(FieldKind.TEXT, 500))
-    url: str = field(metadata=holds(FieldKind.URL, 2000))
-    file_type: str = field(default="", metadata=holds(FieldKind.FILE_TYPE, 100))
+    description: str = field(metadata=field_metadata(FieldKind.TEXT, 500))
+    url: str = field(metadata=field_metadata(FieldKind.URL, 2000))
+    file_type: str = field(default="", metadata=field_metadata(FieldKind.FILE_TYPE, 100))
 
 
 def _facts(approval: Approval) -> list[Fact]:

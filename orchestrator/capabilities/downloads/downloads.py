@@ -1,4 +1,4 @@
-"""Assets as a noun: asking a person, and hearing the answer.
+"""Downloads as a noun: asking a person, and hearing the answer.
 
 What is approved is the exact URL, by its digest; what may be fetched is that and nothing else. Owns no thread and
 touches no network: ``downloads`` fetches what this says was agreed to.
@@ -21,7 +21,7 @@ from orchestrator.approvals.grants import Grants
 from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.capabilities.downloads import messages as words
 from orchestrator.capabilities.downloads.capability import REQUEST, AssetRequest
-from orchestrator.capabilities.downloads.outcome import Endings, waiting_for
+from orchestrator.capabilities.downloads.outcome import DownloadOutcomes, waiting_for
 from orchestrator.capabilities.downloads.records import KIND, Asset, AssetStatus, read_asset
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
@@ -40,7 +40,7 @@ MOST_HOPS = 5
 _CHANGED = "The request was changed after a person agreed to it, so nothing was fetched. Ask again."
 
 
-class Assets:
+class DownloadRequests:
     """Everything that agents asked for."""
 
     def __init__(
@@ -51,41 +51,43 @@ class Assets:
         approvals: Approvals,
         grants: Grants,
         jobs: Jobs,
-        endings: Endings,
+        endings: DownloadOutcomes,
         rules: UrlRules,
     ) -> None:
         self._store, self._agents, self._approvals, self._grants = store, agents, approvals, grants
         self._jobs, self._endings, self._rules = jobs, endings, rules
-        approvals.on_decision(KIND, self._decided)
+        approvals.on_decision(KIND, self._on_decided)
 
     @property
     def deeds(self) -> Deeds:
         """What carries out what agents ask for."""
-        return {REQUEST.name: self.request}
+        return {REQUEST.name: self.request_download}
 
     # --- looking -----------------------------------------------------------------------------------------------
 
-    def every(self, status: AssetStatus | None = None, user: int | None = None, *, limit: int = 200) -> list[Asset]:
-        """The newest assets, of one status and one person where given."""
+    def list_downloads(
+        self, status: AssetStatus | None = None, user: int | None = None, *, limit: int = 200
+    ) -> list[Asset]:
+        """The newest downloads, of one status and one person where given."""
         self._approvals.expire_due()
         with self._store.reading() as db:
             return [read_asset(job) for job in rows.list_jobs(db, KIND, progress=status, user=user, limit=limit)]
 
-    def get(self, asset: str) -> Asset:
-        """The asset with this id; raises NotFound."""
+    def get_download(self, asset: str) -> Asset:
+        """The download with this id; raises NotFound."""
         with self._store.reading() as db:
             found = rows.get_job(db, KIND, asset)
         if found is None:
             raise NotFound("There is no asset with this id. './hermit approvals' shows what is waiting.")
         return read_asset(found)
 
-    def note(self, turn: Turn) -> str:
+    def turn_note(self, turn: Turn) -> str:
         """What ended since the agent last heard of it; once, at the start of a turn."""
-        return words.notes([read_asset(job) for job in self._jobs.report_ends(KIND, turn, most=_MOST_TOLD)])
+        return words.agent_notes([read_asset(job) for job in self._jobs.report_ends(KIND, turn, most=_MOST_TOLD)])
 
     # --- asking ------------------------------------------------------------------------------------------------
 
-    def request(self, db: sqlite3.Connection, caller: Caller, wish: AssetRequest) -> Outcome:
+    def request_download(self, db: sqlite3.Connection, caller: Caller, wish: AssetRequest) -> Outcome:
         """What the capability does: a person is asked, unless the host was allowed in advance. The same wish again,
         while the first is open, is the same."""
         link = parse_url(wish.url, self._rules)
@@ -94,32 +96,34 @@ class Assets:
             return _waits(found, words.under_way(found))
         if link.host in self._grants.list_hosts(db, caller.key):
             return self._at_once(db, caller, wish, link)
-        detail = words.detail(link, description=wish.description, file_type=wish.file_type)
-        asset = self._asked(db, caller, link, detail, wanted=words.name_of(link, wish.file_type))
-        return _waits(asset, words.asked(asset))
+        detail = words.approval_detail(link, description=wish.description, file_type=wish.file_type)
+        asset = self._ask_person(db, caller, link, detail, wanted=words.name_of(link, wish.file_type))
+        return _waits(asset, words.asked_text(asset))
 
     def _at_once(self, db: sqlite3.Connection, caller: Caller, wish: AssetRequest, link: Link) -> Outcome:
-        detail = words.detail(link, description=wish.description, file_type=wish.file_type)
+        detail = words.approval_detail(link, description=wish.description, file_type=wish.file_type)
         asked = _asked_for(link, detail, wanted=words.name_of(link, wish.file_type))
         job = self._jobs.submit(
             db, KIND, caller.key, caller.turn, asked, name=typed_id(), progress=AssetStatus.FETCHING
         )
         asset = read_asset(job)
-        self._store.after_commit(partial(self._endings.tell, asset))
-        self._audit(db, asset, "asset.allowed", f"{link.url} is fetched without a question: {link.host} is allowed.")
+        self._store.after_commit(partial(self._endings.publish_change, asset))
+        self._write_audit(
+            db, asset, "asset.allowed", f"{link.url} is fetched without a question: {link.host} is allowed."
+        )
         return _waits(asset, words.under_way(asset))
 
-    def _asked(
+    def _ask_person(
         self, db: sqlite3.Connection, caller: Caller, link: Link, detail: dict[str, Any], *, wanted: str
     ) -> Asset:
-        """The asset of the question about this link, both new or open already. Raises TooMany."""
+        """The download of the question about this link, both new or open already. Raises TooMany."""
         approval = self._approvals.ask_person(
             db,
             caller.key,
             caller.turn,
             kind=KIND,
             text=link.url,
-            reason=words.reason(link),
+            reason=words.approval_reason(link),
             detail=detail,
             timeout_s=self._agents.get(caller.key.agent).approval_timeout_s,
         )
@@ -138,12 +142,12 @@ class Assets:
             waits_for=f"approval:{approval.id}",
         )
         asset = read_asset(job)
-        self._store.after_commit(partial(self._endings.tell, asset))
+        self._store.after_commit(partial(self._endings.publish_change, asset))
         return asset
 
     # --- the answer --------------------------------------------------------------------------------------------
 
-    def _decided(self, db: sqlite3.Connection, approval: Approval) -> None:
+    def _on_decided(self, db: sqlite3.Connection, approval: Approval) -> None:
         job = rows.get_job(db, KIND, approval.id)
         if job is None:
             return  # whoever asked was deleted meanwhile
@@ -154,7 +158,7 @@ class Assets:
         elif not self._is_what_was_asked(read_asset(job), approval):
             self._jobs.end_job(db, job, JobState.FAILED, error=_CHANGED)
         elif self._jobs.resume_job(db, job, AssetStatus.FETCHING):
-            self._store.after_commit(lambda: self._endings.tell(self.get(job.name)))
+            self._store.after_commit(lambda: self._endings.publish_change(self.get_download(job.name)))
 
     def _is_what_was_asked(self, asset: Asset, approval: Approval) -> bool:
         """What would be fetched is, to the byte, what a person saw."""
@@ -164,7 +168,7 @@ class Assets:
 
     # --- what the worker asks and says -------------------------------------------------------------------------
 
-    def agreed(self, asset: Asset) -> tuple[Link, frozenset[str]]:
+    def allowed_fetch(self, asset: Asset) -> tuple[Link, frozenset[str]]:
         """What may be fetched, and to which other hosts it may send on. Raises Forbidden when nobody has agreed."""
         with self._store.reading() as db:
             approval = approval_rows.get_approval(db, asset.id)
@@ -193,17 +197,17 @@ class Assets:
         onward = _under_way(db, before.cubicle, link.url)
         if onward is None:
             fields = {"description": before.description, "file_type": before.file_type, "led_by": before.url}
-            detail = words.detail(link, **fields)
+            detail = words.approval_detail(link, **fields)
             try:
-                onward = self._asked(db, Caller(before.cubicle, before.turn), link, detail, wanted=before.wanted)
+                onward = self._ask_person(db, Caller(before.cubicle, before.turn), link, detail, wanted=before.wanted)
             except TooMany as error:
                 why = f"{before.host} sends on to {link.host}, which a person must be asked about. {error.message}"
                 self._jobs.end_job(db, before.job, JobState.FAILED, error=why)
                 return
         rows.make_wait(db, before.job.id, job_reference(KIND, onward.id), AssetStatus.FETCHING)
-        self._audit(db, before, "asset.sent_on", f"{before.url} sends on to {link.url}: a person is asked.")
+        self._write_audit(db, before, "asset.sent_on", f"{before.url} sends on to {link.url}: a person is asked.")
 
-    def _audit(self, db: sqlite3.Connection, asset: Asset, kind: str, text: str) -> None:
+    def _write_audit(self, db: sqlite3.Connection, asset: Asset, kind: str, text: str) -> None:
         key, detail = asset.cubicle, {"asset": asset.id, "url": asset.url, "host": asset.host}
         now = time.time()
         audit_rows.insert_record(

@@ -1,4 +1,6 @@
-"""The words of assets: what a person is shown before they decide, what a file shall be called, how it ended. Pure."""
+"""The words of downloads: what a person is shown before they decide, what a file shall be called, how it ended.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from orchestrator.capabilities.delivery.messages import size
+from orchestrator.capabilities.delivery.messages import format_size
 from orchestrator.capabilities.downloads.records import Asset, AssetStatus
 from orchestrator.core.text import one_line
 from orchestrator.files.names import display_path, safe_name
@@ -29,12 +31,12 @@ _UNFETCHED = {
 }
 
 
-def reason(link: Link) -> str:
+def approval_reason(link: Link) -> str:
     """Why a person is asked, in one sentence."""
     return f"The host would fetch a file from {link.host} into in/."
 
 
-def detail(link: Link, *, description: str, file_type: str, led_by: str = "") -> dict[str, Any]:
+def approval_detail(link: Link, *, description: str, file_type: str, led_by: str = "") -> dict[str, Any]:
     """What a person should know; ``led_by`` is the URL that sends on to this one."""
     cautions = [hint.text for hint in list_warnings(link)]
     told: dict[str, Any] = {
@@ -61,7 +63,7 @@ def name_of(link: Link, file_type: str) -> str:
     return safe_name(name)
 
 
-def asked(asset: Asset) -> str:
+def asked_text(asset: Asset) -> str:
     """What the agent is told while a person is asked."""
     return (
         f"A person is asked whether the host may fetch this from {asset.host} (question {asset.id}). {_where(asset)} "
@@ -78,15 +80,15 @@ def _where(asset: Asset) -> str:
     return f"The file will be {INBOX}/{display_path(asset.wanted.encode())}, with a number if that name is taken."
 
 
-def outcome(asset: Asset) -> str:
+def outcome_text(asset: Asset) -> str:
     """How it ended, for the call that waits."""
     if asset.status is AssetStatus.DONE:
-        return f"The file is {INBOX}/{asset.name} ({size(asset.size_bytes)})."
+        return f"The file is {INBOX}/{asset.name} ({format_size(asset.size_bytes)})."
     unfetched = _UNFETCHED.get(asset.status, "The download failed.")
     return f"{unfetched} {asset.error}".strip()
 
 
-def result(asset: Asset) -> dict[str, Any]:
+def outcome_result(asset: Asset) -> dict[str, Any]:
     """The same for programs."""
     if asset.status is AssetStatus.DONE:
         return {"path": f"{INBOX}/{asset.name}", "size_bytes": asset.size_bytes, "sha256": asset.sha256}
@@ -94,35 +96,35 @@ def result(asset: Asset) -> dict[str, Any]:
 
 
 def led_astray(asset: Asset, other: Asset) -> str:
-    """Why an asset failed that sends on to another."""
-    return f"{asset.host} sends on to {other.host}. {outcome(other)}"
+    """Why a download failed that sends on to another."""
+    return f"{asset.host} sends on to {other.host}. {outcome_text(other)}"
 
 
-def note(asset: Asset) -> str:
+def agent_note(asset: Asset) -> str:
     """How it ended, for the agent at the start of a turn."""
     url = one_line(asset.url, _SHOWN_URL)
     if asset.status is AssetStatus.DONE:
         return f"{_landed(asset)} has arrived (you asked for {url})."
-    return f"You asked for {url}. {outcome(asset)}"
+    return f"You asked for {url}. {outcome_text(asset)}"
 
 
-def notes(ended: Sequence[Asset]) -> str:
+def agent_notes(ended: Sequence[Asset]) -> str:
     """How several ended: of many the latest, so that a prompt has room for more."""
-    told = [note(asset) for asset in ended[-_MOST_NOTES:]]
+    told = [agent_note(asset) for asset in ended[-_MOST_NOTES:]]
     if len(ended) > len(told):
         told.insert(0, f"{len(ended) - len(told):,} earlier downloads have ended, too: look into {INBOX}.")
     return " ".join(told)
 
 
-def notice(asset: Asset) -> str:
+def person_notice(asset: Asset) -> str:
     """How it ended, for the person."""
     agent = asset.cubicle.agent
     if asset.status is AssetStatus.DONE:
-        return f"{_landed(asset)} has arrived for {agent}: {size(asset.size_bytes)} from {asset.host}."
+        return f"{_landed(asset)} has arrived for {agent}: {format_size(asset.size_bytes)} from {asset.host}."
     return f"The download of {one_line(asset.url, _SHOWN_URL)} for {agent} failed. {asset.error}"
 
 
-def audited(asset: Asset) -> str:
+def audit_text(asset: Asset) -> str:
     """How it ended, for the audit log."""
     if asset.status is AssetStatus.DONE:
         return f"{_landed(asset)} came from {asset.host} ({asset.size_bytes:,} bytes)."
@@ -134,7 +136,7 @@ def _landed(asset: Asset) -> str:
 
 
 def as_json(asset: Asset) -> dict[str, Any]:
-    """The asset as surfaces show it."""
+    """The download as surfaces show it."""
     is_done = asset.status is AssetStatus.DONE
     return {
         "id": asset.id,

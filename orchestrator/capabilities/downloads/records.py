@@ -1,4 +1,4 @@
-"""Records of assets: the files that agents asked for from the internet, as the job of each says. Pure."""
+"""Records of downloads: the files that agents asked for from the internet, as the job of each says. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KIND = "asset"
 
 
 class AssetStatus(StrEnum):
-    """Where an asset stands; the first and ``FETCHING`` can change."""
+    """Where a download stands; the first and ``FETCHING`` can change."""
 
     ASKED = "asked"
     DENIED = "denied"
@@ -41,7 +41,7 @@ class Asset:
     error: str
     """Why it failed, as a sentence."""
     onward: str
-    """The asset that is waited for instead: the URL sends on to another host, which a person is asked about."""
+    """The download that is waited for instead: the URL sends on to another host, which a person is asked about."""
     wanted: str
     """The name that it shall have in ``in/``."""
     name: str
@@ -56,7 +56,7 @@ class Asset:
 
 
 def read_asset(job: Job) -> Asset:
-    """The asset that this job fetches."""
+    """The download that this job fetches."""
     result = job.result
     return Asset(
         id=job.name,

@@ -1,6 +1,6 @@
 """Putting a fetched file into ``in/``: once, whole, under a name that the host chose, within the limits of the disk.
 
-The name is in the row before the file is in the folder, so after a death one look tells whether it came that far. The
+The name is in the row before the file is in the folder, so after a crash one look tells whether it came that far. The
 file is stored as every upload is, by the workspace: not executable, replacing nothing.
 """
 
@@ -26,7 +26,7 @@ _MB = 1024**2
 _NUMBERS = 100
 
 
-class Landing:
+class WorkspaceStore:
     """The last step of a download."""
 
     def __init__(self, workspaces: Workspaces, agents: Agents, reserve: Reserve, home: Path) -> None:
@@ -35,14 +35,14 @@ class Landing:
         self._reserve = reserve
         self._home = home
 
-    def check(self) -> None:
+    def check_space(self) -> None:
         """Raises Unavailable when the host's disk has no room left for what agents want."""
         self._reserve.check_room()
 
-    def room(self, key: CubicleKey) -> int:
+    def room_for(self, key: CubicleKey) -> int:
         """How many bytes a new file may have: what the workspace has left, and at most half of the free disk, as the
         file lies twice for a moment. Raises TooLarge when that is nothing."""
-        self.check()
+        self.check_space()
         limit_mb = self._agents.get(key.agent).limits.disk_mb
         left = limit_mb * _MB - self._workspaces.measure_usage(key).bytes
         if left <= 0:
@@ -50,7 +50,7 @@ class Landing:
         return min(left, shutil.disk_usage(self._home).free // 2)
 
     def lies_there(self, asset: Asset) -> bool:
-        """A death came after the file was stored and before that was written down."""
+        """A crash came after the file was stored and before that was written down."""
         if not asset.name:
             return False
         try:
@@ -60,9 +60,9 @@ class Landing:
         except (NotFound, UnsafePath, TooLarge, Conflict):  # it is not there, or is another file
             return False
 
-    def land(self, asset: Asset, file: BinaryIO, fetched: Fetched, running: Running) -> None:
+    def store_file(self, asset: Asset, file: BinaryIO, fetched: Fetched, running: Running) -> None:
         """The file is in ``in/``. Raises Stopped when it is wanted no more, TooLarge and Unavailable of the disk."""
-        self.check()
+        self.check_space()
         for name in filter(lambda name: self._is_free(asset.cubicle, name), _names(asset)):
             running.record_progress(
                 name=name, size_bytes=fetched.size_bytes, sha256=fetched.sha256, content_type=fetched.content_type

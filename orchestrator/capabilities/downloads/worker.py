@@ -1,6 +1,6 @@
 """Downloads: the jobs that fetch what was agreed to, one file a cubicle at a time.
 
-What comes is kept in a nameless file until it is whole, which no death leaves behind.
+What comes is kept in a nameless file until it is whole, which no crash leaves behind.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from orchestrator.capabilities.downloads.downloads import Assets
-from orchestrator.capabilities.downloads.outcome import Endings
+from orchestrator.capabilities.downloads.downloads import DownloadRequests
+from orchestrator.capabilities.downloads.outcome import DownloadOutcomes
 from orchestrator.capabilities.downloads.records import KIND, Asset, read_asset
-from orchestrator.capabilities.downloads.store_file import Landing
+from orchestrator.capabilities.downloads.store_file import WorkspaceStore
 from orchestrator.core.errors import TooLarge, Unavailable
 from orchestrator.jobs.kinds import JobKind, Running
 from orchestrator.web.fetcher import Fetched, Fetcher, NewHost
@@ -31,11 +31,18 @@ _CHECKED_BYTES = 4 << 20
 _ODD = "Something went wrong on the host; its log says what. Ask again."
 
 
-class Downloads:
-    """Fetches assets."""
+class DownloadWorker:
+    """Fetches downloads."""
 
     def __init__(
-        self, *, assets: Assets, endings: Endings, landing: Landing, internet: Internet, rules: UrlRules, folder: Path
+        self,
+        *,
+        assets: DownloadRequests,
+        endings: DownloadOutcomes,
+        landing: WorkspaceStore,
+        internet: Internet,
+        rules: UrlRules,
+        folder: Path,
     ) -> None:
         """``folder`` is where files grow before they are whole; they have no name there."""
         self._assets = assets
@@ -45,9 +52,9 @@ class Downloads:
         self._folder = folder
         self.kind = JobKind(
             KIND,
-            self._run,
+            self._run_job,
             _TIME_S,
-            report=endings.report,
+            report=endings.report_outcome,
             tries=10,
             gave_up=_ODD,
             broke=_ODD,
@@ -57,23 +64,23 @@ class Downloads:
             holds_deletion=True,
         )
 
-    def _run(self, running: Running) -> dict[str, Any] | None:
+    def _run_job(self, running: Running) -> dict[str, Any] | None:
         asset = read_asset(running.job)
         try:
             if not self._landing.lies_there(asset):
-                self._bring(asset, running)
+                self._fetch_file(asset, running)
         except NewHost as found:
             self._assets.send_on(asset, found)
             return None
         return {}
 
-    def _bring(self, asset: Asset, running: Running) -> None:
-        link, other_hosts = self._assets.agreed(asset)
-        room, most = self._landing.room(asset.cubicle), self._internet.limits.file_bytes
+    def _fetch_file(self, asset: Asset, running: Running) -> None:
+        link, other_hosts = self._assets.allowed_fetch(asset)
+        room, most = self._landing.room_for(asset.cubicle), self._internet.limits.file_bytes
         limits = replace(self._internet.limits, file_bytes=min(room, most))
         fetcher = Fetcher(limits, rules=self._rules, network=self._internet.network, tls=self._internet.tls)
         with _nameless(self._folder) as file:
-            sink = _Sink(file, self._landing.check)
+            sink = _Sink(file, self._landing.check_space)
             try:
                 fetched = fetcher.fetch(link, sink, other_hosts=other_hosts, is_stopped=lambda: not running.is_wanted())
                 sink.flush()
@@ -81,7 +88,7 @@ class Downloads:
                 if room < most:
                     raise _no_room(room) from None
                 raise
-            self._landing.land(asset, file, fetched, running)
+            self._landing.store_file(asset, file, fetched, running)
         _log(asset, fetched)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from crab.hermit_commands import Command, Option
 from orchestrator.capabilities.actions.field_types import FieldKind
-from orchestrator.capabilities.actions.fields import holds
+from orchestrator.capabilities.actions.fields import field_metadata
 from orchestrator.capabilities.capability import Action, Capability, Policy, Prompt, Toolset
 
 
@@ -14,22 +14,22 @@ from orchestrator.capabilities.capability import Action, Capability, Policy, Pro
 class MemoryAdd:
     """A fact to keep."""
 
-    text: str = field(metadata=holds(FieldKind.TEXT, 2000))
+    text: str = field(metadata=field_metadata(FieldKind.TEXT, 2000))
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySearch:
     """A question to what is remembered; an empty one lists the newest."""
 
-    query: str = field(default="", metadata=holds(FieldKind.LINE, 500))
-    limit: int = field(default=10, metadata=holds(FieldKind.COUNT, 5))
+    query: str = field(default="", metadata=field_metadata(FieldKind.LINE, 500))
+    limit: int = field(default=10, metadata=field_metadata(FieldKind.COUNT, 5))
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryDelete:
     """A fact to forget."""
 
-    id: int = field(metadata=holds(FieldKind.ID))
+    id: int = field(metadata=field_metadata(FieldKind.ID))
 
 
 TOOLSET = Toolset("memory", "Memory", "Remember facts about you across conversations.")

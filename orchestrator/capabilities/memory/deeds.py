@@ -44,26 +44,26 @@ class MemoryDeeds:
     @property
     def deeds(self) -> Deeds:
         """By their names."""
-        return {ADD.name: self._add, SEARCH.name: self._find, DELETE.name: self._delete}
+        return {ADD.name: self._add_fact, SEARCH.name: self._find_facts, DELETE.name: self._delete_fact}
 
     def reconcile(self) -> None:
-        """After a start: searches that a death cut off are over."""
+        """After a start: searches that a crash cut off are over."""
         with self._store.reading() as db:
             waiting = call_rows.list_waiting_for(db, SEARCHES)
         for reference in waiting:
             self._finish(reference, ok=False, text=_CUT_OFF)
 
-    def _add(self, db: sqlite3.Connection, caller: Caller, action: MemoryAdd) -> Outcome:
-        fact, is_new = self._facts.note(db, caller.key, action.text, by=AGENT, turn=caller.turn)
+    def _add_fact(self, db: sqlite3.Connection, caller: Caller, action: MemoryAdd) -> Outcome:
+        fact, is_new = self._facts.note_fact(db, caller.key, action.text, by=AGENT, turn=caller.turn)
         if not is_new:
             return Outcome(f"That is remembered already, as memory {fact.id}.", _result(fact))
         return Outcome(f"Remembered as memory {fact.id}.", _result(fact))
 
-    def _delete(self, db: sqlite3.Connection, caller: Caller, action: MemoryDelete) -> Outcome:
-        gone = self._facts.strike(db, caller.key, action.id, by=AGENT, turn=caller.turn)
+    def _delete_fact(self, db: sqlite3.Connection, caller: Caller, action: MemoryDelete) -> Outcome:
+        gone = self._facts.delete_fact(db, caller.key, action.id, by=AGENT, turn=caller.turn)
         return Outcome(f"Memory {gone.id} is forgotten.", _result(gone))
 
-    def _find(self, db: sqlite3.Connection, caller: Caller, action: MemorySearch) -> Outcome:  # noqa: ARG002  # a handler's form
+    def _find_facts(self, db: sqlite3.Connection, caller: Caller, action: MemorySearch) -> Outcome:  # noqa: ARG002  # a handler's form
         if self._search.is_quick:
             text, result = self._found(caller, action)
             return Outcome(text, result)
@@ -82,7 +82,7 @@ class MemoryDeeds:
 
     def _found(self, caller: Caller, action: MemorySearch) -> tuple[str, dict[str, Any]]:
         limit = max(1, min(action.limit, MOST_FOUND))
-        facts = self._search.best(caller.key, action.query, limit, turn=caller.turn)
+        facts = self._search.find_best(caller.key, action.query, limit, turn=caller.turn)
         result = {"memories": [as_json(fact) for fact in facts]}
         if not facts:
             return ("No memory matches." if action.query.strip() else "Nothing is remembered yet."), result

@@ -34,7 +34,7 @@ class Embedder(Protocol):
     is_free: bool
     """It runs in this process, and nobody is paid."""
 
-    def embed(self, texts: Sequence[str]) -> Embedded:
+    def embed_texts(self, texts: Sequence[str]) -> Embedded:
         """The vectors of at most ``MOST_TEXTS`` texts; raises UpstreamFailed."""
 
     def close(self) -> None:

@@ -28,7 +28,7 @@ _AGAIN_S = 600.0
 Embed = Callable[[CubicleKey, int | None, Sequence[str]], Sequence[Vector]]
 
 
-class Vectorizing:
+class EmbeddingWorker:
     """One thread for all cubicles."""
 
     def __init__(
@@ -53,7 +53,7 @@ class Vectorizing:
         self._is_idle = False
         self._is_closed = False
         self._news = threading.Condition()  # protects the three above
-        self._thread = threading.Thread(target=self._loop, name="memory vectors", daemon=True)
+        self._thread = threading.Thread(target=self._run_loop, name="memory vectors", daemon=True)
 
     def start(self) -> None:
         """Begin, with all that is missing."""
@@ -65,7 +65,7 @@ class Vectorizing:
             self._is_wanted, self._is_idle = True, False
             self._news.notify_all()
 
-    def settled(self, timeout_s: float) -> bool:
+    def wait_idle(self, timeout_s: float) -> bool:
         """Wait until nothing is left to do; False when the time is up before, or the model fails."""
         with self._news:
             self._news.wait_for(lambda: self._is_idle or self._failures, timeout_s)
@@ -83,9 +83,9 @@ class Vectorizing:
         """Do what there is to do; in how many seconds to look again without being woken."""
         after, is_complete = 0, True
         try:
-            while not self._is_closed and (batch := self._next(after)):
+            while not self._is_closed and (batch := self._next_batch(after)):
                 after = batch[-1].id
-                is_complete &= self._give(batch)
+                is_complete &= self._embed_batch(batch)
         except OrchestratorError as error:
             self._failures += 1
             pause_s: float = min(LONGEST_PAUSE_S, self._first_pause_s * (1 << min(self._failures - 1, 10)))
@@ -94,10 +94,10 @@ class Vectorizing:
         self._failures = 0
         return LONGEST_PAUSE_S * 24 if is_complete else _AGAIN_S
 
-    def _next(self, after: int) -> list[Pending]:
+    def _next_batch(self, after: int) -> list[Pending]:
         """The next facts of one cubicle."""
         with self._store.reading() as db:
-            waiting = rows.pending(db, self._model, after=after, limit=MOST_TEXTS)
+            waiting = rows.list_pending(db, self._model, after=after, limit=MOST_TEXTS)
         batch: list[Pending] = []
         for fact in waiting:
             if batch and fact.cubicle != batch[0].cubicle:
@@ -105,11 +105,11 @@ class Vectorizing:
             batch.append(fact)
         return batch
 
-    def _give(self, batch: Sequence[Pending]) -> bool:
+    def _embed_batch(self, batch: Sequence[Pending]) -> bool:
         """The facts have vectors; False when they had to be left out for now."""
         wanted = [fact for fact in batch if fact.id not in self._refused]
         try:
-            self._keep(wanted)
+            self._store_vectors(wanted)
         except (OverBudget, NotFound) as error:  # not found: the agent is going, and its facts with it
             logger.info("%s: its memories get no vectors for now: %s", batch[0].cubicle, error.message)
             return False
@@ -123,14 +123,14 @@ class Vectorizing:
         """One of them may be at fault. When one after the other is refused, the fault is not theirs."""
         for fact in facts:
             try:
-                self._keep([fact])
+                self._store_vectors([fact])
             except UpstreamFailed as error:
                 if error.may_retry or self._refusals >= MOST_REFUSALS:
                     raise
                 self._refusals += 1
                 self._refused.add(fact.id)
 
-    def _keep(self, facts: Sequence[Pending]) -> None:
+    def _store_vectors(self, facts: Sequence[Pending]) -> None:
         if not facts:
             return
         key = facts[0].cubicle
@@ -141,7 +141,7 @@ class Vectorizing:
         self._refusals = 0
         self._changed(key)
 
-    def _loop(self) -> None:
+    def _run_loop(self) -> None:
         while True:
             with self._news:
                 self._is_wanted = False

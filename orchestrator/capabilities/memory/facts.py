@@ -48,69 +48,69 @@ class Facts:
         self._max_facts = max_facts
         self._now = now
 
-    def add(self, key: CubicleKey, text: str, *, by: str, turn: int | None = None) -> Fact:
+    def add_fact(self, key: CubicleKey, text: str, *, by: str, turn: int | None = None) -> Fact:
         """A person notes a fact; what is noted already stays as it is. Raises BadInput, TooLarge or TooMany."""
         with self._store.writing() as db:
-            return self.note(db, key, text, by=by, turn=turn)[0]
+            return self.note_fact(db, key, text, by=by, turn=turn)[0]
 
-    def note(
+    def note_fact(
         self, db: sqlite3.Connection, key: CubicleKey, text: str, *, by: str, turn: int | None
     ) -> tuple[Fact, bool]:
         """The fact, and whether it is new, within a transaction. Raises as ``add``."""
-        text = checked(text)
-        known = rows.same(db, key, text)
+        text = check_text(text)
+        known = rows.find_same(db, key, text)
         if known is not None:
             return known, False
-        if rows.count(db, key) >= self._max_facts:
+        if rows.count_facts(db, key) >= self._max_facts:
             raise TooMany(f"There are {self._max_facts:,} memories already, which is the most. Delete some first.")
         now = self._now()
-        fact = Fact(rows.add(db, key, text, by=by, turn=turn, now=now), key, text, by, turn, now)
-        self._audit(
+        fact = Fact(rows.insert_fact(db, key, text, by=by, turn=turn, now=now), key, text, by, turn, now)
+        self._write_audit(
             db, "memory.add", f"Remembered by {'the agent' if by == AGENT else by}: {one_line(text, 160)}", fact, turn
         )
-        self._store.after_commit(partial(self._tell, fact, "added"))
+        self._store.after_commit(partial(self._publish_change, fact, "added"))
         return fact, True
 
-    def remove(self, key: CubicleKey, fact: int, *, by: str = AGENT, turn: int | None = None) -> Fact:
+    def remove_fact(self, key: CubicleKey, fact: int, *, by: str = AGENT, turn: int | None = None) -> Fact:
         """The fact is forgotten; raises NotFound when this cubicle has none of that number."""
         with self._store.writing() as db:
-            return self.strike(db, key, fact, by=by, turn=turn)
+            return self.delete_fact(db, key, fact, by=by, turn=turn)
 
-    def strike(self, db: sqlite3.Connection, key: CubicleKey, fact: int, *, by: str, turn: int | None) -> Fact:
+    def delete_fact(self, db: sqlite3.Connection, key: CubicleKey, fact: int, *, by: str, turn: int | None) -> Fact:
         """The same within a transaction."""
-        gone = rows.one(db, key, fact)
+        gone = rows.get_fact(db, key, fact)
         if gone is None:
             raise NotFound(f"There is no memory {fact}.")
-        rows.remove(db, key, fact)
-        self._audit(db, "memory.delete", f"Forgotten by {by}: {one_line(gone.text, 160)}", gone, turn)
-        self._store.after_commit(partial(self._tell, gone, "deleted"))
+        rows.delete_fact(db, key, fact)
+        self._write_audit(db, "memory.delete", f"Forgotten by {by}: {one_line(gone.text, 160)}", gone, turn)
+        self._store.after_commit(partial(self._publish_change, gone, "deleted"))
         return gone
 
-    def _tell(self, fact: Fact, change: str) -> None:
+    def _publish_change(self, fact: Fact, change: str) -> None:
         self._broker.publish(Event("memory", fact.cubicle, {"id": fact.id, "change": change}))
         self._hooks.fact_changed.fire(fact.cubicle)
 
-    def get(self, key: CubicleKey, fact: int) -> Fact:
+    def get_fact(self, key: CubicleKey, fact: int) -> Fact:
         """The fact of this number; raises NotFound when it is none of this cubicle's."""
         with self._store.reading() as db:
-            found = rows.one(db, key, fact)
+            found = rows.get_fact(db, key, fact)
         if found is None:
             raise NotFound(f"There is no memory {fact}.")
         return found
 
-    def every(self, key: CubicleKey, *, before: int | None = None, limit: int = 50) -> list[Fact]:
+    def list_facts(self, key: CubicleKey, *, before: int | None = None, limit: int = 50) -> list[Fact]:
         """The newest facts of a cubicle, newest first; ``before`` is an id to page on from."""
         with self._store.reading() as db:
-            return rows.every(db, key, before=before, limit=limit)
+            return rows.list_facts(db, key, before=before, limit=limit)
 
-    def _audit(self, db: sqlite3.Connection, kind: str, text: str, fact: Fact, turn: int | None) -> None:
+    def _write_audit(self, db: sqlite3.Connection, kind: str, text: str, fact: Fact, turn: int | None) -> None:
         key = fact.cubicle
         audit_rows.insert_record(
             db, kind, text, now=self._now(), agent=key.agent, user=key.user, turn=turn, detail={"memory": fact.id}
         )
 
 
-def checked(text: str) -> str:
+def check_text(text: str) -> str:
     """The text as it is kept; raises BadInput or TooLarge."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
     if not text:

@@ -46,14 +46,14 @@ def match_of(text: str) -> str | None:
 
     Anything may be in the text; the expression holds letters and figures within quotes only.
     """
-    words = list(dict.fromkeys(map(folded, _WORD.findall(unicodedata.normalize("NFC", text[:MAX_TEXT_CHARS])))))
+    words = list(dict.fromkeys(map(fold_word, _WORD.findall(unicodedata.normalize("NFC", text[:MAX_TEXT_CHARS])))))
     telling = [word for word in words if word not in _COMMON] or words
     kept = set(sorted(telling, key=len, reverse=True)[:MAX_WORDS])
     terms = [term for word in telling if word in kept for term in _terms(word)]
     return " OR ".join(dict.fromkeys(terms)) or None
 
 
-def folded(word: str) -> str:
+def fold_word(word: str) -> str:
     """The word in lower case without accents, as the index has it."""
     plain = unicodedata.normalize("NFD", word.lower())
     return "".join(char for char in plain if not unicodedata.combining(char) and (char.isalnum()))

@@ -20,12 +20,12 @@ MOST_SCORED = 5_000
 _SCOPE = re.compile(r"[a-z0-9]{1,40}")
 
 
-def add(db: sqlite3.Connection, fact: int, scope: str, text: str) -> None:
+def index_fact(db: sqlite3.Connection, fact: int, scope: str, text: str) -> None:
     """Index one fact under its number."""
     db.execute("INSERT INTO fact_words (rowid, text, scope) VALUES (?, ?, ?)", (fact, text, _checked(scope)))
 
 
-def search(db: sqlite3.Connection, scope: str, match: str, limit: int) -> list[tuple[int, float]]:
+def search_facts(db: sqlite3.Connection, scope: str, match: str, limit: int) -> list[tuple[int, float]]:
     """The facts of ``scope`` that the expression (`recall.words.match_of`) finds, best first, each with how well."""
     expression = _within(scope, match)
     if _found(db, expression) > MOST_SCORED:

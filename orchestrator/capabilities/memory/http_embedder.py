@@ -43,7 +43,7 @@ class HttpEmbedder:
     def __repr__(self) -> str:
         return f"HttpEmbedder({self.model!r} at {self._endpoint.host})"
 
-    def embed(self, texts: Sequence[str]) -> Embedded:
+    def embed_texts(self, texts: Sequence[str]) -> Embedded:
         """See the protocol."""
         exchange = Exchange(self._endpoint)
         body = encode_json({"model": self.model, "input": list(texts), "encoding_format": "float"})
@@ -86,7 +86,7 @@ def _vectors(document: dict[str, Any] | None, count: int) -> tuple[Vector, ...] 
     found: dict[int, Vector] = {}
     for place, entry in enumerate(entries):
         index = entry.get("index", place) if isinstance(entry, dict) else None
-        vector = unit(entry.get("embedding")) if isinstance(entry, dict) else None
+        vector = unit_vector(entry.get("embedding")) if isinstance(entry, dict) else None
         if vector is None or type(index) is not int or not 0 <= index < count:
             return None
         found[index] = vector
@@ -95,7 +95,7 @@ def _vectors(document: dict[str, Any] | None, count: int) -> tuple[Vector, ...] 
     return tuple(found[index] for index in range(count))
 
 
-def unit(numbers: Any) -> Vector | None:
+def unit_vector(numbers: Any) -> Vector | None:
     """The numbers as a vector of length 1; None when they are none that can be used."""
     if not isinstance(numbers, list) or not 1 <= len(numbers) <= MAX_DIMENSIONS:
         return None

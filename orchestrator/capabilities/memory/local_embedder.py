@@ -30,7 +30,7 @@ class LocalEmbedder:
         self._encoder: Any = None
         self._lock = threading.Lock()  # protects _encoder, and keeps two threads from computing at once
 
-    def embed(self, texts: Sequence[str]) -> Embedded:
+    def embed_texts(self, texts: Sequence[str]) -> Embedded:
         """See the protocol."""
         with self._lock:
             if self._encoder is None:

@@ -13,7 +13,7 @@ from orchestrator.capabilities.memory import published_db as published_memories
 from orchestrator.capabilities.memory.deeds import MemoryDeeds
 from orchestrator.capabilities.memory.facts import MAX_FACTS, Facts
 from orchestrator.capabilities.memory.hybrid_search import NoMeaning, Search
-from orchestrator.capabilities.memory.prompt_injection import Messages, Recollection
+from orchestrator.capabilities.memory.prompt_injection import MemoryInjection, Messages
 from orchestrator.capabilities.memory.rows import Fact
 from orchestrator.capabilities.memory.vector_search import VectorSearch
 from orchestrator.core.db.database import Store
@@ -48,13 +48,13 @@ class Memories:
         self._facts = Facts(store, broker, hooks)
         self._meaning = meaning
         self._search = Search(store, meaning or NoMeaning())
-        self._recollection = Recollection(store, agents, self._search)
+        self._recollection = MemoryInjection(store, agents, self._search)
         self._handlers = MemoryDeeds(store, self._facts, self._search, finish)
         self._snapshots = Publisher(SNAPSHOT, self._build, store=store, workspaces=workspaces, scratch=scratch)
         hooks.fact_changed.subscribe(self._snapshots.request_publish)
         hooks.cubicle_starting.subscribe(self._snapshots.publish_now)
         if meaning is not None:
-            hooks.fact_changed.subscribe(meaning.changed)
+            hooks.fact_changed.subscribe(meaning.on_facts_changed)
 
     @property
     def deeds(self) -> Deeds:
@@ -71,7 +71,7 @@ class Memories:
         self._handlers.reconcile()
         with self._store.reading() as db:
             cubicles = agent_rows.list_cubicles(db)
-        self._snapshots.start(cubicles)  # a death may have come between a change and its snapshot
+        self._snapshots.start(cubicles)  # a crash may have come between a change and its snapshot
         if self._meaning is not None:
             self._meaning.start()
 
@@ -81,36 +81,36 @@ class Memories:
         if self._meaning is not None:
             self._meaning.close()
 
-    def add(self, key: CubicleKey, text: str, *, by: str, turn: int | None = None) -> Fact:
+    def add_fact(self, key: CubicleKey, text: str, *, by: str, turn: int | None = None) -> Fact:
         """A person notes a fact; one that says the same already stays. Raises BadInput, TooLarge or TooMany."""
-        return self._facts.add(key, text, by=by, turn=turn)
+        return self._facts.add_fact(key, text, by=by, turn=turn)
 
-    def every(self, key: CubicleKey, *, before: int | None = None, limit: int = 50) -> list[Fact]:
+    def list_facts(self, key: CubicleKey, *, before: int | None = None, limit: int = 50) -> list[Fact]:
         """The newest facts of a cubicle, newest first; ``before`` is an id to page on from."""
-        return self._facts.every(key, before=before, limit=limit)
+        return self._facts.list_facts(key, before=before, limit=limit)
 
-    def get(self, key: CubicleKey, fact: int) -> Fact:
+    def get_fact(self, key: CubicleKey, fact: int) -> Fact:
         """The fact of this number; raises NotFound when it is none of this cubicle's."""
-        return self._facts.get(key, fact)
+        return self._facts.get_fact(key, fact)
 
-    def search(self, key: CubicleKey, query: str, limit: int = 10) -> list[Fact]:
+    def search_facts(self, key: CubicleKey, query: str, limit: int = 10) -> list[Fact]:
         """The facts that fit a text best, the best first."""
-        return self._search.best(key, query, max(1, min(limit, MOST_FOUND)))
+        return self._search.find_best(key, query, max(1, min(limit, MOST_FOUND)))
 
-    def remove(self, key: CubicleKey, fact: int, *, by: str) -> Fact:
+    def remove_fact(self, key: CubicleKey, fact: int, *, by: str) -> Fact:
         """The fact is forgotten; raises NotFound."""
-        return self._facts.remove(key, fact, by=by)
+        return self._facts.remove_fact(key, fact, by=by)
 
-    def remember(self, key: CubicleKey, turn: int | None, messages: Messages) -> Messages:
+    def inject_memories(self, key: CubicleKey, turn: int | None, messages: Messages) -> Messages:
         """The proxy's hook: the messages of a turn's call with what is remembered put in."""
-        return self._recollection.remember(key, turn, messages)
+        return self._recollection.inject_memories(key, turn, messages)
 
     def for_the_door(self, key: CubicleKey, query: str) -> list[dict[str, Any]]:
         """What is remembered that a text may be about, for the cubicle itself."""
         if not self._recollection.is_on(key):
             return []
-        found = self._search.best(key, query, _FOR_THE_DOOR)
+        found = self._search.find_best(key, query, _FOR_THE_DOOR)
         return [{"id": fact.id, "text": fact.text, "by": fact.by, "at": fact.at} for fact in found]
 
     def _build(self, key: CubicleKey, path: Path) -> None:
-        published_memories.write(path, self._facts.every(key, limit=MAX_FACTS))
+        published_memories.write_facts(path, self._facts.list_facts(key, limit=MAX_FACTS))

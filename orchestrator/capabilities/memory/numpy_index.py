@@ -53,15 +53,15 @@ class Nearest:
         self._generations: dict[CubicleKey, int] = {}
         """How often each cubicle's facts have changed since we started."""
 
-    def changed(self, key: CubicleKey) -> None:
+    def on_facts_changed(self, key: CubicleKey) -> None:
         """The cubicle's facts or vectors are others now."""
         with self._lock:
             self._generations[key] = self._generations.get(key, 0) + 1
             self._loaded.pop(key, None)
 
-    def of(self, key: CubicleKey, vector: Vector, limit: int) -> list[Found]:
+    def find_nearest(self, key: CubicleKey, vector: Vector, limit: int) -> list[Found]:
         """The nearest facts, the nearest first. Among many, only those that stand out from the rest."""
-        loaded = self._matrix(key)
+        loaded = self._load_matrix(key)
         if not loaded.ids or loaded.matrix.shape[1] != len(vector):
             return []  # no vectors yet, or of another size: the model behind the name is another one
         wanted = np.frombuffer(vector, dtype=np.float32)
@@ -73,23 +73,23 @@ class Nearest:
         ids = np.arange(len(loaded.ids))[places]
         return [Found(loaded.ids[ids[place]], float(scores[place])) for place in best if scores[place] >= least]
 
-    def _matrix(self, key: CubicleKey) -> _Loaded:
+    def _load_matrix(self, key: CubicleKey) -> _Loaded:
         with self._lock:
             known = self._loaded.get(key)
             if known is not None:
                 self._loaded.move_to_end(key)
                 return known
             generation = self._generations.get(key, 0)
-        loaded = self._read(key)
+        loaded = self._read_vectors(key)
         with self._lock:
             if self._generations.get(key, 0) == generation:  # else it may be old already, and serves this once
                 self._loaded[key] = loaded
-                self._shrink()
+                self._evict_old()
         return loaded
 
-    def _read(self, key: CubicleKey) -> _Loaded:
+    def _read_vectors(self, key: CubicleKey) -> _Loaded:
         with self._store.reading() as db:
-            vectors = rows.vectors(db, key, self._model)
+            vectors = rows.get_vectors(db, key, self._model)
         size = len(vectors[-1][1]) if vectors else 0
         fitting = [(fact, vector) for fact, vector in vectors if len(vector) == size]
         matrix = np.frombuffer(b"".join(vector for _, vector in fitting), dtype=np.float32)
@@ -97,7 +97,7 @@ class Nearest:
         signs = np.packbits(shaped > 0, axis=1) if len(fitting) > _MANY else np.empty((0, 0), dtype=np.uint8)
         return _Loaded(tuple(fact for fact, _ in fitting), shaped, signs)
 
-    def _shrink(self) -> None:
+    def _evict_old(self) -> None:
         while len(self._loaded) > 1 and sum(one.matrix.nbytes for one in self._loaded.values()) > self._most_bytes:
             self._loaded.popitem(last=False)
 

@@ -27,7 +27,7 @@ _NOTHING = ("", "")
 Messages = tuple[dict[str, Any], ...]
 
 
-class Recollection:
+class MemoryInjection:
     """Remembers for prompts."""
 
     def __init__(self, store: Store, agents: Agents, search: Search) -> None:
@@ -37,12 +37,12 @@ class Recollection:
         self._known: Cache[int, tuple[str, str]] = Cache(most=_MOST_TURNS)
         """The block and the prompt of turns; the latest turns alone."""
 
-    def remember(self, key: CubicleKey, turn: int | None, messages: Messages) -> Messages:
+    def inject_memories(self, key: CubicleKey, turn: int | None, messages: Messages) -> Messages:
         """The messages with what is remembered, or as they were."""
         if turn is None or not self.is_on(key):
             return messages
         remembered, prompt = self._known.get(turn, partial(self._looked_up, key, turn))
-        return placed(messages, prompt, remembered) if remembered else messages
+        return insert_block(messages, prompt, remembered) if remembered else messages
 
     def is_on(self, key: CubicleKey) -> bool:
         """The agent of this cubicle has a memory."""
@@ -53,12 +53,12 @@ class Recollection:
             asked = turn_rows.get_turn(db, turn)
         if asked is None or asked.cubicle != key or not asked.prompt.strip():
             return _NOTHING
-        facts = self._search.best(key, asked.prompt, MAX_FACTS, turn=turn)
+        facts = self._search.find_best(key, asked.prompt, MAX_FACTS, turn=turn)
         text = block.block_of((_shown(fact) for fact in facts), max_facts=MAX_FACTS, max_chars=MAX_CHARS)
         return text, asked.prompt
 
 
-def placed(messages: Messages, prompt: str, remembered: str) -> Messages:
+def insert_block(messages: Messages, prompt: str, remembered: str) -> Messages:
     """The block before the prompt in the last user message that ends with it; without such a one nothing changes."""
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]

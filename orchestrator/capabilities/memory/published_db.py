@@ -23,7 +23,7 @@ _SHAPE = (
 )
 
 
-def write(path: Path, facts: Iterable[Fact]) -> None:
+def write_facts(path: Path, facts: Iterable[Fact]) -> None:
     """A new file at ``path`` with these facts: table ``facts``, and ``facts_words`` to search it by MATCH."""
     with new_file(path) as db:
         for statement in _SHAPE:

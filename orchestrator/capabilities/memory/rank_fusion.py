@@ -27,7 +27,7 @@ class Found:
     """The higher the better; BM25, which is the lower the better, with its sign turned."""
 
 
-def fused(
+def fuse_ranks(
     by_words: Sequence[Found], by_meaning: Sequence[Found] = (), *, noted_at: Mapping[int, float], limit: int
 ) -> list[int]:
     """The ids of the best, the best first. ``noted_at`` has the time of each, in any unit; one without is oldest."""

@@ -43,18 +43,18 @@ class Pending:
     text: str
 
 
-def add(db: sqlite3.Connection, key: CubicleKey, text: str, *, by: str, turn: int | None, now: float) -> int:
+def insert_fact(db: sqlite3.Connection, key: CubicleKey, text: str, *, by: str, turn: int | None, now: float) -> int:
     """Write a fact down and index it; its id."""
     cursor = db.execute(
         "INSERT INTO facts (agent, user, text, sha256, noted_by, turn, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
         (key.agent, key.user, text, _sha256(text), by, turn, now),
     )
     number = int(cursor.lastrowid or 0)
-    fact_words.add(db, number, scope_of(key), text)
+    fact_words.index_fact(db, number, scope_of(key), text)
     return number
 
 
-def same(db: sqlite3.Connection, key: CubicleKey, text: str) -> Fact | None:
+def find_same(db: sqlite3.Connection, key: CubicleKey, text: str) -> Fact | None:
     """The fact of this cubicle that says just that; blanks and line breaks make no difference."""
     row = db.execute(
         "SELECT * FROM facts WHERE agent = ? AND user = ? AND sha256 = ?", (key.agent, key.user, _sha256(text))
@@ -62,7 +62,7 @@ def same(db: sqlite3.Connection, key: CubicleKey, text: str) -> Fact | None:
     return None if row is None else _fact(row)
 
 
-def one(db: sqlite3.Connection, key: CubicleKey, fact: int) -> Fact | None:
+def get_fact(db: sqlite3.Connection, key: CubicleKey, fact: int) -> Fact | None:
     """This cubicle's fact of that number."""
     row = db.execute(
         "SELECT * FROM facts WHERE agent = ? AND user = ? AND id = ?", (key.agent, key.user, fact)
@@ -72,18 +72,18 @@ def one(db: sqlite3.Connection, key: CubicleKey, fact: int) -> Fact | None:
 
 def of_ids(db: sqlite3.Connection, key: CubicleKey, ids: Iterable[int]) -> list[Fact]:
     """Those of the facts that are this cubicle's, in the order of ``ids``."""
-    found = (one(db, key, number) for number in ids)
+    found = (get_fact(db, key, number) for number in ids)
     return [fact for fact in found if fact is not None]
 
 
-def times(db: sqlite3.Connection, key: CubicleKey, ids: Iterable[int]) -> dict[int, float]:
+def noted_times(db: sqlite3.Connection, key: CubicleKey, ids: Iterable[int]) -> dict[int, float]:
     """When each of these was noted; only of those that are this cubicle's."""
     sql = "SELECT at FROM facts WHERE agent = ? AND user = ? AND id = ?"
     rows = {number: db.execute(sql, (key.agent, key.user, number)).fetchone() for number in ids}
     return {number: float(row["at"]) for number, row in rows.items() if row is not None}
 
 
-def every(db: sqlite3.Connection, key: CubicleKey, *, before: int | None = None, limit: int = -1) -> list[Fact]:
+def list_facts(db: sqlite3.Connection, key: CubicleKey, *, before: int | None = None, limit: int = -1) -> list[Fact]:
     """The newest facts of a cubicle, newest first; ``before`` is an id to page on from."""
     rows = db.execute(
         "SELECT * FROM facts WHERE agent = ? AND user = ? AND id < ? ORDER BY id DESC LIMIT ?",
@@ -92,13 +92,13 @@ def every(db: sqlite3.Connection, key: CubicleKey, *, before: int | None = None,
     return [_fact(row) for row in rows]
 
 
-def count(db: sqlite3.Connection, key: CubicleKey) -> int:
+def count_facts(db: sqlite3.Connection, key: CubicleKey) -> int:
     """How many facts a cubicle has."""
     row = db.execute("SELECT count(*) FROM facts WHERE agent = ? AND user = ?", (key.agent, key.user)).fetchone()
     return int(row[0])
 
 
-def remove(db: sqlite3.Connection, key: CubicleKey, fact: int) -> bool:
+def delete_fact(db: sqlite3.Connection, key: CubicleKey, fact: int) -> bool:
     """The fact is gone, with its words and its vector; False when this cubicle had none of that number."""
     gone = db.execute("DELETE FROM facts WHERE agent = ? AND user = ? AND id = ?", (key.agent, key.user, fact))
     return gone.rowcount == 1
@@ -106,7 +106,7 @@ def remove(db: sqlite3.Connection, key: CubicleKey, fact: int) -> bool:
 
 def by_words(db: sqlite3.Connection, key: CubicleKey, match: str, limit: int) -> list[Found]:
     """The facts of a cubicle that a full-text expression (`recall.words.match_of`) finds, the best first."""
-    return [Found(*row) for row in fact_words.search(db, scope_of(key), match, limit)]
+    return [Found(*row) for row in fact_words.search_facts(db, scope_of(key), match, limit)]
 
 
 def scope_of(key: CubicleKey) -> str:
@@ -117,7 +117,7 @@ def scope_of(key: CubicleKey) -> str:
 # --- vectors ---------------------------------------------------------------------------------------------------
 
 
-def pending(db: sqlite3.Connection, model: str, *, after: int, limit: int) -> list[Pending]:
+def list_pending(db: sqlite3.Connection, model: str, *, after: int, limit: int) -> list[Pending]:
     """The next facts that have no vector of this model, by number."""
     rows = db.execute(
         "SELECT id, agent, user, text FROM facts WHERE id > ? AND NOT EXISTS "
@@ -137,7 +137,7 @@ def keep_vectors(db: sqlite3.Connection, model: str, vectors: Sequence[tuple[int
     )
 
 
-def vectors(db: sqlite3.Connection, key: CubicleKey, model: str) -> list[tuple[int, bytes]]:
+def get_vectors(db: sqlite3.Connection, key: CubicleKey, model: str) -> list[tuple[int, bytes]]:
     """The vectors of a cubicle's facts, by number."""
     rows = db.execute(
         "SELECT fact, vector FROM fact_vectors WHERE model = ? AND fact IN "

@@ -1,4 +1,4 @@
-"""Meaning: a query's vector, paid for like a model call, compared with those of a cubicle's facts.
+"""Vector search: a query's vector, paid for like a model call, compared with those of a cubicle's facts.
 
 A search waits for the vector a second at most and otherwise goes by words alone; while the model fails, nobody waits
 for it at all. What fails is logged once, and again only after it has worked.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.agents.agents import Agents
 from orchestrator.capabilities.memory.embedder import PROVIDER, Embedded, Embedder, Vector
-from orchestrator.capabilities.memory.embedding_worker import Vectorizing
+from orchestrator.capabilities.memory.embedding_worker import EmbeddingWorker
 from orchestrator.capabilities.memory.rank_fusion import Found
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import OrchestratorError, UpstreamFailed
@@ -65,7 +65,7 @@ class VectorSearch:
         self._lock = threading.Lock()  # protects _trouble
         self._trouble = ""
         self._quiet_until = 0.0
-        self._vectorizing = Vectorizing(store, embedder.model, self.vectors, near.changed)
+        self._vectorizing = EmbeddingWorker(store, embedder.model, self.embed_texts, near.on_facts_changed)
 
     @property
     def trouble(self) -> str:
@@ -75,7 +75,7 @@ class VectorSearch:
     def start(self) -> None:
         """Facts get their vectors from now on."""
         if self._embedder.is_free:  # it takes its time to load, which no search shall wait for
-            threading.Thread(target=self._embedded, args=(["ok"],), name="loading embeddings", daemon=True).start()
+            threading.Thread(target=self._call_model, args=(["ok"],), name="loading embeddings", daemon=True).start()
         self._vectorizing.start()
 
     def close(self) -> None:
@@ -83,30 +83,30 @@ class VectorSearch:
         self._vectorizing.close()
         self._embedder.close()
 
-    def changed(self, key: CubicleKey) -> None:
+    def on_facts_changed(self, key: CubicleKey) -> None:
         """A cubicle's facts are others now."""
-        self._near.changed(key)
+        self._near.on_facts_changed(key)
         self._vectorizing.wake()
 
-    def settled(self, timeout_s: float) -> bool:
+    def wait_idle(self, timeout_s: float) -> bool:
         """Wait until every fact has a vector; False when the time is up before, or when the model fails."""
-        return self._vectorizing.settled(timeout_s)
+        return self._vectorizing.wait_idle(timeout_s)
 
-    def nearest(self, key: CubicleKey, query: str, *, turn: int | None, limit: int) -> Sequence[Found]:
+    def find_nearest(self, key: CubicleKey, query: str, *, turn: int | None, limit: int) -> Sequence[Found]:
         """The nearest facts, or none when the query's vector does not come in time. Never raises."""
         vector = self._in_time(key, query[:MAX_QUERY_CHARS], turn)
         if vector is None:
             return ()
         try:
-            return self._near.of(key, vector, limit)
+            return self._near.find_nearest(key, vector, limit)
         except OrchestratorError as error:
             logger.warning("%s: its vectors can't be read: %s", key, error.message)
             return ()
 
-    def vectors(self, key: CubicleKey, turn: int | None, texts: Sequence[str]) -> tuple[Vector, ...]:
+    def embed_texts(self, key: CubicleKey, turn: int | None, texts: Sequence[str]) -> tuple[Vector, ...]:
         """The vectors of texts, on the agent's bill. Raises UpstreamFailed, OverBudget, NotFound."""
         if self._embedder.is_free:
-            return self._embedded(texts).vectors
+            return self._call_model(texts).vectors
         model = self._embedder.model
         call = PaidCall(
             self._budget,
@@ -120,7 +120,7 @@ class VectorSearch:
             messages=len(texts),
         )
         with call.sending(nothing_came="no embeddings came"):
-            found = self._embedded(texts)
+            found = self._call_model(texts)
         call.settle(found.use)
         return found.vectors
 
@@ -134,7 +134,7 @@ class VectorSearch:
 
         def ask() -> None:
             try:
-                found.extend(self.vectors(key, turn, [query]))
+                found.extend(self.embed_texts(key, turn, [query]))
             except OrchestratorError as error:
                 logger.info("%s: searching by words alone: %s", key, error.message)
             finally:
@@ -147,21 +147,21 @@ class VectorSearch:
             self._be_quiet()
         return found[0] if found else None
 
-    def _embedded(self, texts: Sequence[str]) -> Embedded:
+    def _call_model(self, texts: Sequence[str]) -> Embedded:
         """The model's answer; how it is doing is remembered."""
         try:
-            found = self._embedder.embed(texts)
+            found = self._embedder.embed_texts(texts)
         except UpstreamFailed as error:
-            self._note(error.message)
+            self._note_trouble(error.message)
             self._be_quiet()
             raise
-        self._note("")
+        self._note_trouble("")
         return found
 
     def _be_quiet(self) -> None:
         self._quiet_until = self._clock() + self._pause_s
 
-    def _note(self, trouble: str) -> None:
+    def _note_trouble(self, trouble: str) -> None:
         with self._lock:
             was, self._trouble = self._trouble, trouble
         if trouble and not was:

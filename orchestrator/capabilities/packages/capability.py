@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from crab.hermit_commands import Command, Option
 from orchestrator.capabilities.actions.field_types import FieldKind
-from orchestrator.capabilities.actions.fields import holds
+from orchestrator.capabilities.actions.fields import field_metadata
 from orchestrator.capabilities.approval_kind import ApprovalKind, ByteCount, Fact, Quoted
 from orchestrator.capabilities.capability import Action, Capability, Policy, Prompt, Toolset
 from orchestrator.core.models import Approval
@@ -18,9 +18,9 @@ _MOST_ASKED = 10
 class Install:
     """A wish for packages, for a person to decide."""
 
-    system: str = field(metadata=holds(FieldKind.SYSTEM, 10))
+    system: str = field(metadata=field_metadata(FieldKind.SYSTEM, 10))
     """``pip`` or ``npm``."""
-    packages: tuple[str, ...] = field(metadata=holds(FieldKind.LINES, 200))
+    packages: tuple[str, ...] = field(metadata=field_metadata(FieldKind.LINES, 200))
     """``NAME`` or ``NAME==VERSION`` (of npm also ``NAME@VERSION``)."""
 
 

@@ -1,5 +1,6 @@
-"""Which index the courier asks, and how it gets there: by the settings, else as pip and npm on this machine would, by
-the environment and the machine's certificates."""
+"""Which index the package resolver asks, and how it gets there: by the settings, else as pip and npm on this
+machine would, by the environment and the machine's certificates.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _MOST_BYTES = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class PackageIndexes:
     """The way to the indexes. ``repr`` shows none of it, as addresses may hold passwords."""
 
     pip_index_url: str = field(default="", repr=False)
@@ -28,14 +29,14 @@ class Outside:
     """Where certificates of authorities may lie; the first that is there is taken."""
 
     def certificates(self) -> bytes:
-        """The machine's certificates, PEM; empty where it has none: the courier's own are used then."""
+        """The machine's certificates, PEM; empty where it has none: the package resolver's own are used then."""
         for path in self.bundles:
             if path.is_file() and path.stat().st_size <= _MOST_BYTES:
                 return path.read_bytes()
         return b""
 
 
-def outside(settings: Settings, environment: Mapping[str, str]) -> Outside:
+def read_indexes(settings: Settings, environment: Mapping[str, str]) -> PackageIndexes:
     """What this machine was told."""
     named = [environment[name] for name in _BUNDLES if environment.get(name)]
     index = settings.secrets.get("HERMIT_PIP_INDEX_URL") or environment.get("PIP_INDEX_URL", "")
@@ -50,4 +51,4 @@ def outside(settings: Settings, environment: Mapping[str, str]) -> Outside:
         if (value := environment.get(name) or environment.get(name.upper(), ""))
         for spelled in (name, name.upper())
     }
-    return Outside(index, registry, proxies, tuple(Path(path) for path in (*named, *_SYSTEMS)))
+    return PackageIndexes(index, registry, proxies, tuple(Path(path) for path in (*named, *_SYSTEMS)))

@@ -1,4 +1,4 @@
-"""Wishes: the names of packages as an agent writes them, read strictly, so that nothing but a name and a version ever
+"""Input: the names of packages as an agent writes them, read strictly, so that nothing but a name and a version ever
 reaches pip or npm: no option, address, folder or range."""
 
 from __future__ import annotations

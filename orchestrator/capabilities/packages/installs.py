@@ -1,5 +1,5 @@
-"""Installations: an agent wishes for packages, a courier finds out what that comes to, a person agrees to exactly that
-list, the courier fetches it, and the files lie in the cubicle's read-only ``data/packages``.
+"""Installs: an agent wishes for packages, a package resolver finds out what that comes to, a person agrees to
+exactly that list, the package resolver fetches it, and the files lie in the cubicle's read-only ``data/packages``.
 
 A job does it: it resolves, waits for the person, and downloads. What runs of the packages runs inside the cubicle.
 """
@@ -19,7 +19,7 @@ from orchestrator.capabilities.packages import messages as sentences
 from orchestrator.capabilities.packages import records
 from orchestrator.capabilities.packages.capability import INSTALL, Install
 from orchestrator.capabilities.packages.input import read_wishes
-from orchestrator.capabilities.packages.lists import Package, as_detail, as_question, kept, read_list, total_of
+from orchestrator.capabilities.packages.lists import Package, as_detail, as_question, read_list, total_of, write_list
 from orchestrator.capabilities.packages.package_store import INSIDE, PackageStore
 from orchestrator.capabilities.packages.records import Installation, read_installation
 from orchestrator.capabilities.packages.resolver import PackageResolver
@@ -68,15 +68,15 @@ class Packages:
         self._store, self._agents, self._approvals, self._jobs = store, agents, approvals, jobs
         self._workspaces, self._shelf, self._courier = workspaces, PackageStore(workspaces), courier
         self._most_an_hour, self._now = most_an_hour, now
-        approvals.on_decision(KIND, self._decided)
+        approvals.on_decision(KIND, self._on_decided)
         jobs.add_kind(
             JobKind(
                 KIND,
-                self._run,
+                self._run_job,
                 _TIME_S,
                 report=_report,
-                prepare=courier.clear,
-                forget=lambda job: self._shelf.remove(job.cubicle, int(job.name)),
+                prepare=courier.clear_leftovers,
+                forget=lambda job: self._shelf.remove_folder(job.cubicle, int(job.name)),
                 gave_up=sentences.GAVE_UP,
                 kept_s=KEPT_S,
             )
@@ -85,14 +85,16 @@ class Packages:
     @property
     def deeds(self) -> Deeds:
         """What carries out what agents ask for."""
-        return {INSTALL.name: self._ask}
+        return {INSTALL.name: self._ask_person}
 
-    def every(self, *, status: str | None = None, user: int | None = None, limit: int = 200) -> list[Installation]:
+    def list_installs(
+        self, *, status: str | None = None, user: int | None = None, limit: int = 200
+    ) -> list[Installation]:
         """The newest installations, of one status and one person where given."""
         with self._store.reading() as db:
             return [read_installation(job) for job in rows.list_jobs(db, KIND, progress=status, user=user, limit=limit)]
 
-    def get(self, number: int) -> Installation:
+    def get_install(self, number: int) -> Installation:
         """The installation of this number; raises NotFound."""
         with self._store.reading() as db:
             found = rows.get_job(db, KIND, str(number))
@@ -100,21 +102,21 @@ class Packages:
             raise NotFound("There is no such installation.")
         return read_installation(found)
 
-    def note(self, turn: Turn) -> str:
+    def turn_note(self, turn: Turn) -> str:
         """What this turn's agent has yet to hear: how wishes ended whose own turn was over by then."""
         found = map(read_installation, self._jobs.report_ends(KIND, turn, most=_MOST_TOLD))
         return "\n".join(sentences.later_note(one.system, one.asked, one.error) for one in found)
 
     # --- the wish ----------------------------------------------------------------------------------------------
 
-    def _ask(self, db: sqlite3.Connection, caller: Caller, action: Install) -> Outcome:
+    def _ask_person(self, db: sqlite3.Connection, caller: Caller, action: Install) -> Outcome:
         key, now = caller.key, self._now()
         asked = read_wishes(action.system, action.packages)
         before = _same(db, key, action.system, asked)
         if before is not None and before.status != records.DONE:
             text = sentences.WAITS if before.status == records.ASKED else sentences.LOOKED_UP
             return Outcome(text, {"install": before.id}, waits_for=job_reference(KIND, str(before.id)))
-        if before is not None and self._shelf.has(key, before.id):
+        if before is not None and self._shelf.has_folder(key, before.id):
             return Outcome(_ready(before), _result(before))
         if len(rows.list_cubicle_jobs(db, KIND, key, since=now - _HOUR_S)) >= self._most_an_hour:
             raise TooMany(
@@ -125,7 +127,7 @@ class Packages:
         job = self._jobs.submit(db, KIND, key, caller.turn, payload, progress=records.RESOLVING)
         return Outcome(sentences.LOOKED_UP, {"install": int(job.name)}, waits_for=job_reference(KIND, job.name))
 
-    def _decided(self, db: sqlite3.Connection, approval: Approval) -> None:
+    def _on_decided(self, db: sqlite3.Connection, approval: Approval) -> None:
         for job in rows.list_waiting_for(db, KIND, f"approval:{approval.id}"):
             if approval.status is ApprovalStatus.APPROVED:
                 self._jobs.resume_job(db, job, records.DOWNLOADING)
@@ -135,16 +137,16 @@ class Packages:
 
     # --- the work ----------------------------------------------------------------------------------------------
 
-    def _run(self, running: Running) -> dict[str, Any] | None:
+    def _run_job(self, running: Running) -> dict[str, Any] | None:
         one = read_installation(running.job)
         if one.status == records.DOWNLOADING:
-            self._fetch(one, running)
+            self._fetch_packages(one, running)
             return {}
-        self._resolve(one, running)
+        self._resolve_packages(one, running)
         return None
 
-    def _resolve(self, one: Installation, running: Running) -> None:
-        packages = self._courier.resolve(one.id, one.system, one.asked, is_wanted=running.is_wanted)
+    def _resolve_packages(self, one: Installation, running: Running) -> None:
+        packages = self._courier.resolve_packages(one.id, one.system, one.asked, is_wanted=running.is_wanted)
         self._check_room(one.cubicle, packages)
         timeout_s = self._agents.get(one.cubicle.agent).approval_timeout_s
         with self._store.writing() as db:
@@ -158,19 +160,19 @@ class Packages:
                 detail=as_detail(one.system, one.asked, packages),
                 timeout_s=timeout_s,
             )
-            listed = {"packages": kept(packages)}
+            listed = {"packages": write_list(packages)}
             if not rows.make_wait(db, running.job.id, f"approval:{approval.id}", records.ASKED, listed):
                 raise Stopped("Nobody wants these packages any more.")
 
-    def _fetch(self, one: Installation, running: Running) -> None:
+    def _fetch_packages(self, one: Installation, running: Running) -> None:
         packages = read_list(one.system, list(one.packages))
         self._check_room(one.cubicle, packages)
         try:
-            brought = self._courier.fetch(one.id, one.system, packages, is_wanted=running.is_wanted)
+            brought = self._courier.fetch_files(one.id, one.system, packages, is_wanted=running.is_wanted)
             running.check_wanted()  # of an agent that is being deleted another of its name gets nothing
-            self._shelf.put(one.cubicle, one.id, one.system, brought)
+            self._shelf.store_files(one.cubicle, one.id, one.system, brought)
         finally:
-            self._courier.drop(one.id)
+            self._courier.drop_files(one.id)
 
     def _check_room(self, key: CubicleKey, packages: Sequence[Package]) -> None:
         """The files fit into what the workspace may hold, and what is installed from them may need as much again."""
@@ -197,15 +199,16 @@ def _report(db: sqlite3.Connection, job: Job) -> JobReport:
         error or _ready(one),
         _result(one) if is_done else {"code": one.status, "install": one.id},
         audit=f"packages.{one.status}",
-        said=error or f"{sentences.named(one.asked)}: downloaded in a helper container, {len(one.packages)} in all.",
+        said=error
+        or f"{sentences.name_packages(one.asked)}: downloaded in a helper container, {len(one.packages)} in all.",
         detail={"install": one.id, "system": one.system, "asked": list(one.asked), "approval": one.approval},
-        notice="" if is_silent else sentences.notice(one.cubicle.agent, one.asked, error),
+        notice="" if is_silent else sentences.person_notice(one.cubicle.agent, one.asked, error),
         is_heard=is_heard,
     )
 
 
 def _ready(one: Installation) -> str:
-    return sentences.ready(len(one.packages), f"{INSIDE}/{one.id}")
+    return sentences.ready_text(len(one.packages), f"{INSIDE}/{one.id}")
 
 
 def _result(one: Installation) -> dict[str, Any]:

@@ -1,5 +1,7 @@
-"""Lists: the packages that a wish comes to, as a courier reported them, held against what can be, and as a person is
-asked about them. A report is a stranger's text: whatever does not fit exactly makes the whole of it worthless."""
+"""Lists: the packages that a wish comes to, as a package resolver reported them, held against what can be, and as a
+person is asked about them. A report is a stranger's text: whatever does not fit exactly makes the whole of it
+worthless.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,7 @@ def read_list(system: str, reported: object) -> tuple[Package, ...]:
     return packages
 
 
-def kept(packages: Sequence[Package]) -> list[dict[str, Any]]:
+def write_list(packages: Sequence[Package]) -> list[dict[str, Any]]:
     """The list as JSON, which ``read_list`` reads again."""
     return [{**asdict(package), "places": list(package.places)} for package in packages]
 

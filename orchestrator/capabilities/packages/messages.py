@@ -14,13 +14,13 @@ CANCELLED = "The question was withdrawn, so nothing was installed. Ask again if 
 GAVE_UP = "It was started several times and never finished, so it was cancelled. Ask again, perhaps for less."
 
 
-def named(asked: Sequence[str], most: int = 5) -> str:
+def name_packages(asked: Sequence[str], most: int = 5) -> str:
     """``six, idna and 3 more``."""
     shown = ", ".join(asked[:most])
     return f"{shown} and {len(asked) - most} more" if len(asked) > most else shown
 
 
-def ready(count: int, folder: str) -> str:
+def ready_text(count: int, folder: str) -> str:
     """The agent reads this when the files are there."""
     things = "1 package is" if count == 1 else f"{count} packages are"
     return f"{things} ready in {folder}."
@@ -29,15 +29,15 @@ def ready(count: int, folder: str) -> str:
 def later_note(system: str, asked: Sequence[str], error: str) -> str:
     """For the agent's next turn, where the one that asked is over."""
     if error:
-        return f"Your request for the packages {named(asked)} failed: {error}"
+        return f"Your request for the packages {name_packages(asked)} failed: {error}"
     return (
-        f"The packages {named(asked)} that you asked for were approved and are there. "
+        f"The packages {name_packages(asked)} that you asked for were approved and are there. "
         f"'hermit install {system} {' '.join(asked)}' installs them now, without asking again."
     )
 
 
-def notice(agent: str, asked: Sequence[str], error: str) -> str:
+def person_notice(agent: str, asked: Sequence[str], error: str) -> str:
     """For the person, where the turn that asked is over."""
     if error:
-        return f"{agent} wanted the packages {named(asked)}. {error}"
-    return f"The packages {named(asked)} for {agent} are there. It can install them in its next turn."
+        return f"{agent} wanted the packages {name_packages(asked)}. {error}"
+    return f"The packages {name_packages(asked)} for {agent} are there. It can install them in its next turn."

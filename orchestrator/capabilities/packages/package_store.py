@@ -30,7 +30,7 @@ class PackageStore:
     def __init__(self, workspaces: Workspaces) -> None:
         self._workspaces = workspaces
 
-    def put(self, key: CubicleKey, number: int, system: str, brought: Sequence[Brought]) -> None:
+    def store_files(self, key: CubicleKey, number: int, system: str, brought: Sequence[Brought]) -> None:
         """The files are in ``packages/NUMBER``, with a list of them. Raises Unavailable; then nothing is there."""
         name, stage = str(number), f".{number}"
         try:
@@ -41,13 +41,13 @@ class PackageStore:
                     tree.remove_tree(shelf, name)
                     folders.make_folder(shelf, stage, 0o755)
                     with folders.open_child(shelf, stage) as folder:
-                        self._fill(folder, system, brought)
+                        self._fill_folder(folder, system, brought)
                     os.rename(stage, name, src_dir_fd=shelf, dst_dir_fd=shelf)
                     os.fsync(shelf)
         except OSError as error:
             raise Unavailable(_REFUSED) from error
 
-    def has(self, key: CubicleKey, number: int) -> bool:
+    def has_folder(self, key: CubicleKey, number: int) -> bool:
         """The folder is there."""
         try:
             with self._workspaces.data_folder(key) as data, folders.open_child(data, _FOLDER) as shelf:
@@ -56,7 +56,7 @@ class PackageStore:
             return False
         return True
 
-    def remove(self, key: CubicleKey, number: int) -> None:
+    def remove_folder(self, key: CubicleKey, number: int) -> None:
         """The folder is gone; gone already is success. Raises Unavailable."""
         try:
             with self._workspaces.data_folder(key) as data, folders.open_child(data, _FOLDER) as shelf:
@@ -67,7 +67,7 @@ class PackageStore:
         except OSError as error:
             raise Unavailable(_REFUSED) from error
 
-    def _fill(self, folder: int, system: str, brought: Sequence[Brought]) -> None:
+    def _fill_folder(self, folder: int, system: str, brought: Sequence[Brought]) -> None:
         for one in brought:
             with one.path.open("rb") as file:
                 stored = arrivals.replace_upload(folder, one.package.file, file, max_bytes=one.package.size)

@@ -1,4 +1,5 @@
-"""The courier: sends an errand with a task in a private folder, and reads what it brought as a stranger's word.
+"""The package resolver: sends a helper container with a task in a private folder, and reads what it brought as a
+stranger's word.
 
 The host looks at the report as text and at files as plain bytes: it compares sizes and hashes, and unpacks, loads or
 runs nothing.
@@ -14,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestrator.capabilities.packages.indexes import Outside
+from orchestrator.capabilities.packages.indexes import PackageIndexes
 from orchestrator.capabilities.packages.input import PIP
-from orchestrator.capabilities.packages.lists import MOST_BYTES, Package, kept, read_list, size_in_words
+from orchestrator.capabilities.packages.lists import MOST_BYTES, Package, read_list, size_in_words, write_list
 from orchestrator.core.errors import BadInput, Stopped, TooLarge, Unavailable
 from orchestrator.core.strict_json import read_object
 from orchestrator.core.text import escape_invisible, one_line
@@ -33,7 +34,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """One file of an errand, checked."""
+    """One file of a helper container, checked."""
 
     package: Package
     path: Path
@@ -41,57 +42,61 @@ class Brought:
 
 
 class PackageResolver:
-    """Sends errands, one at a time."""
+    """Sends helper containers, one at a time."""
 
-    def __init__(self, helpers: HelperEngine, *, folder: Path, image: Callable[[], str], outside: Outside) -> None:
-        """``folder`` is private to the courier; ``image`` gives its image, built first where it is missing."""
+    def __init__(
+        self, helpers: HelperEngine, *, folder: Path, image: Callable[[], str], outside: PackageIndexes
+    ) -> None:
+        """``folder`` is private to the package resolver; ``image`` gives its image, built first where it is missing."""
         self._helpers = helpers
         self._folder = folder
         self._image = image
         self._outside = outside
 
-    def clear(self) -> None:
-        """No errand is under way, and nothing of one is left."""
+    def clear_leftovers(self) -> None:
+        """No helper container is under way, and nothing of one is left."""
         self._helpers.clear_helpers(COURIER)
         helper_folder.empty_all(self._folder)
 
-    def resolve(
+    def resolve_packages(
         self, number: int, system: str, asked: Sequence[str], *, is_wanted: Callable[[], bool]
     ) -> tuple[Package, ...]:
         """Everything that the wish comes to. Raises Failed, Stopped, Unavailable."""
         task = {"do": "resolve", "system": system, "asked": list(asked), "time_s": RESOLVE_S}
         try:
-            report = self._sent(f"{number}-resolve", task, max_bytes=REPORT_BYTES, is_wanted=is_wanted)
+            report = self._run_helper(f"{number}-resolve", task, max_bytes=REPORT_BYTES, is_wanted=is_wanted)
             return read_list(system, report.get("packages"))
         except TooLarge as error:
             raise Failed(error.message) from error
         except BadInput as error:
             raise Failed(f"The index gave an answer that can't be used: {error.message}.") from error
         finally:
-            self._drop(f"{number}-resolve")
+            self._drop_folder(f"{number}-resolve")
 
-    def fetch(
+    def fetch_files(
         self, number: int, system: str, packages: Sequence[Package], *, is_wanted: Callable[[], bool]
     ) -> tuple[Brought, ...]:
-        """The packages' files, to the byte those of the list; ``drop`` them when they are stored. Raises as above."""
-        task = {"do": "fetch", "system": system, "packages": kept(packages), "time_s": FETCH_S}
+        """The packages' files, to the byte those of the list; drop them (``drop_files``) when they are stored.
+        Raises as above.
+        """
+        task = {"do": "fetch", "system": system, "packages": write_list(packages), "time_s": FETCH_S}
         room = sum(package.size for package in packages) + REPORT_BYTES
         try:
-            self._sent(f"{number}-fetch", task, max_bytes=room, is_wanted=is_wanted)
+            self._run_helper(f"{number}-fetch", task, max_bytes=room, is_wanted=is_wanted)
         except BadInput as error:
             raise Failed(f"The helper container's report can't be used: {error.message}.") from error
         folder = self._folder / f"{number}-fetch" / "out"
         return tuple(_checked(package, folder / package.file) for package in packages)
 
-    def drop(self, number: int) -> None:
+    def drop_files(self, number: int) -> None:
         """What was fetched is no longer needed here."""
-        self._drop(f"{number}-fetch")
+        self._drop_folder(f"{number}-fetch")
 
-    def _sent(
+    def _run_helper(
         self, name: str, task: Mapping[str, Any], *, max_bytes: int, is_wanted: Callable[[], bool]
     ) -> dict[str, Any]:
         try:
-            errand = self._packed(name, task, max_bytes)
+            errand = self._pack_task(name, task, max_bytes)
         except OSError as error:
             raise Unavailable("The folder for downloads in HERMIT_HOME can't be written. Look at the disk.") from error
         self._helpers.run_helper(errand, is_wanted=is_wanted)
@@ -102,8 +107,8 @@ class PackageResolver:
             raise Failed(_sentence(task, report))
         return report
 
-    def _packed(self, name: str, task: Mapping[str, Any], max_bytes: int) -> HelperSpec:
-        """The errand's two folders, with the task in one."""
+    def _pack_task(self, name: str, task: Mapping[str, Any], max_bytes: int) -> HelperSpec:
+        """The helper container's two folders, with the task in one."""
         outside = {
             "pip_index_url": self._outside.pip_index_url,
             "npm_registry": self._outside.npm_registry,
@@ -119,7 +124,7 @@ class PackageResolver:
             self._folder, name, COURIER, self._image(), files, time_s=time_s, max_bytes=max_bytes
         )
 
-    def _drop(self, name: str) -> None:
+    def _drop_folder(self, name: str) -> None:
         helper_folder.remove_folder(self._folder, name)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from crab.hermit_commands import Command
 from orchestrator.capabilities.actions.field_types import FieldKind
-from orchestrator.capabilities.actions.fields import holds
+from orchestrator.capabilities.actions.fields import field_metadata
 from orchestrator.capabilities.capability import Action, Caller, Capability, Outcome, Policy, Prompt
 from orchestrator.core.errors import BadInput
 
@@ -21,11 +21,11 @@ _DICE = re.compile(r"([0-9]{0,2})d([0-9]{1,4})(?:([+-])([0-9]{1,4}))?", re.IGNOR
 class Roll:
     """Dice are thrown and added up."""
 
-    dice: str = field(metadata=holds(FieldKind.LINE, 20))
+    dice: str = field(metadata=field_metadata(FieldKind.LINE, 20))
     """How many of how many sides, and what is added: ``2d6+1``."""
 
 
-def roll(_db: sqlite3.Connection, _caller: Caller, asked: Roll) -> Outcome:
+def roll_dice(_db: sqlite3.Connection, _caller: Caller, asked: Roll) -> Outcome:
     """Throws them. Raises BadInput for what is no dice."""
     found = _DICE.fullmatch(asked.dice.replace(" ", ""))
     if found is None:
@@ -43,6 +43,6 @@ COMMAND = Command("roll", "Throws dice and adds them up: 2d6+1, 1d20.", places=(
 
 CAPABILITY = Capability(
     "roll",
-    (Action("ROLL", Roll, Policy.FREE, cost=1, run=roll, commands=(COMMAND,), is_panel=False),),
+    (Action("ROLL", Roll, Policy.FREE, cost=1, run=roll_dice, commands=(COMMAND,), is_panel=False),),
     prompt=Prompt(bare="`hermit roll 2d6+1`"),
 )

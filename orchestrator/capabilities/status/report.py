@@ -59,9 +59,9 @@ class StatusReport:
     @property
     def deeds(self) -> Deeds:
         """What carries out what agents ask for."""
-        return {STATUS.name: self._run}
+        return {STATUS.name: self._report_status}
 
-    def _run(self, db: sqlite3.Connection, caller: Caller, _action: Status) -> Outcome:
+    def _report_status(self, db: sqlite3.Connection, caller: Caller, _action: Status) -> Outcome:
         key = caller.key
         money, space, upcoming = self._money(key.agent), self._space(key), self._upcoming(key)
         waiting = {

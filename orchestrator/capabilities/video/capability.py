@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from crab.hermit_commands import Command, Option
 from orchestrator.capabilities.actions.field_types import FieldKind
-from orchestrator.capabilities.actions.fields import holds
+from orchestrator.capabilities.actions.fields import field_metadata
 from orchestrator.capabilities.capability import Action, Capability, Policy, Prompt, Toolset
 
 
@@ -14,10 +14,10 @@ from orchestrator.capabilities.capability import Action, Capability, Policy, Pro
 class Clawmotion:
     """A video to make."""
 
-    prompt: str = field(metadata=holds(FieldKind.TEXT, 4000))
-    duration: float = field(metadata=holds(FieldKind.SECONDS, 20))
+    prompt: str = field(metadata=field_metadata(FieldKind.TEXT, 4000))
+    duration: float = field(metadata=field_metadata(FieldKind.SECONDS, 20))
     """Seconds."""
-    output_file: str = field(default="", metadata=holds(FieldKind.FILE_NAME, 100))
+    output_file: str = field(default="", metadata=field_metadata(FieldKind.FILE_NAME, 100))
     """A name within ``out/``; empty lets the host choose."""
 
 

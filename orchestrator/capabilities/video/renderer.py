@@ -1,5 +1,6 @@
-"""The studio: has a text animated by a container that is thrown away, and looks at what it brought as a stranger's: its
-size and its first bytes. Nothing decodes it on the host."""
+"""The video renderer: has a text animated by a container that is thrown away, and looks at what it brought as a
+stranger's: its size and its first bytes. Nothing decodes it on the host.
+"""
 
 from __future__ import annotations
 
@@ -39,25 +40,25 @@ class Made:
     left_out: int
 
 
-class Studio:
+class VideoRenderer:
     """Makes videos, one at a time."""
 
     def __init__(
         self, helpers: HelperEngine, *, folder: Path, image: Callable[[], str], program: Path = PROGRAM
     ) -> None:
-        """``folder`` is private to the studio; ``image`` gives its image, built first where it is missing."""
+        """``folder`` is private to the video renderer; ``image`` gives its image, built first where it is missing."""
         self._helpers = helpers
         self._folder = folder
         self._image = image
         self._program = program
 
-    def clear(self) -> None:
+    def clear_leftovers(self) -> None:
         """None is being made, and nothing of one is left."""
         self._helpers.clear_helpers(STUDIO)
         helper_folder.empty_all(self._folder)
 
-    def make(self, name: str, text: str, seconds: float, ending: str, *, is_wanted: Callable[[], bool]) -> Made:
-        """The video; ``drop`` it when it is stored. Raises Failed, Stopped, Unavailable."""
+    def make_video(self, name: str, text: str, seconds: float, ending: str, *, is_wanted: Callable[[], bool]) -> Made:
+        """The video; drop it (``drop_file``) when it is stored. Raises Failed, Stopped, Unavailable."""
         task = {"text": text, "seconds": seconds, "ending": ending, "bytes": MOST_BYTES}
         image = self._image()
         try:
@@ -80,7 +81,7 @@ class Studio:
         path = errand.brought / f"video.{ending}"
         return Made(path, _checked_size(path, ending), left_out)
 
-    def drop(self, name: str) -> None:
+    def drop_file(self, name: str) -> None:
         """It is no longer needed here."""
         helper_folder.remove_folder(self._folder, name)
 

@@ -1,7 +1,7 @@
-"""Videos: an agent wishes for one, a job has it made in the studio, and it lies in the cubicle's ``out/``.
+"""Videos: an agent wishes for one, a job has it made in the video renderer, and it lies in the cubicle's ``out/``.
 
-A video lies hidden in the tray before the job's row says which name it gets, and gets it in one rename, so after a
-death one look tells how far it came: it is made again or named, and never there twice.
+A video lies hidden in the outbox folder before the job's row says which name it gets, and gets it in one rename, so
+after a crash one look tells how far it came: it is made again or named, and never there twice.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.capabilities.video import messages as sentences
 from orchestrator.capabilities.video.capability import CLAWMOTION, Clawmotion
 from orchestrator.capabilities.video.input import ending_of, read_wish
-from orchestrator.capabilities.video.renderer import Made, Studio
+from orchestrator.capabilities.video.renderer import Made, VideoRenderer
 from orchestrator.core.errors import TooMany
 from orchestrator.core.models import CubicleKey, Turn
 from orchestrator.engine import helper_folder
@@ -48,20 +48,20 @@ class Videos:
         agents: Agents,
         jobs: Jobs,
         workspaces: Workspaces,
-        studio: Studio,
+        studio: VideoRenderer,
         check_room: Callable[[], None],
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``check_room`` raises Unavailable when the house's disk is full."""
+        """``check_room`` raises Unavailable when the install's disk is full."""
         self._agents, self._jobs, self._workspaces = agents, jobs, workspaces
         self._studio, self._check_room, self._now = studio, check_room, now
         jobs.add_kind(
             JobKind(
                 KIND,
-                self._run,
+                self._run_job,
                 _TIME_S,
                 report=_report,
-                prepare=studio.clear,
+                prepare=studio.clear_leftovers,
                 gave_up=sentences.GAVE_UP,
                 kept_s=7 * _DAY_S,
             )
@@ -70,14 +70,14 @@ class Videos:
     @property
     def deeds(self) -> Deeds:
         """What carries out what agents ask for."""
-        return {CLAWMOTION.name: self._ask}
+        return {CLAWMOTION.name: self._request_video}
 
-    def note(self, turn: Turn) -> str:
+    def turn_note(self, turn: Turn) -> str:
         """What this turn's agent has yet to hear: how wishes ended that nobody waited for."""
         found = self._jobs.report_ends(KIND, turn, most=_MOST_TOLD)
-        return "\n".join(sentences.note(job.payload["name"], job.error, _done(job)) for job in found)
+        return "\n".join(sentences.agent_note(job.payload["name"], job.error, _done(job)) for job in found)
 
-    def _ask(self, db: sqlite3.Connection, caller: Caller, action: Clawmotion) -> Outcome:
+    def _request_video(self, db: sqlite3.Connection, caller: Caller, action: Clawmotion) -> Outcome:
         key, wish = caller.key, read_wish(action)
         if len(rows.list_open_jobs(db, KIND, key)) >= MOST_OPEN:
             raise TooMany(f"{MOST_OPEN} videos are being made already. Ask again when one of them is there.")
@@ -89,39 +89,39 @@ class Videos:
         payload = {"text": wish.text, "seconds": wish.seconds, "name": wish.name}
         job = self._jobs.submit(db, KIND, key, caller.turn, payload)
         result = {"video": int(job.name), "file": f"out/{wish.name}"}
-        return Outcome(sentences.begun(wish.name), result, waits_for=job_reference(KIND, job.name))
+        return Outcome(sentences.begun_text(wish.name), result, waits_for=job_reference(KIND, job.name))
 
     # --- the work ----------------------------------------------------------------------------------------------
 
-    def _run(self, running: Running) -> dict[str, Any]:
-        """Make it, or end what a death left nearly done."""
+    def _run_job(self, running: Running) -> dict[str, Any]:
+        """Make it, or end what a crash left nearly done."""
         job = running.job
         try:
             if job.progress == _PLACING:
-                self._show(running, job.result)  # where nothing lies hidden any more, it has its name
+                self._publish_video(running, job.result)  # where nothing lies hidden any more, it has its name
             else:
-                self._make(running)
+                self._make_video(running)
         except OSError as error:
             raise Failed(sentences.NO_OUT) from error
         return {}
 
-    def _make(self, running: Running) -> None:
-        """The video is made, and lies in the tray."""
+    def _make_video(self, running: Running) -> None:
+        """The video is made, and lies in the outbox folder."""
         job, wish = running.job, running.job.payload
         self._check_room()
         try:
             ending = ending_of(wish["name"])
-            made = self._studio.make(job.name, wish["text"], wish["seconds"], ending, is_wanted=running.is_wanted)
+            made = self._studio.make_video(job.name, wish["text"], wish["seconds"], ending, is_wanted=running.is_wanted)
             running.check_wanted()
             self._check_space(job.cubicle, made)
             with helper_folder.open_result(made.path) as file:
                 self._workspaces.lay_out(job.cubicle, _hidden(job), file, max_bytes=made.size_bytes)
-            if not self._show(running, {"size_bytes": made.size_bytes, "left_out": made.left_out}):
+            if not self._publish_video(running, {"size_bytes": made.size_bytes, "left_out": made.left_out}):
                 raise Failed(sentences.TAKEN_AWAY)
         finally:
-            self._studio.drop(job.name)
+            self._studio.drop_file(job.name)
 
-    def _show(self, running: Running, facts: dict[str, Any]) -> bool:
+    def _publish_video(self, running: Running, facts: dict[str, Any]) -> bool:
         """What lies hidden has its name; False when nothing does."""
         job = running.job
 
@@ -147,7 +147,7 @@ def _report(db: sqlite3.Connection, job: Job) -> JobReport:
         audit=f"video.{job.state}",
         said=error or _done(job),
         detail={"video": number, "file": placed, "seconds": seconds, "size_bytes": size},
-        notice="" if is_heard or not error else sentences.notice(job.cubicle.agent, job.payload["name"], error),
+        notice="" if is_heard or not error else sentences.person_notice(job.cubicle.agent, job.payload["name"], error),
         is_heard=is_heard,
     )
 
@@ -158,4 +158,4 @@ def _hidden(job: Job) -> str:
 
 def _done(job: Job) -> str:
     result = job.result
-    return sentences.done(result.get("placed", ""), result.get("size_bytes", 0), result.get("left_out", 0))
+    return sentences.done_text(result.get("placed", ""), result.get("size_bytes", 0), result.get("left_out", 0))

@@ -24,7 +24,7 @@ class AccessContext:
     """What cards are made from."""
 
     store: ChannelStore
-    mail: Outbox
+    outbox: Outbox
     buttons: Buttons
     people: Users
     now: Callable[[], float] = time.time
@@ -39,7 +39,7 @@ class AccessContext:
         with self.store.reading() as db:
             return operator if rows.is_open(db, agent, operator) else None
 
-    def audit(self, what: str, text: str, *, agent: str, user: int | None = None) -> None:
+    def write_audit(self, what: str, text: str, *, agent: str, user: int | None = None) -> None:
         """The audit log says it, in the transaction that is open."""
         with self.store.writing() as db:
             audit_rows.insert_record(

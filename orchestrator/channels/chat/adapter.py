@@ -49,35 +49,35 @@ class ChannelAdapter(Protocol):
     """One bot's connection to its app, within the channel's event loop. Every call may raise a ``SendError``."""
 
     @property
-    def answers(self) -> int:
+    def answer_count(self) -> int:
         """How many calls the app has answered."""
 
-    async def answered(self, since: int) -> None:
-        """Returns when the app has answered a call since :attr:`answers` was so many: it is there."""
+    async def wait_answered(self, since: int) -> None:
+        """Returns when the app has answered a call since :attr:`answer_count` was so many: it is there."""
 
-    async def send(self, chat: int, body: MessageBody) -> list[int]:
+    async def send_message(self, chat: int, body: MessageBody) -> list[int]:
         """The numbers of the messages that it became: one, or those of an album."""
 
     async def find_sent(self, chat: int, body: MessageBody, *, after: int, known: Collection[int] = ()) -> int | None:
         """The message that ``body`` became when its sending had no clear end: one with a number above ``after`` that
         is not among the known ones. None when there is none."""
 
-    async def edit(self, chat: int, message: int, body: MessageBody) -> None:
+    async def edit_message(self, chat: int, message: int, body: MessageBody) -> None:
         """The message says this now; that it said so already is fine."""
 
-    async def delete(self, chat: int, message: int) -> None:
+    async def delete_message(self, chat: int, message: int) -> None:
         """The message is gone; already gone is fine."""
 
-    async def typing(self, chat: int, thread: int | None) -> None:
+    async def send_typing(self, chat: int, thread: int | None) -> None:
         """The bot is seen typing for a moment."""
 
-    async def draft(self, chat: int, draft_id: int, rich: RichText, thread: int | None = None) -> None:
+    async def send_draft(self, chat: int, draft_id: int, rich: RichText, thread: int | None = None) -> None:
         """In a private chat, an answer shows as far as it has come."""
 
     async def answer_press(self, query: str, text: str = "", *, alert: bool = False) -> None:
         """Whoever pressed a button sees these words; too late is no error."""
 
-    async def download(self, file_id: str, sink: IO[bytes], max_bytes: int) -> int:
+    async def download_file(self, file_id: str, sink: IO[bytes], max_bytes: int) -> int:
         """Streams a file that a person sent into ``sink``; its size in bytes."""
 
 
@@ -87,7 +87,7 @@ class ChannelAccounts(Protocol):
     def adapter_of(self, agent: str) -> ChannelAdapter | None:
         """The connection of the agent's bot; None while it has none. Called in the loop."""
 
-    def render(self, markdown: str) -> RichText:
+    def render_markdown(self, markdown: str) -> RichText:
         """An agent's Markdown as the app can show it. Called from any thread, like the next three."""
 
     def is_linked(self, agent: str) -> bool:
@@ -105,16 +105,16 @@ class ChannelAccounts(Protocol):
     def note_trouble(self, agent: str, error: Exception) -> None:
         """A bot can't be reached, or is revoked. Called in the loop."""
 
-    async def sync(self) -> list[str]:
+    async def sync_bots(self) -> list[str]:
         """The bots that there should be run, the others don't; whose were opened now. Called at the start, after news
         of bots, and now and then."""
 
-    async def follow(self) -> None:
-        """Each bot does what else its row asks for, which may take a while. Called after :meth:`sync`."""
+    async def update_bots(self) -> None:
+        """Each bot does what else its row asks for, which may take a while. Called after :meth:`sync_bots`."""
 
     async def close(self) -> None:
         """No bot runs any more."""
 
     @property
-    def agents(self) -> Collection[str]:
+    def running_agents(self) -> Collection[str]:
         """Whose bots run."""

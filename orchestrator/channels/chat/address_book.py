@@ -1,4 +1,4 @@
-"""Whereabouts: in which chat something about a cubicle belongs, and whose clock counts there. Reads rows alone."""
+"""Address book: in which chat something about a cubicle belongs, and whose clock counts there. Reads rows alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orchestrator.core.models import CubicleKey, User
 
 @dataclass(frozen=True, slots=True)
 class ChatAddress:
-    """Where a letter goes."""
+    """Where a message goes."""
 
     chat: int
     thread: int | None = None
@@ -28,25 +28,25 @@ class AddressBook:
         self._store = store
         self._people = people
 
-    def spot(self, key: CubicleKey, turn: int | None) -> ChatAddress | None:
+    def place_of(self, key: CubicleKey, turn: int | None) -> ChatAddress | None:
         """The chat where the turn was asked for; else the private chat of the cubicle's person with this agent's bot,
         where it is open."""
         with self._store.reading() as db:
             place = None if turn is None else places.place_of(db, turn)
         if place is not None and place.agent == key.agent:
             return ChatAddress(place.chat, place.thread, None if place.is_private else place.message)
-        return self.private(key)
+        return self.private_place(key)
 
-    def private(self, key: CubicleKey) -> ChatAddress | None:
+    def private_place(self, key: CubicleKey) -> ChatAddress | None:
         """The private chat of the cubicle's person with this agent's bot, where the bot can write."""
-        user = self.owner(key)
+        user = self.owner_of(key)
         chat = None if user is None else user.id_in(self._store.channel)
         if chat is None:
             return None
         with self._store.reading() as db:
             return ChatAddress(chat) if chats.is_open(db, key.agent, chat) else None
 
-    def owner(self, key: CubicleKey) -> User | None:
+    def owner_of(self, key: CubicleKey) -> User | None:
         """Whose cubicle it is; None for somebody who was removed."""
         try:
             return self._people.get(key.user)

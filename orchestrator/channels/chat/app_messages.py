@@ -1,9 +1,9 @@
-"""App letters: after the answer of a turn that made or changed web apps, a small letter for each, with its picture
+"""App messages: after the answer of a turn that made or changed web apps, a small message for each, with its picture
 where one is made in time and a button that opens it.
 
-A turn's letters are posted once, by their refs, in one transaction. The button leads to the app's page in the
+A turn's messages are posted once, by their refs, in one transaction. The button leads to the app's page in the
 dashboard, in the private chat of its owner by way of a login that works once and not for long; anywhere else it is no
-way in. Chat apps take no buttons to addresses of this machine: then the letter says where the app is found.
+way in. Chat apps take no buttons to addresses of this machine: then the message says where the app is found.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from orchestrator.channels.chat import turn_reply_rows as rows
 from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody, MessageButton
 from orchestrator.channels.chat.outbox import Outbox
-from orchestrator.channels.chat.system_text import NoteLine, QuotedText, note, shown
+from orchestrator.channels.chat.system_text import NoteLine, QuotedText, show_foreign, system_note
 from orchestrator.channels.chat.temp_files import TempFiles
 from orchestrator.channels.chat.turn_reply_rows import TurnPlace
 from orchestrator.core.errors import NotFound, OrchestratorError
@@ -31,7 +31,7 @@ from orchestrator.turns.queue import Turns
 logger = logging.getLogger(__name__)
 
 MOST = 3
-"""Apps of one turn that get a letter each."""
+"""Apps of one turn that get a message each."""
 WAITS_S = 20.0
 """For a picture that is being taken."""
 LOGIN_S = 3600.0
@@ -48,11 +48,11 @@ class AppMessages:
         self,
         *,
         store: ChannelStore,
-        mail: Outbox,
+        outbox: Outbox,
         turns: Turns,
         people: Users,
         pictures: Thumbnails,
-        papers: TempFiles,
+        temp_files: TempFiles,
         app_of: Callable[[CubicleKey, str], WebApp],
         place_of: Callable[[Turn], TurnPlace | None],
         dashboard: str,
@@ -61,42 +61,42 @@ class AppMessages:
         """``app_of`` raises NotFound for what is gone; ``place_of`` says where a turn's answer belongs; ``dashboard``
         is the address by which people call it."""
         self._store = store
-        self._mail = mail
+        self._outbox = outbox
         self._turns = turns
         self._people = people
         self._pictures = pictures
-        self._papers = papers
+        self._temp_files = temp_files
         self._app_of = app_of
         self._place_of = place_of
         self._dashboard = dashboard
         self._now = now
 
-    def sweep(self) -> None:
+    def post_due(self) -> None:
         """What is owed and ready is posted."""
         with self._store.reading() as db:
             owed = rows.told_with_apps(db, self._now() - _LATEST_S)
         for number, told_at in owed:
             turn = self._turns.get(number)
             if self._now() - told_at >= WAITS_S or not self._is_waiting(turn):
-                self._tell(turn)
+                self._post_apps(turn)
 
     def _is_waiting(self, turn: Turn) -> bool:
         return any(self._pictures.is_coming(turn.cubicle, name) for name in turn.apps[:MOST])
 
-    def _tell(self, turn: Turn) -> None:
-        place, apps = self._place_of(turn), self._apps(turn)
+    def _post_apps(self, turn: Turn) -> None:
+        place, apps = self._place_of(turn), self._changed_apps(turn)
         if place is None:
             return
-        pictures = [self._copied(app) for app in apps[:MOST]]
+        pictures = [self._copy_picture(app) for app in apps[:MOST]]
         with self._store.writing() as db:
-            if rows.letter(db, f"turn:{turn.id}:app:1") is not None:
+            if rows.get_message(db, f"turn:{turn.id}:app:1") is not None:
                 return  # another thread was faster
             for n, (app, picture) in enumerate(zip(apps, pictures, strict=False), 1):
                 rest = len(apps) - MOST if n == MOST else 0
-                body = self._body(app, place, picture, rest)
-                self._mail.post(Message(place.agent, place.chat, f"turn:{turn.id}:app:{n}", body))
+                body = self._message_body(app, place, picture, rest)
+                self._outbox.post_message(Message(place.agent, place.chat, f"turn:{turn.id}:app:{n}", body))
 
-    def _apps(self, turn: Turn) -> list[WebApp]:
+    def _changed_apps(self, turn: Turn) -> list[WebApp]:
         """Those that are still there and can be opened."""
         found = []
         for name in turn.apps:
@@ -107,15 +107,15 @@ class AppMessages:
             found += [app] if app.kind is not AppKind.INCOMPLETE else []
         return found
 
-    def _body(self, app: WebApp, place: TurnPlace, picture: Path | None, rest: int) -> MessageBody:
+    def _message_body(self, app: WebApp, place: TurnPlace, picture: Path | None, rest: int) -> MessageBody:
         lines: list[NoteLine] = [QuotedText(app.title)]
         url = self._dashboard + _path(app)
         has_button = url.startswith("https://")
         lines += [] if has_button else [f"It's in the dashboard, on {app.cubicle.agent}'s Apps page: {url}"]
         lines += [f"And {rest} more on the Apps page in the dashboard."] if rest > 0 else []
-        label = f"Open {shown(QuotedText(app.title, _BUTTON_CHARS))}"
+        label = f"Open {show_foreign(QuotedText(app.title, _BUTTON_CHARS))}"
         return MessageBody(
-            note(f"A web app by {app.cubicle.agent}", *lines),
+            system_note(f"A web app by {app.cubicle.agent}", *lines),
             buttons=((MessageButton(label, url=self._way_in(app, place)),),) if has_button else (),
             files=() if picture is None else (AttachedFile(picture, "app.png", "photo"),),
             thread=place.thread,
@@ -133,13 +133,13 @@ class AppMessages:
         code = self._people.make_link(owner.id, good_for_s=LOGIN_S)
         return f"{self._dashboard}/login/{code}?next={quote(path, safe='')}"
 
-    def _copied(self, app: WebApp) -> Path | None:
-        """A copy of the app's picture that stays until the letter is sent."""
-        path = self._pictures.of(app.cubicle, app.name)
+    def _copy_picture(self, app: WebApp) -> Path | None:
+        """A copy of the app's picture that stays until the message is sent."""
+        path = self._pictures.picture_of(app.cubicle, app.name)
         if path is None:
             return None
         try:
-            return self._papers.write(path.read_bytes())
+            return self._temp_files.write(path.read_bytes())
         except (OSError, OrchestratorError) as error:  # a newer one is there just now, or no room
             logger.info("the picture of an app is not sent: %s", error)
             return None

@@ -19,40 +19,42 @@ from orchestrator.capabilities.approval_kind import (
     host_of,
 )
 from orchestrator.capabilities.table import REGISTRY
-from orchestrator.channels.chat.system_text import NoteLine, QuotedText, note, size, unlinked
+from orchestrator.channels.chat.system_text import NoteLine, QuotedText, format_size, system_note, unlink_text
 from orchestrator.core.models import Approval, ApprovalStatus
 from orchestrator.core.text import one_line
 
 _LONGER = {"hour": ", and this kind for an hour", "conversation": ", and this kind for this conversation"}
-PRESS_TO_AGREE = note("Press Approve to agree", "Replying to a question denies it, and your words go to the agent.")
+PRESS_TO_AGREE = system_note(
+    "Press Approve to agree", "Replying to a question denies it, and your words go to the agent."
+)
 _HOST_CHARS = 40
 
 
-def of(approval: Approval) -> ApprovalKind:
+def kind_of(approval: Approval) -> ApprovalKind:
     """How this one is spoken of."""
     return REGISTRY.approval_kind(approval.kind)
 
 
-def facts(approval: Approval) -> list[NoteLine]:
+def list_facts(approval: Approval) -> list[NoteLine]:
     """What else there is to know, before the exact text."""
-    return [_line(fact) for fact in of(approval).facts(approval)]
+    return [_line(fact) for fact in kind_of(approval).facts(approval)]
 
 
-def consequences(approval: Approval) -> list[NoteLine]:
+def list_consequences(approval: Approval) -> list[NoteLine]:
     """What agreeing means, after it."""
-    return [_line(fact) for fact in of(approval).consequences(approval)]
+    return [_line(fact) for fact in kind_of(approval).consequences(approval)]
 
 
-def ending(approval: Approval, by: str, at: str) -> str:
+def ending_text(approval: Approval, by: str, at: str) -> str:
     """How it ended, as a sentence or two."""
-    kind = of(approval)
+    kind = kind_of(approval)
     match approval.status:
         case ApprovalStatus.APPROVED:
             longer = _LONGER.get(str(approval.detail.get("scope", "")), "")
             longer = ", and always for this host" if is_always(approval) else longer
             return " ".join(filter(None, (f"Approved by {by}, {at}{longer}.", _then(approval, kind.approved))))
         case ApprovalStatus.DENIED:
-            note = f" “{unlinked(one_line(note_of(approval), 300))}”" if note_of(approval) else ""
+            note = f" “{unlink_text(one_line(note_of(approval), 300))}”" if note_of(approval) else ""
             return f"Denied by {by}, {at}. It was not {kind.denied}.{note}"
         case ApprovalStatus.EXPIRED:
             return f"Nobody answered in time, so it was not {kind.denied}."
@@ -60,9 +62,9 @@ def ending(approval: Approval, by: str, at: str) -> str:
             return f"Cancelled ({by}), so there is nothing to decide. It was not {kind.denied}."
 
 
-def toast(approval: Approval) -> str:
+def toast_text(approval: Approval) -> str:
     """What stands over the chat after the press."""
-    kind = of(approval)
+    kind = kind_of(approval)
     if approval.status is not ApprovalStatus.APPROVED:
         return f"Denied. It will not {kind.infinitive}."
     longer = _LONGER.get(str(approval.detail.get("scope", "")), "")
@@ -82,7 +84,7 @@ def always_label(approval: Approval) -> str:
 
 def _then(approval: Approval, sentence: str) -> str:
     """That a command runs is seen from what it does."""
-    return "" if of(approval) is COMMAND_KIND else sentence
+    return "" if kind_of(approval) is COMMAND_KIND else sentence
 
 
 def _line(fact: Fact) -> NoteLine:
@@ -94,8 +96,8 @@ def _part(part: FactPart) -> str | QuotedText:
         case Quoted():
             return QuotedText(part.text, part.limit)
         case WarningLine():
-            return f"⚠ {unlinked(part.text)}"
+            return f"⚠ {unlink_text(part.text)}"
         case ByteCount():
-            return size(part.count)
+            return format_size(part.count)
         case _:
             return part

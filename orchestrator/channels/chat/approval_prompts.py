@@ -1,6 +1,6 @@
-"""Asking: each open question of an agent becomes a letter with Approve and Deny, where its turn was asked for; when it
-is decided, wherever that was, the letter says how it ended and has no such buttons any more. A reply to it is a no with
-words.
+"""Approval prompts: each open question of an agent becomes a message with Approve and Deny, where its turn was asked
+for; when it is decided, wherever that was, the message says how it ended and has no such buttons any more. A reply to
+it is a no with words.
 
 The rows of the approvals are the truth. This looks at them whenever it is told to, and after a start at all that are
 open or still shown as open. Nothing but a pressed button, or another surface's decision, agrees.
@@ -28,7 +28,7 @@ from orchestrator.channels.chat import approval_kinds
 from orchestrator.channels.chat import button_rows as rows
 from orchestrator.channels.chat import contact_rows as chats
 from orchestrator.channels.chat.address_book import AddressBook
-from orchestrator.channels.chat.approval_text import ApprovalQuestion, asked, ended
+from orchestrator.channels.chat.approval_text import ApprovalQuestion, asked_body, ended_body
 from orchestrator.channels.chat.button_rows import TakenButton
 from orchestrator.channels.chat.buttons import Buttons
 from orchestrator.channels.chat.callbacks import NO_LONGER, ButtonHandler, PressResult
@@ -36,9 +36,9 @@ from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.events import ButtonPress, IncomingMessage, turn_origin
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody, MessageButton
 from orchestrator.channels.chat.outbox import Outbox
-from orchestrator.channels.chat.replies import replies
+from orchestrator.channels.chat.replies import build_replies
 from orchestrator.channels.chat.temp_files import TempFiles
-from orchestrator.channels.chat.text_pages import is_readable, page_text, pages
+from orchestrator.channels.chat.text_pages import is_readable, page_text, split_pages
 from orchestrator.core.errors import Conflict, Forbidden, NotFound
 from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey, Event, User
 from orchestrator.turns.queue import Turns
@@ -70,70 +70,70 @@ class ApprovalPrompts:
         approvals: Approvals,
         turns: Turns,
         people: Users,
-        mail: Outbox,
+        outbox: Outbox,
         buttons: Buttons,
-        papers: TempFiles,
+        temp_files: TempFiles,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
         self._approvals = approvals
         self._turns = turns
         self._people = people
-        self._whereabouts = AddressBook(store, people)
-        self._mail = mail
+        self._address_book = AddressBook(store, people)
+        self._outbox = outbox
         self._buttons = buttons
-        self._papers = papers
+        self._temp_files = temp_files
         self._now = now
 
     @property
     def handlers(self) -> dict[str, ButtonHandler]:
         """What its buttons do."""
         return {
-            APPROVE: self._approve,
-            DENY: self._deny,
-            ALWAYS: self._approve,
-            HOUR: self._approve,
-            CONVERSATION: self._approve,
-            READ: self._read,
+            APPROVE: self._on_approve,
+            DENY: self._on_deny,
+            ALWAYS: self._on_approve,
+            HOUR: self._on_approve,
+            CONVERSATION: self._on_approve,
+            READ: self._on_read,
             PAGE: self._turn_page,
-            AGAIN: self._again,
+            AGAIN: self._on_again,
         }
 
-    def heard(self, event: Event) -> None:
-        """News of the house; those of approvals are acted upon."""
+    def on_event(self, event: Event) -> None:
+        """An event of the install; those of approvals are acted upon."""
         if event.kind == "approval":
-            self.tell(str(event.body["id"]))
+            self.show_approval(str(event.body["id"]))
 
     def reconcile(self) -> None:
         """After a start, and now and then: what is open is asked, what was decided in the meantime is shown so."""
         with self._store.reading() as db:
-            shown = rows.subjects(db, DECIDING)
+            shown = rows.list_subjects(db, DECIDING)
         for approval in {*shown, *(one.id for one in self._approvals.list_approvals(status=ApprovalStatus.PENDING))}:
-            self.tell(approval)
-        self._buttons.tidy()  # last: what nobody knows any more can't be shown as ended
+            self.show_approval(approval)
+        self._buttons.forget_old()  # last: what nobody knows any more can't be shown as ended
 
-    def tell(self, approval: str) -> None:
+    def show_approval(self, approval: str) -> None:
         """The chat shows how this approval stands."""
         try:
             found = self._approvals.get(approval)
         except NotFound:
             return
         if found.status is ApprovalStatus.PENDING:
-            self._ask(found)
+            self._post_prompt(found)
         else:
-            self._settle(found)
+            self._close_prompts(found)
 
-    def body(self, approval: Approval, agent: str, ref: str, person: int, reader: User) -> MessageBody:
-        """The question for a letter ``ref`` of this agent's bot, with buttons for this person."""
-        question = self._question(approval, reader)
-        made = self._made(approval, agent, ref, person, _first_choices(question))
-        return MessageBody(asked(question, self._now()), buttons=made, files=self._file(question))
+    def prompt_body(self, approval: Approval, agent: str, ref: str, person: int, reader: User) -> MessageBody:
+        """The question for a message ``ref`` of this agent's bot, with buttons for this person."""
+        question = self._question_of(approval, reader)
+        made = self._build_prompt(approval, agent, ref, person, _first_choices(question))
+        return MessageBody(asked_body(question, self._now()), buttons=made, files=self._text_file(question))
 
-    def _made(self, approval: Approval, agent: str, ref: str, person: int, rows_of: Choices) -> Rows:
+    def _build_prompt(self, approval: Approval, agent: str, ref: str, person: int, rows_of: Choices) -> Rows:
         until = approval.expires_at + _GRACE_S
         return tuple(
             tuple(
-                MessageButton(label, self._buttons.make(agent, ref, person, kind, subject, expires_at=until))
+                MessageButton(label, self._buttons.make_button(agent, ref, person, kind, subject, expires_at=until))
                 for label, kind, subject in row
             )
             for row in rows_of
@@ -141,74 +141,79 @@ class ApprovalPrompts:
 
     # --- telling -----------------------------------------------------------------------------------------------
 
-    def _ask(self, approval: Approval) -> None:
+    def _post_prompt(self, approval: Approval) -> None:
         """Post the question, once; buttons that were pressed to no effect are made anew."""
         ref, now = f"approval:{approval.id}", self._now()
-        user, spot = self._whereabouts.owner(approval.cubicle), self._whereabouts.spot(approval.cubicle, approval.turn)
+        user, spot = (
+            self._address_book.owner_of(approval.cubicle),
+            self._address_book.place_of(approval.cubicle, approval.turn),
+        )
         if user is None or spot is None:
             return
         with self._store.reading() as db:
-            is_posted, live = rows.is_posted(db, ref), rows.live(db, ref, now)
-        needed = {kind for row in _first_choices(self._question(approval, user)) for _, kind, _ in row}
-        is_read = self._mail.body_of(f"{ref}{_READING}") is not None
+            is_posted, live = rows.is_posted(db, ref), rows.list_live_kinds(db, ref, now)
+        needed = {kind for row in _first_choices(self._question_of(approval, user)) for _, kind, _ in row}
+        is_read = self._outbox.body_of(f"{ref}{_READING}") is not None
         if is_posted and live >= needed - ({READ} if is_read else set()):
             return
-        self._buttons.retire(ref)
-        plain = self.body(approval, approval.cubicle.agent, ref, user.id_in(self._store.channel) or 0, user)
+        self._buttons.retire_buttons(ref)
+        plain = self.prompt_body(approval, approval.cubicle.agent, ref, user.id_in(self._store.channel) or 0, user)
         body = replace(plain, thread=spot.thread, reply_to=spot.reply_to)
-        if not self._mail.post(Message(approval.cubicle.agent, spot.chat, ref, body)):
-            self._mail.amend(ref, body)
+        if not self._outbox.post_message(Message(approval.cubicle.agent, spot.chat, ref, body)):
+            self._outbox.amend_message(ref, body)
 
-    def _settle(self, approval: Approval, *, pressed: TakenButton | None = None) -> None:
-        """Every letter that asks this says how it ended."""
+    def _close_prompts(self, approval: Approval, *, pressed: TakenButton | None = None) -> None:
+        """Every message that asks this says how it ended."""
         with self._store.reading() as db:
-            letters = {asking.ref: asking for asking in rows.asked(db, approval.id, DECIDING)}
+            letters = {asking.ref: asking for asking in rows.list_asking_refs(db, approval.id, DECIDING)}
         if pressed is not None and pressed.ref not in letters:
             letters[pressed.ref] = rows.AskedMessage(approval.cubicle.agent, pressed.ref, pressed.person)
         for letter in tuple(letters.values()):
             read = f"{letter.ref}{_READING}"
-            if read not in letters and self._mail.body_of(read) is not None:
+            if read not in letters and self._outbox.body_of(read) is not None:
                 letters[read] = replace(letter, ref=read)
         for letter in letters.values():
-            self._mail.amend(letter.ref, self._ended(approval, letter))
-            self._buttons.retire(letter.ref, kinds=(*DECIDING, READ, PAGE))
+            self._outbox.amend_message(letter.ref, self._ended_body(approval, letter))
+            self._buttons.retire_buttons(letter.ref, kinds=(*DECIDING, READ, PAGE))
 
-    def _ended(self, approval: Approval, letter: rows.AskedMessage) -> MessageBody:
-        reader = self._people.of_identity(self._store.channel, letter.person) or self._whereabouts.owner(
+    def _ended_body(self, approval: Approval, letter: rows.AskedMessage) -> MessageBody:
+        reader = self._people.of_identity(self._store.channel, letter.person) or self._address_book.owner_of(
             approval.cubicle
         )
-        question = self._question(approval, reader)
+        question = self._question_of(approval, reader)
         buttons: tuple[tuple[MessageButton, ...], ...] = ()
         if letter.ref.endswith(_READING):
-            return MessageBody(ended(question, self._now()))
+            return MessageBody(ended_body(question, self._now()))
         if approval.status is ApprovalStatus.EXPIRED and letter.ref == f"approval:{approval.id}":
-            self._buttons.retire(letter.ref)
+            self._buttons.retire_buttons(letter.ref)
             until = self._now() + _AGAIN_S
-            again = self._buttons.make(letter.agent, letter.ref, letter.person, AGAIN, approval.id, expires_at=until)
+            again = self._buttons.make_button(
+                letter.agent, letter.ref, letter.person, AGAIN, approval.id, expires_at=until
+            )
             buttons = ((MessageButton("Ask again", again),),)
-        return MessageBody(ended(question, self._now()), buttons=buttons, files=self._file(question))
+        return MessageBody(ended_body(question, self._now()), buttons=buttons, files=self._text_file(question))
 
-    def _question(self, approval: Approval, reader: User | None) -> ApprovalQuestion:
-        owner = self._whereabouts.owner(approval.cubicle)
+    def _question_of(self, approval: Approval, reader: User | None) -> ApprovalQuestion:
+        owner = self._address_book.owner_of(approval.cubicle)
         zone = "UTC" if reader is None else reader.time_zone
         return ApprovalQuestion(approval, "somebody who was removed" if owner is None else owner.name, zone)
 
-    def _file(self, question: ApprovalQuestion) -> tuple[AttachedFile, ...]:
+    def _text_file(self, question: ApprovalQuestion) -> tuple[AttachedFile, ...]:
         if not question.is_long:
             return ()
-        path = self._papers.write(question.shown.encode("utf-8", "backslashreplace"))
+        path = self._temp_files.write(question.shown.encode("utf-8", "backslashreplace"))
         return (AttachedFile(path, question.file_name, "document"),)
 
     # --- deciding ----------------------------------------------------------------------------------------------
 
-    def _approve(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
+    def _on_approve(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
         scope = None if taken.kind == APPROVE else GrantScope(taken.kind)
-        return self._decide(taken, user, DecisionDetails(scope=scope), approve=True)
+        return self._decide_approval(taken, user, DecisionDetails(scope=scope), approve=True)
 
-    def _deny(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
-        return self._decide(taken, user, NOTHING, approve=False)
+    def _on_deny(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
+        return self._decide_approval(taken, user, NOTHING, approve=False)
 
-    def take(self, message: IncomingMessage, user: User) -> list[Message] | None:
+    def take_reply(self, message: IncomingMessage, user: User) -> list[Message] | None:
         """A reply to an open question as a no with words: what is left to reply; None where the message is for the
         agent. The same message again is the same no."""
         asked_about = self._replied_to(message)
@@ -218,7 +223,7 @@ class ApprovalPrompts:
         if asked_about.status is not ApprovalStatus.PENDING:
             return [] if note_of(asked_about) == words else None
         if words.casefold().rstrip(".!") in _YES:
-            return replies(message, [MessageBody(approval_kinds.PRESS_TO_AGREE)])
+            return build_replies(message, [MessageBody(approval_kinds.PRESS_TO_AGREE)])
         try:
             said = DecisionDetails(note=words[:MAX_NOTE_CHARS])
             decided = self._approvals.decide(
@@ -226,13 +231,13 @@ class ApprovalPrompts:
             )
         except (Conflict, NotFound):
             return None
-        self._settle(decided)
+        self._close_prompts(decided)
         return []
 
     def _replied_to(self, message: IncomingMessage) -> Approval | None:
         ref = None
         if message.answers is not None:
-            ref = self._mail.ref_of(message.agent, message.place.chat, message.answers)
+            ref = self._outbox.ref_of(message.agent, message.place.chat, message.answers)
         if ref is None or not ref.startswith(_REF):
             return None
         try:
@@ -240,39 +245,41 @@ class ApprovalPrompts:
         except NotFound:
             return None
 
-    def _read(self, taken: TakenButton, press: ButtonPress, user: User) -> PressResult:
+    def _on_read(self, taken: TakenButton, press: ButtonPress, user: User) -> PressResult:
         """The first page, as a message of its own."""
-        approval = self._open(taken.subject)
+        approval = self._open_approval(taken.subject)
         ref = f"{taken.ref}{_READING}"
-        body = replace(self._page(approval, press.agent, replace(taken, ref=ref), user, 1), thread=press.place.thread)
-        if not self._mail.post(Message(press.agent, press.place.chat, ref, body)):
-            self._mail.amend(ref, body)
+        body = replace(
+            self._post_page(approval, press.agent, replace(taken, ref=ref), user, 1), thread=press.place.thread
+        )
+        if not self._outbox.post_message(Message(press.agent, press.place.chat, ref, body)):
+            self._outbox.amend_message(ref, body)
         return PressResult("It's below, one page at a time.")
 
     def _turn_page(self, taken: TakenButton, press: ButtonPress, user: User) -> PressResult:
         number, page = taken.subject.split(":")
-        self._buttons.retire(taken.ref)
-        return PressResult("", self._page(self._open(number), press.agent, taken, user, int(page)))
+        self._buttons.retire_buttons(taken.ref)
+        return PressResult("", self._post_page(self._open_approval(number), press.agent, taken, user, int(page)))
 
-    def _open(self, number: str) -> Approval:
-        """The question, while it is open; else its letters say how it ended. Raises Conflict."""
+    def _open_approval(self, number: str) -> Approval:
+        """The question, while it is open; else its messages say how it ended. Raises Conflict."""
         approval = self._approvals.get(number)
         if approval.status is not ApprovalStatus.PENDING:
-            self._settle(approval)
+            self._close_prompts(approval)
             raise Conflict(too_late(approval))
         return approval
 
-    def _page(self, approval: Approval, agent: str, taken: TakenButton, user: User, page: int) -> MessageBody:
-        question = self._question(approval, user)
+    def _post_page(self, approval: Approval, agent: str, taken: TakenButton, user: User, page: int) -> MessageBody:
+        question = self._question_of(approval, user)
         ways = [(label, PAGE, f"{approval.id}:{to}") for label, to in (("Back", page - 1), ("Next page", page + 1))]
-        count = len(pages(question))
+        count = len(split_pages(question))
         turning = tuple(way for way, to in zip(ways, (page - 1, page + 1), strict=True) if 1 <= to <= count)
         rows_of = [*([turning] if turning else []), *(_choices(approval) if page == count else ())]
         return MessageBody(
-            page_text(question, page), buttons=self._made(approval, agent, taken.ref, taken.person, rows_of)
+            page_text(question, page), buttons=self._build_prompt(approval, agent, taken.ref, taken.person, rows_of)
         )
 
-    def _decide(self, taken: TakenButton, user: User, said: DecisionDetails, *, approve: bool) -> PressResult:
+    def _decide_approval(self, taken: TakenButton, user: User, said: DecisionDetails, *, approve: bool) -> PressResult:
         try:
             decided = self._approvals.decide(
                 taken.subject, approve=approve, by=user, surface=self._store.channel, said=said
@@ -280,12 +287,12 @@ class ApprovalPrompts:
         except NotFound as error:
             raise NotFound(NO_LONGER) from error
         except Conflict as error:
-            self._settle(self._approvals.get(taken.subject), pressed=taken)
+            self._close_prompts(self._approvals.get(taken.subject), pressed=taken)
             raise Conflict(error.message) from error
-        self._settle(decided, pressed=taken)
-        return PressResult(approval_kinds.toast(decided))
+        self._close_prompts(decided, pressed=taken)
+        return PressResult(approval_kinds.toast_text(decided))
 
-    def _again(self, taken: TakenButton, press: ButtonPress, user: User) -> PressResult:
+    def _on_again(self, taken: TakenButton, press: ButtonPress, user: User) -> PressResult:
         """The person asks the agent to try once more; the question comes anew, about what the agent wants then."""
         approval = self._approvals.get(taken.subject)
         key = approval.cubicle
@@ -296,12 +303,13 @@ class ApprovalPrompts:
             chats.give_origin(db, press.bot, press.update, origin)
         self._turns.submit(
             CubicleKey(key.agent, user.id),
-            approval_kinds.of(approval).again.format(text=approval.text),
+            approval_kinds.kind_of(approval).again.format(text=approval.text),
             source=self._store.channel,
             origin=origin,
         )
         body = MessageBody(
-            ended(self._question(approval, user), self._now()), files=self._file(self._question(approval, user))
+            ended_body(self._question_of(approval, user), self._now()),
+            files=self._text_file(self._question_of(approval, user)),
         )
         return PressResult(f"{key.agent} was asked to try again.", body)
 

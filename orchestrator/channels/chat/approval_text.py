@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from orchestrator.capabilities.approval_kind import ApprovalKind
 from orchestrator.channels.chat import approval_kinds
 from orchestrator.channels.chat.agent_text import MARK
-from orchestrator.channels.chat.rich_text import RichText, TextEntity, moved, settled, utf16_len
-from orchestrator.channels.chat.system_text import NOT_THE_MARK, NoteLine, clock, laid_out
+from orchestrator.channels.chat.rich_text import RichText, TextEntity, move_entities, normalize_entities, utf16_len
+from orchestrator.channels.chat.system_text import NOT_THE_MARK, NoteLine, format_clock, laid_out
 from orchestrator.core.models import Approval
 from orchestrator.core.text import escape_invisible, one_line
 
@@ -55,12 +55,12 @@ class ApprovalQuestion:
     @property
     def kind(self) -> ApprovalKind:
         """How it is spoken of."""
-        return approval_kinds.of(self.approval)
+        return approval_kinds.kind_of(self.approval)
 
     @property
     def facts(self) -> list[NoteLine]:
         """What else there is to know."""
-        return [_without_mark(line) for line in approval_kinds.facts(self.approval)]
+        return [_without_mark(line) for line in approval_kinds.list_facts(self.approval)]
 
     @property
     def reason(self) -> str:
@@ -75,7 +75,7 @@ class ApprovalQuestion:
     @property
     def _units_around(self) -> int:
         """How much room the facts take, beyond what little is always there."""
-        lines = [*self.facts, *approval_kinds.consequences(self.approval)]
+        lines = [*self.facts, *approval_kinds.list_consequences(self.approval)]
         return max(laid_out("", lines).units - _LITTLE_UNITS, 0)
 
     @property
@@ -84,22 +84,22 @@ class ApprovalQuestion:
         return f"{self.agent}-asks-{self.approval.id}.txt"
 
 
-def asked(question: ApprovalQuestion, now: float) -> RichText:
+def asked_body(question: ApprovalQuestion, now: float) -> RichText:
     """The question as a message or, of a long text, as the caption of the file that holds it."""
-    approval, expires = question.approval, clock(question.approval.expires_at, question.zone, now)
+    approval, expires = question.approval, format_clock(question.approval.expires_at, question.zone, now)
     if question.is_long:
         return _over_a_file(question, expires)
     kind = question.kind
     lapses = f"{kind.unless} It expires at {expires}."
-    after = ["", *approval_kinds.consequences(approval), lapses]
+    after = ["", *approval_kinds.list_consequences(approval), lapses]
     return _laid_out(_asks(question), _about(question), question, after, limit=MESSAGE_UNITS)
 
 
-def ended(question: ApprovalQuestion, now: float) -> RichText:
+def ended_body(question: ApprovalQuestion, now: float) -> RichText:
     """The same when it is decided: what was asked, and how that ended."""
     approval = question.approval
     by = one_line(approval.decided_by or "somebody", 100).replace(MARK, NOT_THE_MARK)
-    ending = approval_kinds.ending(approval, by, clock(approval.decided_at or now, question.zone, now))
+    ending = approval_kinds.ending_text(approval, by, format_clock(approval.decided_at or now, question.zone, now))
     before = _about(question)
     if question.is_long:
         before = [*before[:3], f"The whole {question.kind.noun} is in the file above."]
@@ -150,11 +150,11 @@ def _laid_out(
     command = _cut(question.shown.replace(MARK, NOT_THE_MARK), room)
     start, units = head.units + 1, utf16_len(command)
     text = f"{head.text}\n{command}\n{tail.text}"
-    entities = [*head.entities, TextEntity("pre", start, units), *moved(tail.entities, start + units + 1)]
+    entities = [*head.entities, TextEntity("pre", start, units), *move_entities(tail.entities, start + units + 1)]
     if is_ending_bold:
         length = utf16_len(str(after[-1]))
         entities.append(TextEntity("bold", utf16_len(text) - length, length))
-    return RichText(text, settled(text, tuple(entities)))
+    return RichText(text, normalize_entities(text, tuple(entities)))
 
 
 def _cut(text: str, units: int) -> str:
@@ -165,5 +165,5 @@ def _cut(text: str, units: int) -> str:
 
 
 def _without_mark(line: NoteLine) -> NoteLine:
-    """A reason of the house may quote the command."""
+    """A reason of the install may quote the command."""
     return line.replace(MARK, NOT_THE_MARK) if isinstance(line, str) else line

@@ -1,5 +1,6 @@
-"""Rows of the buttons under our messages. A button counts only under the very message that its letter became, for
-the agent and the person that it was made for, until it is used or too old; which of these it fails is never said.
+"""Rows of the buttons under our messages. A button counts only under the very message that its entry in the outbox
+became, for the agent and the person that it was made for, until it is used or too old; which of these it fails is never
+said.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class TakenButton:
 
     id: str
     ref: str
-    """Of the letter that it is under."""
+    """Of the message that it is under."""
     person: int
     """For whom it was made."""
     kind: str
@@ -49,14 +50,14 @@ class TakenButton:
 
 @dataclass(frozen=True, slots=True)
 class AskedMessage:
-    """A letter that still carries buttons about a subject."""
+    """A message that still carries buttons about a subject."""
 
     agent: str
     ref: str
     person: int
 
 
-def add(
+def insert_button(
     db: ChannelDb,
     button: str,
     *,
@@ -75,7 +76,7 @@ def add(
     )
 
 
-def take(db: ChannelDb, pressed: PressedButton, now: float, *, lasting: Sequence[str]) -> TakenButton | None:
+def take_button(db: ChannelDb, pressed: PressedButton, now: float, *, lasting: Sequence[str]) -> TakenButton | None:
     """What the button stands for; None when anything about it does not fit. It is used up, but for ``lasting`` kinds.
 
     A message counts from when its number is known; :func:`is_early` is for the moment before.
@@ -104,8 +105,8 @@ def give_back(db: ChannelDb, button: str) -> None:
     db.sql.execute("UPDATE chat_buttons SET used_at = NULL WHERE id = ?", (button,))
 
 
-def retire(db: ChannelDb, ref: str, now: float, *, kinds: Sequence[str] = ()) -> int:
-    """The letter's buttons (of these kinds, or all) do nothing any more; how many could be pressed until now."""
+def retire_buttons(db: ChannelDb, ref: str, now: float, *, kinds: Sequence[str] = ()) -> int:
+    """The message's buttons (of these kinds, or all) do nothing any more; how many could be pressed until now."""
     cursor = db.sql.execute(
         "UPDATE chat_buttons SET used_at = ? WHERE channel = ? AND ref = ? AND used_at IS NULL "
         "AND (? = '[]' OR kind IN (SELECT value FROM json_each(?)))",
@@ -114,8 +115,8 @@ def retire(db: ChannelDb, ref: str, now: float, *, kinds: Sequence[str] = ()) ->
     return cursor.rowcount
 
 
-def live(db: ChannelDb, ref: str, now: float) -> set[str]:
-    """The kinds of the letter's buttons that can be pressed."""
+def list_live_kinds(db: ChannelDb, ref: str, now: float) -> set[str]:
+    """The kinds of the message's buttons that can be pressed."""
     rows = db.sql.execute(
         "SELECT kind FROM chat_buttons WHERE channel = ? AND ref = ? AND used_at IS NULL AND expires_at > ?",
         (db.channel, ref, now),
@@ -124,7 +125,7 @@ def live(db: ChannelDb, ref: str, now: float) -> set[str]:
 
 
 def live_count(db: ChannelDb, ref: str, now: float) -> int:
-    """How many of the letter's buttons can be pressed."""
+    """How many of the message's buttons can be pressed."""
     row = db.sql.execute(
         "SELECT COUNT(*) FROM chat_buttons WHERE channel = ? AND ref = ? AND used_at IS NULL AND expires_at > ?",
         (db.channel, ref, now),
@@ -132,8 +133,8 @@ def live_count(db: ChannelDb, ref: str, now: float) -> int:
     return int(row[0])
 
 
-def asked(db: ChannelDb, subject: str, kinds: Sequence[str]) -> list[AskedMessage]:
-    """The letters with unused buttons of these kinds about a subject, too old or not."""
+def list_asking_refs(db: ChannelDb, subject: str, kinds: Sequence[str]) -> list[AskedMessage]:
+    """The messages with unused buttons of these kinds about a subject, too old or not."""
     rows = db.sql.execute(
         "SELECT DISTINCT agent, ref, person FROM chat_buttons WHERE channel = ? AND subject = ? AND used_at IS NULL "
         "AND kind IN (SELECT value FROM json_each(?)) ORDER BY ref",
@@ -142,7 +143,7 @@ def asked(db: ChannelDb, subject: str, kinds: Sequence[str]) -> list[AskedMessag
     return [AskedMessage(**dict(row)) for row in rows]
 
 
-def subjects(db: ChannelDb, kinds: Sequence[str]) -> list[str]:
+def list_subjects(db: ChannelDb, kinds: Sequence[str]) -> list[str]:
     """Whatever there are unused buttons of these kinds about."""
     rows = db.sql.execute(
         "SELECT DISTINCT subject FROM chat_buttons WHERE channel = ? AND used_at IS NULL "
@@ -152,16 +153,16 @@ def subjects(db: ChannelDb, kinds: Sequence[str]) -> list[str]:
     return [str(row["subject"]) for row in rows]
 
 
-def forget(db: ChannelDb, before: float) -> None:
+def delete_old(db: ChannelDb, before: float) -> None:
     """Buttons that have not been good since then go; pressing one of them is pressing an unknown one."""
     db.sql.execute("DELETE FROM chat_buttons WHERE channel = ? AND expires_at < ?", (db.channel, before))
 
 
-# --- the letters they are under --------------------------------------------------------------------------------
+# --- the messages they are under --------------------------------------------------------------------------------
 
 
 def is_posted(db: ChannelDb, ref: str) -> bool:
-    """There is a letter of this ref, on its way or there."""
+    """There is a message of this ref, on its way or there."""
     return (
         db.sql.execute("SELECT 1 FROM chat_outbox WHERE channel = ? AND ref = ?", (db.channel, ref)).fetchone()
         is not None
@@ -169,7 +170,7 @@ def is_posted(db: ChannelDb, ref: str) -> bool:
 
 
 def posted_since(db: ChannelDb, prefix: str, since: float) -> int:
-    """How many letters whose ref begins so were posted since then."""
+    """How many messages whose ref begins so were posted since then."""
     row = db.sql.execute(
         "SELECT COUNT(*) FROM chat_outbox WHERE channel = ? AND ref >= ? AND ref < ? AND created_at > ?",
         (db.channel, prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1), since),
@@ -178,7 +179,7 @@ def posted_since(db: ChannelDb, prefix: str, since: float) -> int:
 
 
 def is_wanted(db: ChannelDb, paper: str) -> bool:
-    """A letter that is still to be sent, or changed, goes out with the file of this name."""
+    """A message that is still to be sent, or changed, goes out with the file of this name."""
     row = db.sql.execute(
         "SELECT 1 FROM chat_outbox WHERE channel = ? AND (state IN ('waiting', 'sending') OR amendment IS NOT NULL) "
         "AND (instr(body, ?) OR instr(COALESCE(amendment, ''), ?)) LIMIT 1",

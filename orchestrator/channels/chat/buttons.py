@@ -1,4 +1,4 @@
-"""Buttons: opaque ids under our messages, each bound to an agent, a letter, a person, a deed and an end.
+"""Buttons: opaque ids under our messages, each bound to an agent, a message, a person, a deed and an end.
 
 What a button means is a row here, never a word in it, and the row is written before anybody sees the button. Data that
 was not made here, or comes from anywhere but where it was put, stands for nothing.
@@ -31,13 +31,13 @@ class Buttons:
         self._store = store
         self._now = now
 
-    def make(
+    def make_button(
         self, agent: str, ref: str, person: int, kind: str, subject: str, *, expires_at: float | None = None
     ) -> str:
-        """A new button for the letter ``ref``, to be pressed by this person (or an operator): its data."""
+        """A new button for the message ``ref``, to be pressed by this person (or an operator): its data."""
         button = secrets.token_urlsafe(24)
         with self._store.writing() as db:
-            rows.add(
+            rows.insert_button(
                 db,
                 button,
                 agent=agent,
@@ -49,12 +49,12 @@ class Buttons:
             )
         return button
 
-    def take(self, press: ButtonPress, *, is_operator: bool) -> TakenButton | None:
+    def take_press(self, press: ButtonPress, *, is_operator: bool) -> TakenButton | None:
         """What was pressed, now used up (but for lasting kinds); None for anything that does not fit in every way."""
         if not _ID.fullmatch(press.data):
             return None
         with self._store.writing() as db:
-            return rows.take(db, _pressed(press, is_operator=is_operator), self._now(), lasting=LASTING)
+            return rows.take_button(db, _pressed(press, is_operator=is_operator), self._now(), lasting=LASTING)
 
     def is_early(self, press: ButtonPress, *, is_operator: bool) -> bool:
         """The button is good, and was pressed before the app told us its message's number."""
@@ -68,15 +68,15 @@ class Buttons:
         with self._store.writing() as db:
             rows.give_back(db, taken.id)
 
-    def retire(self, ref: str, *, kinds: Sequence[str] = ()) -> int:
-        """The letter's buttons (of these kinds, or all) do nothing any more; how many that were."""
+    def retire_buttons(self, ref: str, *, kinds: Sequence[str] = ()) -> int:
+        """The message's buttons (of these kinds, or all) do nothing any more; how many that were."""
         with self._store.writing() as db:
-            return rows.retire(db, ref, self._now(), kinds=kinds)
+            return rows.retire_buttons(db, ref, self._now(), kinds=kinds)
 
-    def tidy(self) -> None:
+    def forget_old(self) -> None:
         """What has been too old for a while is forgotten."""
         with self._store.writing() as db:
-            rows.forget(db, self._now() - _KEPT_S)
+            rows.delete_old(db, self._now() - _KEPT_S)
 
 
 def _pressed(press: ButtonPress, *, is_operator: bool) -> PressedButton:

@@ -1,4 +1,4 @@
-"""Presses: from a pressed button to its deed, by a table from kind to handler.
+"""Callbacks: from a pressed button to its deed, by a table from kind to handler.
 
 The presser is looked up by numeric id and must be somebody we know; then the button must fit in every way. Whatever
 does not gets one constant answer, which says nothing about why.
@@ -15,7 +15,7 @@ from orchestrator.channels.chat.buttons import Buttons
 from orchestrator.channels.chat.events import ButtonPress
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.outbox import Outbox
-from orchestrator.channels.chat.replies import replies
+from orchestrator.channels.chat.replies import build_replies
 from orchestrator.core.errors import Conflict, NotFound, OrchestratorError
 from orchestrator.core.models import Role, User
 
@@ -50,38 +50,38 @@ class Callbacks:
         self,
         *,
         buttons: Buttons,
-        mail: Outbox,
+        outbox: Outbox,
         people: Callable[[int], User | None],
         handlers: Mapping[str, ButtonHandler],
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         """``people`` knows whoever may press anything, by their number."""
         self._buttons = buttons
-        self._mail = mail
+        self._outbox = outbox
         self._people = people
         self._handlers = dict(handlers)
         self._pause = pause
 
-    def press(self, press: ButtonPress) -> str:
+    def on_press(self, press: ButtonPress) -> str:
         """Do what the button stands for; what to answer the press with. Called from a thread that may wait."""
         user = self._people(press.sender.id)
         if user is None:
             return NO_LONGER
-        taken = self._take(press, user)
+        taken = self._take_press(press, user)
         if isinstance(taken, str):
             return taken
         handler = self._handlers.get(taken.kind)
         if handler is None:
             return NO_LONGER
-        return self._do(handler, taken, press, user)[:_TOAST_CHARS]
+        return self._run_handler(handler, taken, press, user)[:_TOAST_CHARS]
 
-    def _take(self, press: ButtonPress, user: User) -> TakenButton | str:
+    def _take_press(self, press: ButtonPress, user: User) -> TakenButton | str:
         """The button, or what to say. A press may be faster than the app's answer to the message it is under."""
         is_operator = user.role is Role.OPERATOR
         for _ in range(_WAITS):
             # Asked before the button is tried, since the app's answer may come between the two.
             is_early = self._buttons.is_early(press, is_operator=is_operator)
-            taken = self._buttons.take(press, is_operator=is_operator)
+            taken = self._buttons.take_press(press, is_operator=is_operator)
             if taken is not None:
                 return taken
             if not is_early:
@@ -89,7 +89,7 @@ class Callbacks:
             self._pause(_WAIT_S)
         return TOO_EARLY
 
-    def _do(self, handler: ButtonHandler, taken: TakenButton, press: ButtonPress, user: User) -> str:
+    def _run_handler(self, handler: ButtonHandler, taken: TakenButton, press: ButtonPress, user: User) -> str:
         try:
             outcome = handler(taken, press, user)
         except (Conflict, NotFound) as error:
@@ -101,8 +101,8 @@ class Callbacks:
             self._buttons.give_back(taken)
             raise
         if outcome.body is not None:
-            self._mail.amend(taken.ref, outcome.body)
+            self._outbox.amend_message(taken.ref, outcome.body)
         if outcome.also is not None:
-            for letter in replies(press, [replace(outcome.also, thread=press.place.thread)]):
-                self._mail.post(letter)
+            for letter in build_replies(press, [replace(outcome.also, thread=press.place.thread)]):
+                self._outbox.post_message(letter)
         return outcome.toast

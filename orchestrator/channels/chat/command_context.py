@@ -14,7 +14,7 @@ from orchestrator.channels.chat.events import IncomingMessage
 from orchestrator.channels.chat.groups import Groups
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.replies import reply_ref
-from orchestrator.channels.chat.system_text import NoteLine, clock, note
+from orchestrator.channels.chat.system_text import NoteLine, format_clock, system_note
 from orchestrator.channels.chat.temp_files import TempFiles
 from orchestrator.channels.chat.time_zone_prompt import TimeZonePrompt
 from orchestrator.core.models import CubicleKey, Role, User
@@ -31,7 +31,7 @@ class CommandContext:
     asking: ApprovalPrompts
     cards: AccessRequests
     groups: Groups
-    papers: TempFiles
+    temp_files: TempFiles
     zones: TimeZonePrompt
     bot_names: Callable[[], dict[str, str]]
     """What people call the bots, by agent."""
@@ -62,16 +62,16 @@ class CommandCall:
         return self.user.role is Role.OPERATOR
 
     def ref(self, n: int = 0) -> str:
-        """The ref of the answer's first letter, or of its n-th after that."""
+        """The ref of the answer's first message, or of its n-th after that."""
         return reply_ref(self.message, n)
 
-    def clock(self, at: float) -> str:
+    def format_time(self, at: float) -> str:
         """A time in this person's zone."""
-        return clock(at, self.user.time_zone, self.desk.now())
+        return format_clock(at, self.user.time_zone, self.desk.now())
 
-    def button(self, kind: str, subject: str) -> str:
-        """A button under the answer's first letter, for this person."""
-        return self.desk.buttons.make(self.agent, self.ref(), self.message.sender.id, kind, subject)
+    def make_button(self, kind: str, subject: str) -> str:
+        """A button under the answer's first message, for this person."""
+        return self.desk.buttons.make_button(self.agent, self.ref(), self.message.sender.id, kind, subject)
 
 
 CommandHandler = Callable[[CommandCall], list[MessageBody]]
@@ -89,6 +89,6 @@ class ChatCommand:
     """Its answer is nobody's business but the person's: not in groups."""
 
 
-def says(title: str, *lines: NoteLine) -> list[MessageBody]:
+def note_reply(title: str, *lines: NoteLine) -> list[MessageBody]:
     """An answer of one note."""
-    return [MessageBody(note(title, *lines))]
+    return [MessageBody(system_note(title, *lines))]

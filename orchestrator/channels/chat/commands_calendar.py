@@ -12,10 +12,18 @@ from orchestrator.capabilities.calendar.rows import BY_AGENT, CalendarEntry, Ent
 from orchestrator.capabilities.memory.rows import Fact
 from orchestrator.channels.chat.button_rows import TakenButton
 from orchestrator.channels.chat.callbacks import ButtonHandler, PressResult
-from orchestrator.channels.chat.command_context import ChatCommand, CommandCall, CommandContext, says
+from orchestrator.channels.chat.command_context import ChatCommand, CommandCall, CommandContext, note_reply
 from orchestrator.channels.chat.events import ButtonPress
 from orchestrator.channels.chat.message import MessageBody, MessageButton
-from orchestrator.channels.chat.system_text import NoteLine, NotePart, QuotedText, ago, clock, many, note
+from orchestrator.channels.chat.system_text import (
+    NoteLine,
+    NotePart,
+    QuotedText,
+    format_ago,
+    format_clock,
+    format_count,
+    system_note,
+)
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import CubicleKey, User
 
@@ -31,7 +39,7 @@ def calendar(call: CommandCall) -> list[MessageBody]:
     """What comes due, with buttons; with ``link`` where calendar apps read it."""
     if call.message.argument.strip().casefold() == "link":
         url = call.desk.services.agenda.feed_url(call.key)
-        return says(
+        return note_reply(
             f"{call.agent}'s calendar in your calendar app",
             "Subscribe to this address there. Anyone who has it can read the calendar, and nothing else:",
             QuotedText(url, 500),
@@ -41,10 +49,10 @@ def calendar(call: CommandCall) -> list[MessageBody]:
 
 def _calendar(desk: CommandContext, key: CubicleKey, user: User, *, ref: str, person: int) -> MessageBody:
     agenda = desk.services.agenda
-    entries = [e for e in agenda.every(key.agent, key.user) if e.status is not EntryStatus.ENDED]
+    entries = [e for e in agenda.list_entries(key.agent, key.user) if e.status is not EntryStatus.ENDED]
     if not entries:
         return MessageBody(
-            note(
+            system_note(
                 f"{key.agent}'s calendar is empty",
                 f"Tell {key.agent} what to do and when: “Every weekday at nine, look for new invoices.”",
             )
@@ -59,24 +67,25 @@ def _calendar(desk: CommandContext, key: CubicleKey, user: User, *, ref: str, pe
         buttons.append(
             tuple(
                 MessageButton(
-                    f"{label} {entry.id}", desk.buttons.make(key.agent, ref, person, kind, _subject(key, entry.id))
+                    f"{label} {entry.id}",
+                    desk.buttons.make_button(key.agent, ref, person, kind, _subject(key, entry.id)),
                 )
                 for label, kind in (again, ("✕ Delete", DELETE))
             )
         )
     if rest > 0:
-        lines.append(f"… and {many(rest, 'more entry', 'more entries')}. The dashboard shows them all.")
+        lines.append(f"… and {format_count(rest, 'more entry', 'more entries')}. The dashboard shows them all.")
     unsure = "" if user.time_zone_known else " (you haven't set yours)"
     lines += ["", f"Times are {user.time_zone}{unsure}: /timezone. For your calendar app: /calendar link"]
-    return MessageBody(note(f"{key.agent}'s calendar", *lines), buttons=tuple(buttons))
+    return MessageBody(system_note(f"{key.agent}'s calendar", *lines), buttons=tuple(buttons))
 
 
 def _entry_lines(desk: CommandContext, entry: CalendarEntry, user: User) -> list[NoteLine]:
     now = desk.now()
-    when = "paused" if entry.next_at is None else clock(entry.next_at, user.time_zone, now)
+    when = "paused" if entry.next_at is None else format_clock(entry.next_at, user.time_zone, now)
     return [
         (f"{entry.id}  ", QuotedText(entry.title, _TITLE_CHARS), f" – {when}"),
-        (f"     {desk.services.agenda.words(entry)}, by ", *_author(entry.by)),
+        (f"     {desk.services.agenda.describe_entry(entry)}, by ", *_author(entry.by)),
     ]
 
 
@@ -87,10 +96,10 @@ def _on_entry(desk: CommandContext, deed: Callable[[CalendarEntry, User], str]) 
         key, number = _parts(taken.subject)
         own = _owner(desk, key, user)
         try:
-            toast = deed(desk.services.agenda.get(number), user)
+            toast = deed(desk.services.agenda.get_entry(number), user)
         except NotFound as error:  # it was deleted elsewhere, and the list shows that
             toast = error.message
-        desk.buttons.retire(taken.ref)
+        desk.buttons.retire_buttons(taken.ref)
         return PressResult(toast, _calendar(desk, key, own, ref=taken.ref, person=press.sender.id))
 
     return press
@@ -109,19 +118,21 @@ def memory(call: CommandCall) -> list[MessageBody]:
     memories, words = call.desk.services.memories, words.strip()
     if verb.casefold() == "add":
         if not words:
-            return says("What should be remembered?", "Write it after the command: /memory add I am allergic to nuts")
-        fact = memories.add(call.key, words, by=call.user.name)
-        return says("Remembered", (f"{fact.id}  ", QuotedText(fact.text, _FACT_CHARS)))
+            return note_reply(
+                "What should be remembered?", "Write it after the command: /memory add I am allergic to nuts"
+            )
+        fact = memories.add_fact(call.key, words, by=call.user.name)
+        return note_reply("Remembered", (f"{fact.id}  ", QuotedText(fact.text, _FACT_CHARS)))
     if verb.casefold() == "search":
         if not words:
-            return says("What should I look for?", "Write it after the command: /memory search allergies")
-        found = memories.search(call.key, words, _MOST_FACTS)
+            return note_reply("What should I look for?", "Write it after the command: /memory search allergies")
+        found = memories.search_facts(call.key, words, _MOST_FACTS)
         return [_facts(call.desk, call.key, found, "Best matches", ref=call.ref(), person=call.message.sender.id)]
     return [_memory(call.desk, call.key, ref=call.ref(), person=call.message.sender.id)]
 
 
 def _memory(desk: CommandContext, key: CubicleKey, *, ref: str, person: int) -> MessageBody:
-    found = desk.services.memories.every(key, limit=_MOST_FACTS)
+    found = desk.services.memories.list_facts(key, limit=_MOST_FACTS)
     return _facts(desk, key, found, f"What {key.agent} remembers, newest first", ref=ref, person=person)
 
 
@@ -129,17 +140,21 @@ def _facts(
     desk: CommandContext, key: CubicleKey, facts: list[Fact], title: str, *, ref: str, person: int
 ) -> MessageBody:
     if not facts:
-        return MessageBody(note("Nothing remembered", "Add something yourself: /memory add I am allergic to nuts"))
+        return MessageBody(
+            system_note("Nothing remembered", "Add something yourself: /memory add I am allergic to nuts")
+        )
     lines: list[NoteLine] = []
     for fact in facts:
         lines.append((f"{fact.id}  ", QuotedText(fact.text, _FACT_CHARS)))
-        lines.append(("     by ", *_author(fact.by), f", {ago(fact.at, desk.now())}"))
+        lines.append(("     by ", *_author(fact.by), f", {format_ago(fact.at, desk.now())}"))
     made = [
-        MessageButton(f"✕ Forget {fact.id}", desk.buttons.make(key.agent, ref, person, FORGET, _subject(key, fact.id)))
+        MessageButton(
+            f"✕ Forget {fact.id}", desk.buttons.make_button(key.agent, ref, person, FORGET, _subject(key, fact.id))
+        )
         for fact in facts
     ]
     rows = tuple(tuple(made[n : n + 2]) for n in range(0, len(made), 2))
-    return MessageBody(note(title, *lines, "", "More: /memory add …, /memory search …"), buttons=rows)
+    return MessageBody(system_note(title, *lines, "", "More: /memory add …, /memory search …"), buttons=rows)
 
 
 def _forget(desk: CommandContext) -> ButtonHandler:
@@ -147,11 +162,11 @@ def _forget(desk: CommandContext) -> ButtonHandler:
         key, number = _parts(taken.subject)
         _owner(desk, key, user)
         try:
-            desk.services.memories.remove(key, number, by=user.name)
+            desk.services.memories.remove_fact(key, number, by=user.name)
             toast = "Forgotten."
         except NotFound as error:  # as above
             toast = error.message
-        desk.buttons.retire(taken.ref)
+        desk.buttons.retire_buttons(taken.ref)
         return PressResult(toast, _memory(desk, key, ref=taken.ref, person=press.sender.id))
 
     return press
@@ -164,8 +179,8 @@ def timezone(call: CommandCall) -> list[MessageBody]:
     """The person's time zone, with others to choose from; with a name: that one from now on."""
     zones, wanted = call.desk.zones, call.message.argument.strip()
     if wanted:
-        return [zones.set(call.user, wanted)]
-    return [zones.shown(call.agent, call.ref(), call.user, call.message.sender.language)]
+        return [zones.set_zone(call.user, wanted)]
+    return [zones.zone_message(call.agent, call.ref(), call.user, call.message.sender.language)]
 
 
 COMMANDS = (
@@ -180,15 +195,15 @@ def handlers(desk: CommandContext) -> dict[str, ButtonHandler]:
     agenda = desk.services.agenda
 
     def pause(entry: CalendarEntry, user: User) -> str:
-        agenda.change(entry.id, {"status": "paused"}, by=user)
+        agenda.change_entry(entry.id, {"status": "paused"}, by=user)
         return "Paused."
 
     def resume(entry: CalendarEntry, user: User) -> str:
-        agenda.change(entry.id, {"status": "active"}, by=user)
+        agenda.change_entry(entry.id, {"status": "active"}, by=user)
         return "Resumed."
 
     def delete(entry: CalendarEntry, user: User) -> str:
-        agenda.remove(entry.id, by=user)
+        agenda.remove_entry(entry.id, by=user)
         return "Deleted."
 
     return {

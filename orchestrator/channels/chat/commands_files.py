@@ -9,10 +9,18 @@ from dataclasses import dataclass
 
 from orchestrator.channels.chat.button_rows import TakenButton
 from orchestrator.channels.chat.callbacks import ButtonHandler, PressResult
-from orchestrator.channels.chat.command_context import ChatCommand, CommandCall, CommandContext, says
+from orchestrator.channels.chat.command_context import ChatCommand, CommandCall, CommandContext, note_reply
 from orchestrator.channels.chat.events import ButtonPress
 from orchestrator.channels.chat.message import AttachedFile, MessageBody, MessageButton
-from orchestrator.channels.chat.system_text import NoteLine, QuotedText, ago, many, note, shown, size
+from orchestrator.channels.chat.system_text import (
+    NoteLine,
+    QuotedText,
+    format_ago,
+    format_count,
+    format_size,
+    show_foreign,
+    system_note,
+)
 from orchestrator.core.errors import Forbidden, NotFound, TooLarge
 from orchestrator.core.models import CubicleKey, User
 from orchestrator.core.text import terminal_safe
@@ -44,29 +52,34 @@ def files(call: CommandCall) -> list[MessageBody]:
         return [_copy(call.desk, call.key, _named(call.desk, call.key, call.message.argument.strip()))]
     found = sorted(_every(call.desk, call.key, _FOLDERS), key=lambda one: (-one.entry.modified, one.entry.raw))
     if not found:
-        return says("No files yet", f"Files that {call.agent} makes for you or that you send me are listed here.")
+        return note_reply("No files yet", f"Files that {call.agent} makes for you or that you send me are listed here.")
     lines: list[NoteLine] = [_line(one, call.desk.now()) for one in found[:_MOST_LISTED]]
     if len(found) > _MOST_LISTED:
         lines.append(f"… and {len(found) - _MOST_LISTED:,} older ones. The dashboard has them all.")
     plain = [one for one in found[:_MOST_LISTED] if one.entry.kind == "file"][:_MOST_BUTTONS]
     buttons = tuple(
-        (MessageButton(f"⬇ {shown(QuotedText(one.entry.name, 40))}", call.button(FILE, _subject(call.key, one.path))),)
+        (
+            MessageButton(
+                f"⬇ {show_foreign(QuotedText(one.entry.name, 40))}",
+                call.make_button(FILE, _subject(call.key, one.path)),
+            ),
+        )
         for one in plain
     )
     hint = "Tap one to get it, or send /files NAME." if plain else "Send /files NAME to get one."
-    return [MessageBody(note("Your files, newest first", *lines, "", hint), buttons=buttons)]
+    return [MessageBody(system_note("Your files, newest first", *lines, "", hint), buttons=buttons)]
 
 
 def _line(one: _Found, now: float) -> NoteLine:
     entry = one.entry
     what = (
-        size(entry.size_bytes)
+        format_size(entry.size_bytes)
         if entry.kind == "file"
         else "a folder"
         if entry.kind == "folder"
         else "not a regular file"
     )
-    return (QuotedText(f"{one.folder}/{entry.name}", 90), f" – {what}, {ago(entry.modified, now)}")
+    return (QuotedText(f"{one.folder}/{entry.name}", 90), f" – {what}, {format_ago(entry.modified, now)}")
 
 
 def workspace(call: CommandCall) -> list[MessageBody]:
@@ -79,10 +92,13 @@ def workspace(call: CommandCall) -> list[MessageBody]:
         "www": "web apps",
     }
     counts = {folder: sum(1 for _ in _every(call.desk, call.key, (folder,))) for folder in about}
-    return says(
+    return note_reply(
         "Your workspace",
-        f"{size(use.used_bytes)} of {size(use.limit_bytes)} used.",
-        *(f"{folder}/ – {about[folder]}: {many(count, 'entry', 'entries')}" for folder, count in counts.items()),
+        f"{format_size(use.used_bytes)} of {format_size(use.limit_bytes)} used.",
+        *(
+            f"{folder}/ – {about[folder]}: {format_count(count, 'entry', 'entries')}"
+            for folder, count in counts.items()
+        ),
         f"/files lists the newest. {_at_home(call)}",
     )
 
@@ -95,18 +111,20 @@ def apps(call: CommandCall) -> list[MessageBody]:
         if one.entry.kind == "folder" and _has_page(call.desk, call.key, one.entry.raw)
     ]
     if not found:
-        return says("No web apps yet", f"Ask {call.agent} for one: “Make me a web page that …”.")
+        return note_reply("No web apps yet", f"Ask {call.agent} for one: “Make me a web page that …”.")
     names: list[NoteLine] = [("– ", QuotedText(name)) for name in sorted(found)[:_MOST_APPS]]
-    return says(many(len(found), "web app"), *names, _at_home(call))
+    return note_reply(format_count(len(found), "web app"), *names, _at_home(call))
 
 
 def logs(call: CommandCall) -> list[MessageBody]:
     """The end of the agent's own log, as a file."""
     text = call.desk.services.log_text(call.key)
     if not text.strip():
-        return says("No log yet", f"{call.agent} records there what it does for you.")
-    path = call.desk.papers.write(terminal_safe(text).encode("utf-8", "backslashreplace"))
-    rich = note(f"The end of {call.agent}'s log", "Every thought, command and output, written by the agent itself.")
+        return note_reply("No log yet", f"{call.agent} records there what it does for you.")
+    path = call.desk.temp_files.write(terminal_safe(text).encode("utf-8", "backslashreplace"))
+    rich = system_note(
+        f"The end of {call.agent}'s log", "Every thought, command and output, written by the agent itself."
+    )
     return [MessageBody(rich, files=(AttachedFile(path, f"{call.agent}-log.txt", "document"),))]
 
 
@@ -136,16 +154,18 @@ def _copy(desk: CommandContext, key: CubicleKey, path: FilePath) -> MessageBody:
     """A private copy of a file, under its name."""
     app = desk.store.traits.label
     try:
-        with desk.services.workspaces.copy_out(key, path, max_bytes=MOST_BYTES, keep_in=desk.papers.home()) as copy:
+        with desk.services.workspaces.copy_out(
+            key, path, max_bytes=MOST_BYTES, keep_in=desk.temp_files.ensure_folder()
+        ) as copy:
             kept, name, size_bytes = copy.path, copy.name, copy.size_bytes
     except TooLarge as error:
         raise TooLarge(
-            f"I can send files of at most {size(MOST_BYTES)} on {app}. This one is in the dashboard."
+            f"I can send files of at most {format_size(MOST_BYTES)} on {app}. This one is in the dashboard."
         ) from error
     if kept is None or not size_bytes:
         raise NotFound(f"This file is empty, and {app} doesn't accept empty files.")
     sent = AttachedFile(kept, safe_name(name), "document")
-    return MessageBody(note(f"From {key.agent}'s workspace", size(size_bytes)), files=(sent,))
+    return MessageBody(system_note(f"From {key.agent}'s workspace", format_size(size_bytes)), files=(sent,))
 
 
 def _named(desk: CommandContext, key: CubicleKey, wanted: str) -> tuple[bytes, ...]:

@@ -1,12 +1,19 @@
-"""Commands about the whole house, for the operator alone and in private: agents, containers, people, groups."""
+"""Commands about the whole install, for the operator alone and in private: agents, containers, people, groups."""
 
 from __future__ import annotations
 
 from orchestrator.channels.chat import contact_rows as rows
 from orchestrator.channels.chat.adapter import ChannelTraits
-from orchestrator.channels.chat.command_context import ChatCommand, CommandCall, says
+from orchestrator.channels.chat.command_context import ChatCommand, CommandCall, note_reply
 from orchestrator.channels.chat.message import MessageBody
-from orchestrator.channels.chat.system_text import NoteLine, QuotedText, ago, many, size, with_rest
+from orchestrator.channels.chat.system_text import (
+    NoteLine,
+    QuotedText,
+    format_ago,
+    format_count,
+    format_size,
+    with_rest,
+)
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import Agent, CubicleKey, Role, User
 from orchestrator.llm.budget import format_dollars
@@ -22,7 +29,7 @@ def agents(call: CommandCall) -> list[MessageBody]:
     busy = {key.agent for key, _ in services.turns.list_running()}
     every = services.agents.list_agents()
     lines = [_agent(call, agent, bots.get(agent.name, ""), is_busy=agent.name in busy) for agent in every]
-    return says(many(len(every), "agent"), *with_rest(lines, _MOST))
+    return note_reply(format_count(len(every), "agent"), *with_rest(lines, _MOST))
 
 
 def _agent(call: CommandCall, agent: Agent, username: str, *, is_busy: bool) -> NoteLine:
@@ -40,10 +47,10 @@ def containers(call: CommandCall) -> list[MessageBody]:
     services = call.desk.services
     running = sorted(services.cubicles.list_running(), key=str)
     if not running:
-        return says("No container runs", "They start with the next message.")
+        return note_reply("No container runs", "They start with the next message.")
     names = {user.id: user.name for user in services.people.list_users()}
-    return says(
-        f"{many(len(running), 'container')} running",
+    return note_reply(
+        f"{format_count(len(running), 'container')} running",
         *(_container(call, key, names.get(key.user, "somebody")) for key in running[:_MOST]),
     )
 
@@ -55,17 +62,17 @@ def _container(call: CommandCall, key: CubicleKey, name: str) -> NoteLine:
         return (f"– {key.agent} for ", QuotedText(name), f": {error.message}")
     if not state.running or state.usage is None:
         return (f"– {key.agent} for ", QuotedText(name), ": it ended just now.")
-    since = ago(state.started_at or 0.0, call.desk.now())
-    programs = many(state.usage.pids, "process", "processes")
-    uses = f"{size(state.usage.memory_bytes)}, {state.usage.cpu_percent:.0f} % CPU, {programs}"
+    since = format_ago(state.started_at or 0.0, call.desk.now())
+    programs = format_count(state.usage.pids, "process", "processes")
+    uses = f"{format_size(state.usage.memory_bytes)}, {state.usage.cpu_percent:.0f} % CPU, {programs}"
     return (f"– {key.agent} for ", QuotedText(name), f": {uses}, started {since}")
 
 
 def users(call: CommandCall) -> list[MessageBody]:
     """Everybody; members who use this app with a button that ends that."""
     every = call.desk.services.people.list_users()
-    bodies = says(
-        many(len(every), "person", "people"),
+    bodies = note_reply(
+        format_count(len(every), "person", "people"),
         *with_rest((_person(user, call.desk.store.traits) for user in every), _MOST),
     )
     for user in [user for user in every if user.id_in(call.desk.store.channel) and user.role is Role.MEMBER][
@@ -85,10 +92,12 @@ def _person(user: User, app: ChannelTraits) -> NoteLine:
 def groups(call: CommandCall) -> list[MessageBody]:
     """The groups that this bot is in, each with a button."""
     with call.desk.store.reading() as db:
-        found = rows.groups(db, call.agent)
+        found = rows.list_groups(db, call.agent)
     if not found:
-        return says("No groups", f"Add {call.agent}'s bot to a group, and I'll ask whether it may listen there.")
-    bodies = says(many(len(found), "group"), *([f"The first {_MOST_CARDS}:"] if len(found) > _MOST_CARDS else []))
+        return note_reply("No groups", f"Add {call.agent}'s bot to a group, and I'll ask whether it may listen there.")
+    bodies = note_reply(
+        format_count(len(found), "group"), *([f"The first {_MOST_CARDS}:"] if len(found) > _MOST_CARDS else [])
+    )
     for chat in found[:_MOST_CARDS]:
         ref = call.ref(len(bodies))
         bodies.append(call.desk.groups.group_body(chat, ref, call.message.sender.id))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from orchestrator.capabilities.ask.questions import PENDING
 from orchestrator.channels.chat.button_rows import TakenButton
 from orchestrator.channels.chat.callbacks import ButtonHandler, PressResult
-from orchestrator.channels.chat.command_context import ChatCommand, CommandCall, CommandContext, says
+from orchestrator.channels.chat.command_context import ChatCommand, CommandCall, CommandContext, note_reply
 from orchestrator.channels.chat.events import ButtonPress
 from orchestrator.channels.chat.message import MessageBody
-from orchestrator.channels.chat.system_text import NoteLine, QuotedText, ago, many, size
+from orchestrator.channels.chat.system_text import NoteLine, QuotedText, format_ago, format_count, format_size
 from orchestrator.core.errors import Forbidden, NotFound, OrchestratorError
 from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey, Role, Turn, TurnStatus, User
 from orchestrator.llm.budget import format_dollars
@@ -22,7 +22,7 @@ _MOST_FOUND = 5
 def start(call: CommandCall) -> list[MessageBody]:
     """The first words."""
     agent = call.desk.services.agents.get(call.agent)
-    return says(
+    return note_reply(
         f"Hello {call.user.name}, I'm {agent.name}",
         ("My role: ", QuotedText(agent.role, 200), "."),
         "Write what you want done, or send me a file. I work in a locked container without internet access, "
@@ -38,24 +38,24 @@ def status(call: CommandCall) -> list[MessageBody]:
     asked = len(_questions(call.desk, call.user, only_own=True))
     lines: list[NoteLine] = [_doing(call, running[0] if running else None)]
     if waiting:
-        lines.append(f"Waiting after that: {many(len(waiting), 'message')}.")
+        lines.append(f"Waiting after that: {format_count(len(waiting), 'message')}.")
     if asked:
-        lines.append(f"{many(asked, 'question')} for you: /approvals")
+        lines.append(f"{format_count(asked, 'question')} for you: /approvals")
     lines += [_container(call), _disk(call), _spent(call)]
     model = services.agents.get(call.agent).model or str(services.models()["default"])
-    return says(f"Status of {call.agent}", *lines, ("Model: ", QuotedText(model), "."))
+    return note_reply(f"Status of {call.agent}", *lines, ("Model: ", QuotedText(model), "."))
 
 
 def _doing(call: CommandCall, turn: Turn | None) -> NoteLine:
     if turn is None:
         return "Idle."
-    since = ago(turn.started_at or turn.created_at, call.desk.now())
+    since = format_ago(turn.started_at or turn.created_at, call.desk.now())
     steps = len(call.desk.services.turns.list_steps(turn.id))
     what = "Waiting for your decision" if turn.status is TurnStatus.WAITING else "Working on it"
     return (
         f"{what}: ",
         QuotedText(turn.prompt, 60),
-        f" (started {since}, {many(steps, 'step')} so far). /stop ends it.",
+        f" (started {since}, {format_count(steps, 'step')} so far). /stop ends it.",
     )
 
 
@@ -66,8 +66,8 @@ def _container(call: CommandCall) -> str:
         return f"Container: {error.message}"
     if not state.running:
         return "Container: asleep. It starts with your next message."
-    uses = f", uses {size(state.usage.memory_bytes)} of memory" if state.usage else ""
-    return f"Container: running, started {ago(state.started_at or 0.0, call.desk.now())}{uses}."
+    uses = f", uses {format_size(state.usage.memory_bytes)} of memory" if state.usage else ""
+    return f"Container: running, started {format_ago(state.started_at or 0.0, call.desk.now())}{uses}."
 
 
 def _disk(call: CommandCall) -> str:
@@ -75,7 +75,7 @@ def _disk(call: CommandCall) -> str:
         use = call.desk.services.disk.use_of(call.key)
     except OrchestratorError as error:
         return f"Workspace: {error.message}"
-    return f"Workspace: {size(use.used_bytes)} of {size(use.limit_bytes)}."
+    return f"Workspace: {format_size(use.used_bytes)} of {format_size(use.limit_bytes)}."
 
 
 def _spent(call: CommandCall) -> str:
@@ -88,43 +88,45 @@ def stop(call: CommandCall) -> list[MessageBody]:
     """What runs ends, and what waited before this message is dropped."""
     stopped = _stop_all(call.desk, call.key)
     if not stopped:
-        return says("Nothing to stop", f"{call.agent} has nothing to do for you right now.")
+        return note_reply("Nothing to stop", f"{call.agent} has nothing to do for you right now.")
     lines: list[NoteLine] = [("– ", QuotedText(turn.prompt, 80)) for turn in stopped[:5]]
     if len(stopped) > 5:
-        lines.append(f"… and {many(len(stopped) - 5, 'more message', 'more messages')}.")
-    return says("Stopped", *lines, "Files stay as they are. Write again whenever you like.")
+        lines.append(f"… and {format_count(len(stopped) - 5, 'more message', 'more messages')}.")
+    return note_reply("Stopped", *lines, "Files stay as they are. Write again whenever you like.")
 
 
 def clear(call: CommandCall) -> list[MessageBody]:
     """The conversation is forgotten."""
     forgotten = call.desk.services.turns.clear_history(call.key)
     if not forgotten:
-        return says("Nothing to forget", "There is no conversation yet.")
-    lines = [f"{call.agent} no longer remembers {many(forgotten, 'message')} of this conversation. Files stay."]
+        return note_reply("Nothing to forget", "There is no conversation yet.")
+    lines = [f"{call.agent} no longer remembers {format_count(forgotten, 'message')} of this conversation. Files stay."]
     if any(_open_turns(call.desk, call.key)):
         lines.append("What is running now continues. /stop ends it.")
-    return says("Forgotten", *lines)
+    return note_reply("Forgotten", *lines)
 
 
 def find(call: CommandCall) -> list[MessageBody]:
     """The newest turns that hold the words."""
     words = call.message.argument.strip()
     if not words:
-        return says("What should I look for?", "Write some words after it, as in: /find the name of the boat")
+        return note_reply("What should I look for?", "Write some words after it, as in: /find the name of the boat")
     history = call.desk.services.history
     found = history.find_passages(call.key, words, limit=_MOST_FOUND + 1)
     if not found:
-        return says("Nothing found", "All words, or the starts of words, must be in the same message or its answer.")
+        return note_reply(
+            "Nothing found", "All words, or the starts of words, must be in the same message or its answer."
+        )
     lines: list[NoteLine] = []
     for passages in found[:_MOST_FOUND]:
         said, replied = (
             " ".join("".join(text for text, _ in part).split()) for part in (passages.prompt, passages.reply)
         )
-        lines += ["", call.clock(passages.turn.created_at), ("– You: ", QuotedText(said, 200))]
+        lines += ["", call.format_time(passages.turn.created_at), ("– You: ", QuotedText(said, 200))]
         lines += [(f"– {call.agent}: ", QuotedText(replied, 250))] if replied else []
     if len(found) > _MOST_FOUND:
         lines += ["", "These are the newest. Use more words to narrow it down; the dashboard shows all of them."]
-    return says("Found in our conversation", *lines)
+    return note_reply("Found in our conversation", *lines)
 
 
 def reset(call: CommandCall) -> list[MessageBody]:
@@ -134,7 +136,7 @@ def reset(call: CommandCall) -> list[MessageBody]:
         call.desk.services.turns.stop(turn.id)
     call.desk.services.cubicles.reset(call.key)
     what = "What was running in the old one has ended." if not running else "What was running has been stopped."
-    return says("Reset: a new container", f"{what} Your files and the conversation are still there.")
+    return note_reply("Reset: a new container", f"{what} Your files and the conversation are still there.")
 
 
 def budget(call: CommandCall) -> list[MessageBody]:
@@ -151,8 +153,8 @@ def budget(call: CommandCall) -> list[MessageBody]:
         lines.append(f"Models with an unknown price: {used}.")
     if day.is_stopped:
         lines.append(f"{call.agent} has stopped for today. Commands still work.")
-    begins = f"It resets at {call.clock(day.resets_at)} (midnight UTC)."
-    return says(f"{call.agent}'s budget", *lines, begins)
+    begins = f"It resets at {call.format_time(day.resets_at)} (midnight UTC)."
+    return note_reply(f"{call.agent}'s budget", *lines, begins)
 
 
 def approvals(call: CommandCall) -> list[MessageBody]:
@@ -161,22 +163,22 @@ def approvals(call: CommandCall) -> list[MessageBody]:
     questions = _questions(call.desk, call.user, only_own=only_own)
     asked = _asked(call)
     if not questions and asked:
-        return says(f"{many(len(asked), 'question')} for you", *asked)
+        return note_reply(f"{format_count(len(asked), 'question')} for you", *asked)
     if not questions:
-        return says("Nothing is waiting for you", "When a command needs your approval, I ask here.")
+        return note_reply("Nothing is waiting for you", "When a command needs your approval, I ask here.")
     questions.sort(key=lambda approval: (approval.cubicle.agent != call.agent, approval.asked_at))
     shown, rest = questions[:_MOST_QUESTIONS], len(questions) - _MOST_QUESTIONS
     more = [f"These are the first {_MOST_QUESTIONS}. Send this again once they are decided."] if rest > 0 else []
-    bodies = says(f"{many(len(questions) + len(asked), 'question')} for you", *asked, *more)
+    bodies = note_reply(f"{format_count(len(questions) + len(asked), 'question')} for you", *asked, *more)
     for n, approval in enumerate(shown, 1):
         person = call.message.sender.id
-        bodies.append(call.desk.asking.body(approval, call.agent, call.ref(n), person, call.user))
+        bodies.append(call.desk.asking.prompt_body(approval, call.agent, call.ref(n), person, call.user))
     return bodies
 
 
 def _asked(call: CommandCall) -> list[NoteLine]:
     """What agents want to know of this person; it is answered where it was asked."""
-    pending = call.desk.services.questions.every(status=PENDING, user=call.user.id)
+    pending = call.desk.services.questions.list_questions(status=PENDING, user=call.user.id)
     own = [question for question in reversed(pending) if question.cubicle == call.key]
     return [
         (f"{call.agent} asks: ", QuotedText(question.text, 120), " Answer it above, where it asked.")

@@ -34,7 +34,7 @@ class KnownChat:
     changed_at: float
 
 
-def stranger(db: ChannelDb, agent: str, person: int) -> KnownStranger | None:
+def get_stranger(db: ChannelDb, agent: str, person: int) -> KnownStranger | None:
     """What is known of somebody who wrote to this agent's bot."""
     row = db.sql.execute(
         "SELECT agent, person, name, state, told_at FROM chat_strangers WHERE channel = ? AND agent = ? AND person = ?",
@@ -43,7 +43,7 @@ def stranger(db: ChannelDb, agent: str, person: int) -> KnownStranger | None:
     return None if row is None else KnownStranger(**dict(row))
 
 
-def waiting(db: ChannelDb, *, limit: int) -> list[KnownStranger]:
+def list_waiting(db: ChannelDb, *, limit: int) -> list[KnownStranger]:
     """Those whom nobody has decided about, newest first."""
     rows = db.sql.execute(
         "SELECT agent, person, name, state, told_at FROM chat_strangers WHERE channel = ? "
@@ -89,7 +89,7 @@ def forget_strangers(db: ChannelDb, before: float) -> None:
     )
 
 
-def chat(db: ChannelDb, agent: str, number: int) -> KnownChat | None:
+def get_chat(db: ChannelDb, agent: str, number: int) -> KnownChat | None:
     """What is known of this chat."""
     row = db.sql.execute(
         "SELECT agent, chat, title, state, changed_at FROM chat_rooms WHERE channel = ? AND agent = ? AND chat = ?",
@@ -100,7 +100,7 @@ def chat(db: ChannelDb, agent: str, number: int) -> KnownChat | None:
 
 def is_open(db: ChannelDb, agent: str, number: int) -> bool:
     """A private chat that the bot may write to: the person began it, and has not blocked the bot."""
-    found = chat(db, agent, number)
+    found = get_chat(db, agent, number)
     return found is not None and found.state == "open"
 
 
@@ -124,7 +124,7 @@ def set_chat_state(db: ChannelDb, agent: str, number: int, state: str, now: floa
     return cursor.rowcount == 1
 
 
-def groups(db: ChannelDb, agent: str) -> list[KnownChat]:
+def list_groups(db: ChannelDb, agent: str) -> list[KnownChat]:
     """The groups that this agent's bot is in."""
     rows = db.sql.execute(
         "SELECT agent, chat, title, state, changed_at FROM chat_rooms WHERE channel = ? AND agent = ? AND chat < 0 "
@@ -136,7 +136,7 @@ def groups(db: ChannelDb, agent: str) -> list[KnownChat]:
 
 def is_enabled(db: ChannelDb, agent: str, number: int) -> bool:
     """The operator has said that this group may be listened to."""
-    found = chat(db, agent, number)
+    found = get_chat(db, agent, number)
     return found is not None and found.state == "enabled"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.channels.chat.channel_store import ChannelDb
 
 
-def mark(db: ChannelDb, name: str) -> int:
+def get_cursor(db: ChannelDb, name: str) -> int:
     """Up to where; 0 at the very beginning."""
     row = db.sql.execute("SELECT value FROM chat_cursors WHERE channel = ? AND name = ?", (db.channel, name)).fetchone()
     return 0 if row is None else int(row["value"])

@@ -1,7 +1,7 @@
-"""Files on their way to a person's chat: each delivery becomes a letter with its private copy, pictures of one turn
-that come together become an album. Knows nothing of how letters are sent; reports how each ended.
+"""Files on their way to a person's chat: each delivery becomes a message with its private copy, pictures of one turn
+that come together become an album. Knows nothing of how messages are sent; reports how each ended.
 
-A death loses nothing: whatever was not handed over as a letter is handed to this carrier again at the next start, and
+A crash loses nothing: whatever was not handed over as a message is handed to this carrier again at the next start, and
 what was is not posted twice.
 """
 
@@ -55,7 +55,7 @@ class FileSender:
         self,
         *,
         store: ChannelStore,
-        mail: Outbox,
+        outbox: Outbox,
         people: Users,
         deliveries: Deliveries,
         is_linked: Callable[[str], bool],
@@ -65,14 +65,14 @@ class FileSender:
         self.name, self.largest_bytes = store.channel, store.traits.upload_bytes
         self._album_most = store.traits.album_most
         self._store = store
-        self._mail = mail
+        self._outbox = outbox
         self._people = people
         self._deliveries = deliveries
         self._is_linked = is_linked
         self._gather_s = gather_s
         self._lock = threading.Lock()  # protects _albums
         self._albums: dict[_Spot, _Album] = {}
-        mail.listen(self._ended)
+        outbox.subscribe(self._on_outcome)
 
     def close(self) -> None:
         """What still gathers goes out as it is."""
@@ -94,22 +94,22 @@ class FileSender:
             is_open = chat is not None and chats.is_open(db, key.agent, chat)
         return f"{self.name}:{chat}" if is_open and self._is_linked(key.agent) else None
 
-    def send(self, delivery: Delivery, copy: Path) -> None:
+    def send_file(self, delivery: Delivery, copy: Path) -> None:
         """The file goes out, alone or with others of its turn; what was taken over before is only reported on."""
         if self._was_taken(delivery.id):
             return
         if delivery.kind not in _PICTURES:
-            self._post([(delivery, copy)])
+            self._post_files([(delivery, copy)])
             return
         spot = (f"{delivery.cubicle.agent} {delivery.to}", delivery.turn)
         if self._no_room(spot, delivery):
             self._close_album(spot)
-        self._gather(spot, delivery, copy)
+        self._add_to_album(spot, delivery, copy)
 
     def send_text(self, delivery: Delivery, text: str) -> None:
         """Words instead of the file."""
         if not self._was_taken(delivery.id):
-            self._hand(f"{_NOTICE}{delivery.id}", [delivery], MessageBody(RichText(f"{MARK} {text}")))
+            self._post_body(f"{_NOTICE}{delivery.id}", [delivery], MessageBody(RichText(f"{MARK} {text}")))
 
     # --- albums ----------------------------------------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ class FileSender:
                 return False
             return len(album.files) == self._album_most or album.size_bytes + delivery.size_bytes > self.largest_bytes
 
-    def _gather(self, spot: _Spot, delivery: Delivery, copy: Path) -> None:
+    def _add_to_album(self, spot: _Spot, delivery: Delivery, copy: Path) -> None:
         """The picture joins the album that gathers there, which waits anew."""
         timer = threading.Timer(self._gather_s, self._close_album, (spot,))
         timer.name, timer.daemon = f"{self.name}-album", True
@@ -137,30 +137,30 @@ class FileSender:
             album = self._albums.pop(spot, None)
         if album is not None:
             album.timer.cancel()
-            self._post(list(album.files.values()))
+            self._post_files(list(album.files.values()))
 
-    # --- letters ---------------------------------------------------------------------------------------------------
+    # --- messages ---------------------------------------------------------------------------------------------------
 
     def _was_taken(self, delivery: int) -> bool:
-        """There is a letter already; if it has ended meanwhile, that is said again."""
+        """There is a message already; if it has ended meanwhile, that is said again."""
         with self._store.reading() as db:
             ref = rows.ref_of(db, delivery)
         if ref is None:
             return False
-        outcome = self._mail.outcome(ref)
+        outcome = self._outbox.status_of(ref)
         if outcome is not None and outcome.state in ("sent", "failed"):
-            self._ended(ref, outcome.why if outcome.state == "failed" else None)
+            self._on_outcome(ref, outcome.why if outcome.state == "failed" else None)
         return outcome is not None
 
-    def _post(self, files: Sequence[tuple[Delivery, Path]]) -> None:
+    def _post_files(self, files: Sequence[tuple[Delivery, Path]]) -> None:
         taken = [delivery for delivery, _ in files]
         warnings = dict.fromkeys(delivery.caption for delivery in taken if delivery.caption)
         body = MessageBody(
             RichText("\n".join(warnings)), files=tuple(AttachedFile(copy, one.name, one.kind) for one, copy in files)
         )
-        self._hand(_FILE + "+".join(str(delivery.id) for delivery in taken), taken, body)
+        self._post_body(_FILE + "+".join(str(delivery.id) for delivery in taken), taken, body)
 
-    def _hand(self, ref: str, carried: Sequence[Delivery], body: MessageBody) -> None:
+    def _post_body(self, ref: str, carried: Sequence[Delivery], body: MessageBody) -> None:
         first = carried[0]
         chat = int(first.to.partition(":")[2])
         with self._store.writing() as db:
@@ -168,31 +168,31 @@ class FileSender:
             if place is not None and place.chat == chat:
                 body = _at(place, body)
             for delivery in carried:
-                rows.put(db, delivery.id, ref)
-            self._mail.post(Message(first.cubicle.agent, chat, ref, body))
+                rows.put_link(db, delivery.id, ref)
+            self._outbox.post_message(Message(first.cubicle.agent, chat, ref, body))
 
-    def _ended(self, ref: str, why: str | None) -> None:
-        """A letter was sent or failed. Of an album that is not taken, each file is tried by itself."""
+    def _on_outcome(self, ref: str, why: str | None) -> None:
+        """A message was sent or failed. Of an album that is not taken, each file is tried by itself."""
         if not ref.startswith((_FILE, _NOTICE)):
             return
         with self._store.reading() as db:
-            carried = rows.deliveries(db, ref)
+            carried = rows.list_deliveries(db, ref)
         if why is not None and len(carried) > 1:
             self._one_by_one(carried)
             return
         for delivery in carried:
             if why is None:
-                self._deliveries.sent(delivery)
+                self._deliveries.mark_sent(delivery)
             else:
-                self._deliveries.failed(delivery, why)
+                self._deliveries.mark_failed(delivery, why)
 
     def _one_by_one(self, carried: Sequence[int]) -> None:
         for number in carried:
             try:
-                delivery = self._deliveries.get(number)
-                self._post([(delivery, self._deliveries.copy_of(delivery))])
+                delivery = self._deliveries.get_delivery(number)
+                self._post_files([(delivery, self._deliveries.copy_of(delivery))])
             except NotFound as error:
-                self._deliveries.failed(number, error.message)
+                self._deliveries.mark_failed(number, error.message)
 
     def _private_chat(self, key: CubicleKey) -> int | None:
         try:

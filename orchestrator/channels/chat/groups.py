@@ -11,7 +11,7 @@ from orchestrator.channels.chat.callbacks import ButtonHandler, PressResult
 from orchestrator.channels.chat.contact_rows import KnownChat
 from orchestrator.channels.chat.events import ButtonPress, MembershipChange, Sender
 from orchestrator.channels.chat.message import Message, MessageBody, MessageButton
-from orchestrator.channels.chat.system_text import QuotedText, note
+from orchestrator.channels.chat.system_text import QuotedText, system_note
 from orchestrator.core.errors import Conflict
 from orchestrator.core.models import User
 from orchestrator.core.text import one_line
@@ -43,10 +43,10 @@ _CHOICES = {
 class Groups:
     """The groups of every bot. For threads that may wait."""
 
-    def __init__(self, reception: AccessContext) -> None:
-        self._reception = reception
-        self._store, self._mail, self._buttons = reception.store, reception.mail, reception.buttons
-        self._people, self._now = reception.people, reception.now
+    def __init__(self, access_context: AccessContext) -> None:
+        self._access_context = access_context
+        self._store, self._outbox, self._buttons = access_context.store, access_context.outbox, access_context.buttons
+        self._people, self._now = access_context.people, access_context.now
 
     @property
     def handlers(self) -> dict[str, ButtonHandler]:
@@ -58,11 +58,11 @@ class Groups:
         with self._store.reading() as db:
             return rows.is_enabled(db, agent, chat)
 
-    def membership(self, membership: MembershipChange) -> None:
+    def on_membership(self, membership: MembershipChange) -> None:
         """The bot came into a chat or left it. A group is listened to when the operator says so, and not before."""
         agent, place = membership.agent, membership.place
         with self._store.writing() as db:
-            old = rows.chat(db, agent, place.chat)
+            old = rows.get_chat(db, agent, place.chat)
             state = _state_after(membership, old)
             is_ours = (
                 old is not None
@@ -77,14 +77,14 @@ class Groups:
                 self._ask_about_group(chat, membership)
 
     def _ask_about_group(self, chat: KnownChat, membership: MembershipChange) -> None:
-        now, operator = self._now(), self._reception.operator_chat(chat.agent)
+        now, operator = self._now(), self._access_context.operator_chat(chat.agent)
         ref = f"group:{chat.agent}:{chat.chat}:{membership.update}"
         with self._store.reading() as db:
             cards = button_rows.posted_since(db, f"group:{chat.agent}:", now - _DAY_S)
         if operator is None or cards >= MOST_CARDS:
             return  # /groups shows it all the same
         body = self.group_body(chat, ref, operator, by=membership.sender)
-        self._mail.post(Message(chat.agent, operator, ref, body))
+        self._outbox.post_message(Message(chat.agent, operator, ref, body))
 
     def group_body(self, chat: KnownChat, ref: str, reader: int, *, by: Sender | None = None) -> MessageBody:
         """A group, how it stands, and the button to change that."""
@@ -93,14 +93,14 @@ class Groups:
         who = (
             ()
             if by is None
-            else (("Added by ", QuotedText(by.name), f" ({self._reception.store.traits.label} id {by.id})."),)
+            else (("Added by ", QuotedText(by.name), f" ({self._access_context.store.traits.label} id {by.id})."),)
         )
         made = tuple(
-            MessageButton(label, self._buttons.make(agent, ref, reader, kind, subject))
+            MessageButton(label, self._buttons.make_button(agent, ref, reader, kind, subject))
             for label, kind in _CHOICES[chat.state]
         )
         return MessageBody(
-            note(title, ("Group: ", QuotedText(chat.title or "(no title)"), "."), *who, what), buttons=(made,)
+            system_note(title, ("Group: ", QuotedText(chat.title or "(no title)"), "."), *who, what), buttons=(made,)
         )
 
     def _set_group(self, taken: TakenButton, press: ButtonPress, user: User) -> PressResult:
@@ -110,12 +110,12 @@ class Groups:
         with self._store.writing() as db:
             if rows.set_chat_state(db, agent, number, state, now):
                 text = f"Group {number} was {state} by {user.name}."
-                self._reception.audit("group", text, agent=agent, user=user.id)
+                self._access_context.write_audit("group", text, agent=agent, user=user.id)
         with self._store.reading() as db:
-            chat = rows.chat(db, agent, number)
+            chat = rows.get_chat(db, agent, number)
         if chat is None or chat.state != state:
             raise Conflict("The bot is no longer in this group.")
-        self._buttons.retire(taken.ref)
+        self._buttons.retire_buttons(taken.ref)
         return PressResult(_TOASTS[state], self.group_body(chat, taken.ref, press.sender.id))
 
 

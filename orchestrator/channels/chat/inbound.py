@@ -27,10 +27,10 @@ from orchestrator.channels.chat.inbound_messages import InboundMessages
 from orchestrator.channels.chat.inbox import LANES, Inbox, Lane, WaitingEvent
 from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.outbox import Outbox
-from orchestrator.channels.chat.replies import replies
+from orchestrator.channels.chat.replies import build_replies
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.send_errors import SendError, TokenRevoked
-from orchestrator.channels.chat.system_text import note
+from orchestrator.channels.chat.system_text import system_note
 from orchestrator.core.errors import OrchestratorError, Unavailable
 from orchestrator.core.models import User
 
@@ -75,10 +75,10 @@ class Inbound:
         *,
         store: ChannelStore,
         inbox: Inbox,
-        mail: Outbox,
+        outbox: Outbox,
         asks: InboundMessages,
         deeds: InboundHandlers,
-        line_of: Callable[[str], ChannelAdapter | None],
+        adapter_of: Callable[[str], ChannelAdapter | None],
         gather_s: float = 0.6,
         resume_s: float = 5.0,
         now: Callable[[], float] = time.time,
@@ -87,27 +87,27 @@ class Inbound:
         long after a start the rest of one may take whose parts an earlier life has kept."""
         self._store = store
         self._inbox = inbox
-        self._mail = mail
+        self._outbox = outbox
         self._asks = asks
         self._deeds = deeds
-        self._line_of = line_of
+        self._adapter_of = adapter_of
         self._gather_s, self._resume_s = gather_s, resume_s
         self._now = now
         self._began_at = now()
         self._called: set[_ChatWorker] = set()
         self._workers: dict[_ChatWorker, asyncio.Task[None]] = {}
 
-    def hear(self, agent: str, chats: Sequence[int]) -> None:
+    def notify(self, agent: str, chats: Sequence[int]) -> None:
         """Something waits in these chats. Called in the loop."""
         for desk in (_ChatWorker(agent, chat, lane) for chat in chats for lane in LANES):
             self._called.add(desk)
             if desk not in self._workers:
-                self._workers[desk] = asyncio.get_running_loop().create_task(self._work(desk))
+                self._workers[desk] = asyncio.get_running_loop().create_task(self._run_chat(desk))
 
-    async def resume(self, agent: str) -> None:
+    async def resume_waiting(self, agent: str) -> None:
         """What an earlier life kept and didn't get to is heard now."""
         waiting = await asyncio.to_thread(self._inbox.waiting_chats)
-        self.hear(agent, [chat for whose, chat in waiting if whose == agent])
+        self.notify(agent, [chat for whose, chat in waiting if whose == agent])
 
     async def close(self) -> None:
         """Stop where it stands; what was not done is found again."""
@@ -118,13 +118,13 @@ class Inbound:
 
     # --- one after the other ------------------------------------------------------------------------------------
 
-    async def _work(self, desk: _ChatWorker) -> None:
+    async def _run_chat(self, desk: _ChatWorker) -> None:
         failures = 0
         try:
             while desk in self._called:
                 self._called.discard(desk)
                 try:
-                    while await self._next(desk):
+                    while await self._handle_next(desk):
                         failures = 0
                 except TokenRevoked:
                     logger.info("%s can't fetch anything until its bot has a new token", desk.agent)
@@ -136,32 +136,32 @@ class Inbound:
         finally:
             del self._workers[desk]
 
-    async def _next(self, desk: _ChatWorker) -> bool:
+    async def _handle_next(self, desk: _ChatWorker) -> bool:
         """Handle the oldest of what waits; False when nothing does."""
-        waiting = await asyncio.to_thread(self._inbox.first, desk.agent, desk.chat, desk.lane)
+        waiting = await asyncio.to_thread(self._inbox.first_waiting, desk.agent, desk.chat, desk.lane)
         if waiting is None:
             return False
-        parts = await self._whole(waiting)
+        parts = await self._await_album(waiting)
         try:
-            letters = await self._handled(parts)
+            letters = await self._handle_update(parts)
         except TokenRevoked:
             raise
         except OrchestratorError as error:
-            letters = replies(waiting.item, [_sentence(error.message)])
+            letters = build_replies(waiting.item, [_sentence(error.message)])
         except Exception:  # a poisonous update must not block its chat
             logger.exception("update %s for %s broke what handles it", waiting.item.update, desk.agent)
-            letters = replies(waiting.item, [_sentence(BROKEN)])
-        await asyncio.to_thread(self._finish, parts, letters)
+            letters = build_replies(waiting.item, [_sentence(BROKEN)])
+        await asyncio.to_thread(self._finish_update, parts, letters)
         return True
 
-    async def _whole(self, waiting: WaitingEvent) -> list[IncomingEvent]:
+    async def _await_album(self, waiting: WaitingEvent) -> list[IncomingEvent]:
         """The update, or all parts of the album that it is of, once no more come."""
         part = waiting.item
         if not isinstance(part, IncomingMessage) or not part.album or part.is_edit:
             return [part]
         found = [waiting]
         for _ in range(_MOST_WAITS):
-            found = await asyncio.to_thread(self._inbox.album, part) or found
+            found = await asyncio.to_thread(self._inbox.album_parts, part) or found
             last = max(one.received_at for one in found)
             is_resumed = last < self._began_at
             quiet_s = max(self._now() - (self._began_at if is_resumed else last), 0.0)
@@ -171,43 +171,43 @@ class Inbound:
             await asyncio.sleep(min(left_s, self._gather_s))
         return [one.item for one in found]
 
-    async def _handled(self, parts: list[IncomingEvent]) -> list[Message]:
+    async def _handle_update(self, parts: list[IncomingEvent]) -> list[Message]:
         item = parts[0]
         if isinstance(item, IncomingMessage):
             message = _joined([part for part in parts if isinstance(part, IncomingMessage)])
-            return [] if message.is_loose else await self._message(message)
+            return [] if message.is_loose else await self._on_message(message)
         if isinstance(item, ButtonPress):
-            await self._press(item)
+            await self._on_press(item)
             return []
         if isinstance(item, StrangerMessage):
-            return replies(item, await asyncio.to_thread(self._stranger, item))
+            return build_replies(item, await asyncio.to_thread(self._on_stranger, item))
         await asyncio.to_thread(self._deeds.membership, item)
         return []
 
-    def _finish(self, parts: list[IncomingEvent], letters: list[Message]) -> None:
+    def _finish_update(self, parts: list[IncomingEvent], letters: list[Message]) -> None:
         """The replies are posted and the update is done with, both or neither."""
         try:
             with self._store.writing():
                 for letter in letters:
-                    self._mail.post(letter)
-                self._inbox.done(*parts)
+                    self._outbox.post_message(letter)
+                self._inbox.mark_done(*parts)
         except Unavailable:
             raise
         except Exception:  # a reply that can't be posted must not block its chat
             logger.exception("the reply to update %s could not be posted", parts[0].update)
-            self._inbox.done(*parts)
+            self._inbox.mark_done(*parts)
 
     # --- each kind ----------------------------------------------------------------------------------------------
 
-    async def _message(self, message: IncomingMessage) -> list[Message]:
+    async def _on_message(self, message: IncomingMessage) -> list[Message]:
         user = await asyncio.to_thread(self._deeds.people, message.sender.id)
         if user is None:  # allowed when it came, and no longer
             return []
         if not await asyncio.to_thread(self._deeds.is_paired, message.agent):
-            return replies(message, await asyncio.to_thread(self._unpaired, message))
-        return await self._asks.hear(message, user)
+            return build_replies(message, await asyncio.to_thread(self._on_unpaired, message))
+        return await self._asks.on_message(message, user)
 
-    def _unpaired(self, message: IncomingMessage) -> list[MessageBody]:
+    def _on_unpaired(self, message: IncomingMessage) -> list[MessageBody]:
         """One answer for everything but the code."""
         if not message.place.is_private or message.is_edit:
             return []
@@ -215,20 +215,20 @@ class Inbound:
         is_six = len(digits) == 6 and digits.isascii() and digits.isdigit()
         if is_six and self._deeds.is_code(message.agent, message.sender.id, digits):
             return [_paired(message.agent)]
-        rich = note(
+        rich = system_note(
             "This bot is not connected yet",
             self._deeds.how_to_link(message.agent),
         )
         return [MessageBody(rich)]
 
-    def _stranger(self, stranger: StrangerMessage) -> list[MessageBody]:
+    def _on_stranger(self, stranger: StrangerMessage) -> list[MessageBody]:
         digits = stranger.six_digits
         if digits and self._deeds.is_code(stranger.agent, stranger.sender.id, digits):
             return [_paired(stranger.agent)]
         self._deeds.stranger(stranger)
         return []
 
-    async def _press(self, press: ButtonPress) -> None:
+    async def _on_press(self, press: ButtonPress) -> None:
         try:
             text = await asyncio.to_thread(self._deeds.press, press)
         except OrchestratorError as error:
@@ -236,7 +236,7 @@ class Inbound:
         except Exception:  # whoever pressed must hear something
             logger.exception("press %s for %s broke what handles it", press.update, press.agent)
             text = BROKEN
-        line = self._line_of(press.agent)
+        line = self._adapter_of(press.agent)
         try:
             if line is not None:
                 await line.answer_press(press.query, text)
@@ -255,7 +255,7 @@ def _joined(parts: list[IncomingMessage]) -> IncomingMessage:
 
 def _paired(agent: str) -> MessageBody:
     return MessageBody(
-        note(f"You are connected to {agent}", "Write to it like to a person. /help shows what else you can do.")
+        system_note(f"You are connected to {agent}", "Write to it like to a person. /help shows what else you can do.")
     )
 
 

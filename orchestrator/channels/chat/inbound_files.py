@@ -17,7 +17,7 @@ from typing import IO
 from orchestrator.channels.chat.adapter import ChannelAdapter, ChannelTraits
 from orchestrator.channels.chat.events import IncomingFile
 from orchestrator.channels.chat.send_errors import FileTooBig, FloodWait, SendRefused, Unreachable
-from orchestrator.channels.chat.system_text import size
+from orchestrator.channels.chat.system_text import format_size
 from orchestrator.core.audit import Audit
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import CubicleKey
@@ -61,31 +61,31 @@ class InboundFiles:
         workspaces: Workspaces,
         audit: Audit,
         room: Callable[[CubicleKey], int],
-        line_of: Callable[[str], ChannelAdapter | None],
+        adapter_of: Callable[[str], ChannelAdapter | None],
         patience: FetchPatience = FetchPatience(),
     ) -> None:
-        """``room``: how many bytes a new file may have in this workspace; ``line_of`` is None while an agent has no
+        """``room``: how many bytes a new file may have in this workspace; ``adapter_of`` is None while an agent has no
         bot that runs."""
         self._traits = traits
         self._workspaces = workspaces
         self._audit = audit
         self._room = room
-        self._line_of = line_of
+        self._adapter_of = adapter_of
         self._patience = patience
 
-    async def take(self, key: CubicleKey, files: Sequence[IncomingFile]) -> ReceivedFiles:
+    async def fetch_files(self, key: CubicleKey, files: Sequence[IncomingFile]) -> ReceivedFiles:
         """All of them, as far as they can be had. Raises TokenRevoked when the bot can't fetch anything any more."""
         attachments: list[Attachment] = []
         trouble: list[str] = []
         for file in files:
-            outcome = await self._taken(key, file)
+            outcome = await self._fetch_one(key, file)
             if isinstance(outcome, Attachment):
                 attachments.append(outcome)
             else:
                 trouble.append(outcome)
         return ReceivedFiles(tuple(attachments), tuple(trouble))
 
-    async def _taken(self, key: CubicleKey, file: IncomingFile) -> Attachment | str:
+    async def _fetch_one(self, key: CubicleKey, file: IncomingFile) -> Attachment | str:
         """The file in the workspace, or a sentence that says why it is not there."""
         shown = one_line(file.name, _NAME_CHARS)
         try:
@@ -93,10 +93,10 @@ class InboundFiles:
             if file.size_bytes > self._traits.download_bytes:
                 return self._too_big(shown, key, file.size_bytes)
             if room <= 0 or file.size_bytes > room:
-                return f"{shown} doesn't fit in {key.agent}'s workspace: only {size(room)} left."
+                return f"{shown} doesn't fit in {key.agent}'s workspace: only {format_size(room)} left."
             with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as spool:
-                await self._fetch(key, file, spool, min(room, self._traits.download_bytes))
-                return await asyncio.to_thread(self._stored, key, file, spool)
+                await self._download_file(key, file, spool, min(room, self._traits.download_bytes))
+                return await asyncio.to_thread(self._store_file, key, file, spool)
         except FileTooBig:
             return self._too_big(shown, key, file.size_bytes)
         except Unreachable:
@@ -110,7 +110,7 @@ class InboundFiles:
             logger.warning("a file for %s could not be taken: %s", key, error)
             return f"{shown} could not be saved because of a disk error. './hermit doctor' shows more."
 
-    async def _fetch(self, key: CubicleKey, file: IncomingFile, spool: IO[bytes], most_bytes: int) -> None:
+    async def _download_file(self, key: CubicleKey, file: IncomingFile, spool: IO[bytes], most_bytes: int) -> None:
         """The whole file, tried again for a while; raises Unreachable when that doesn't help."""
         until, pause_s = time.monotonic() + self._patience.whole_s, self._patience.first_pause_s
         while True:
@@ -126,20 +126,20 @@ class InboundFiles:
     async def _fetch_once(self, agent: str, file: IncomingFile, spool: IO[bytes], most_bytes: int) -> None:
         spool.seek(0)
         spool.truncate()
-        line = self._line_of(agent)
+        line = self._adapter_of(agent)
         if line is None:
             raise Unreachable("the bot does not run", may_have_arrived=False)
-        await line.download(file.file_id, spool, most_bytes)
+        await line.download_file(file.file_id, spool, most_bytes)
 
-    def _stored(self, key: CubicleKey, file: IncomingFile, spool: IO[bytes]) -> Attachment:
+    def _store_file(self, key: CubicleKey, file: IncomingFile, spool: IO[bytes]) -> Attachment:
         spool.seek(0)
         head = spool.read(HEAD_BYTES)
         spool.seek(0)
         stored = self._workspaces.write_in(key, file.name, spool, max_bytes=self._traits.download_bytes)
-        self._note(key, stored)
+        self._audit_file(key, stored)
         return Attachment(f"in/{stored.name}", stored.size_bytes, type_of(stored.name, head))
 
-    def _note(self, key: CubicleKey, stored: Stored) -> None:
+    def _audit_file(self, key: CubicleKey, stored: Stored) -> None:
         """No file stays that the audit log does not know."""
         path = f"in/{stored.name}"
         text = f"{path} came in through {self._traits.label} ({stored.size_bytes:,} bytes)."
@@ -153,7 +153,7 @@ class InboundFiles:
 
     def _too_big(self, shown: str, key: CubicleKey, size_bytes: int) -> str:
         app = self._traits
-        is_how_big = f" ({size(size_bytes)})" if size_bytes else ""
+        is_how_big = f" ({format_size(size_bytes)})" if size_bytes else ""
         return (
             f"{shown}{is_how_big} is too big: a bot may fetch at most {app.download_limit} from {app.label}. "
             f"Bring it in with the dashboard, or with './hermit files put {key.agent} FILE'."

@@ -11,9 +11,9 @@ from orchestrator.channels.chat.events import IncomingMessage, turn_origin
 from orchestrator.channels.chat.inbound_files import InboundFiles
 from orchestrator.channels.chat.inbox import Inbox
 from orchestrator.channels.chat.message import Message, MessageBody
-from orchestrator.channels.chat.replies import replies
+from orchestrator.channels.chat.replies import build_replies
 from orchestrator.channels.chat.rich_text import RichText
-from orchestrator.channels.chat.system_text import note
+from orchestrator.channels.chat.system_text import system_note
 from orchestrator.core.models import CubicleKey, User
 from orchestrator.files.attachments import prompt_with_files, replace_text
 from orchestrator.turns.queue import Turns
@@ -28,7 +28,7 @@ class InboundMessages:
         channel: str,
         turns: Turns,
         inbox: Inbox,
-        arrivals: InboundFiles,
+        inbound_files: InboundFiles,
         commands: Callable[[IncomingMessage, User], list[Message]],
         answers: Callable[[IncomingMessage, User], list[Message] | None] = lambda _message, _user: None,
         met: Callable[[IncomingMessage, User], None] = lambda _message, _user: None,
@@ -38,52 +38,57 @@ class InboundMessages:
         self._channel = channel
         self._turns = turns
         self._inbox = inbox
-        self._arrivals = arrivals
+        self._inbound_files = inbound_files
         self._commands = commands
         self._answers = answers
         self._met = met
 
-    async def hear(self, message: IncomingMessage, user: User) -> list[Message]:
+    async def on_message(self, message: IncomingMessage, user: User) -> list[Message]:
         """Do what it says, or have the agent do it; what there is to reply at once. Again does nothing again."""
         if message.is_edit:
-            await asyncio.to_thread(self._corrected, message)
+            await asyncio.to_thread(self._correct_message, message)
             return []
         if message.command:
             return await asyncio.to_thread(self._commands, message, user)
         if not (message.text or message.quoted or message.files):
-            return replies(
+            return build_replies(
                 message,
-                [MessageBody(note("I can read text and files", "I can't read other things, such as polls or games."))],
+                [
+                    MessageBody(
+                        system_note("I can read text and files", "I can't read other things, such as polls or games.")
+                    )
+                ],
             )
         taken = await asyncio.to_thread(self._answers, message, user)
         if taken is not None:
             return taken
-        return await self._asked(message, user)
+        return await self._submit_turn(message, user)
 
-    async def _asked(self, message: IncomingMessage, user: User) -> list[Message]:
+    async def _submit_turn(self, message: IncomingMessage, user: User) -> list[Message]:
         key, origin = CubicleKey(message.agent, user.id), turn_origin(self._channel, message)
         if await asyncio.to_thread(self._turns.get_by_origin, origin) is not None:
             return []  # it was asked before this program was killed
-        arrived = await self._arrivals.take(key, message.files)
-        if asked(message) or arrived.attachments:
+        arrived = await self._inbound_files.fetch_files(key, message.files)
+        if prompt_text(message) or arrived.attachments:
             text = prompt_with_files(
-                "\n\n".join([*filter(None, [asked(message)]), *map(_missing, arrived.trouble)]), arrived.attachments
+                "\n\n".join([*filter(None, [prompt_text(message)]), *map(_missing, arrived.trouble)]),
+                arrived.attachments,
             )
             await asyncio.to_thread(self._turns.submit, key, text, source=self._channel, origin=origin)
             await asyncio.to_thread(self._met, message, user)
-        return replies(message, [MessageBody(RichText(sentence)) for sentence in arrived.trouble])
+        return build_replies(message, [MessageBody(RichText(sentence)) for sentence in arrived.trouble])
 
-    def _corrected(self, edit: IncomingMessage) -> None:
+    def _correct_message(self, edit: IncomingMessage) -> None:
         """What the agent has not begun to read, it reads as it is now."""
         origin = self._inbox.origin_of(edit)
         turn = None if origin is None else self._turns.get_by_origin(origin)
-        text = asked(edit)
+        text = prompt_text(edit)
         if origin is None or turn is None or not (text or edit.files):
             return
         self._turns.change_prompt(origin, replace_text(text, turn.prompt) if edit.files else text)
 
 
-def asked(message: IncomingMessage) -> str:
+def prompt_text(message: IncomingMessage) -> str:
     """The words of a message for the agent: what it is about, then what it says."""
     return "\n\n".join(filter(None, (message.quoted, message.text)))
 

@@ -57,7 +57,7 @@ class Inbox:
         self._store = store
         self._now = now
 
-    def keep(self, events: Sequence[IncomingEvent]) -> tuple[int, ...]:
+    def save_events(self, events: Sequence[IncomingEvent]) -> tuple[int, ...]:
         """What happened to one agent's bot is on disk when this returns, or when the transaction is over that is open;
         again changes nothing. Returns the chats of these where something waits.
 
@@ -68,7 +68,7 @@ class Inbox:
                 chat = chat_of(item)
                 if isinstance(item, StrangerMessage) and not item.six_digits and rows.is_waiting(db, item.agent, chat):
                     continue  # one word of theirs is as good as a thousand
-                rows.add(db, self._row(item))
+                rows.insert_update(db, self._row_of(item))
                 if isinstance(item, IncomingMessage):
                     rows.note_message(db, item.agent, item.place.chat, item.message, self._now())
             places = {(item.agent, chat_of(item)): None for item in events}
@@ -79,11 +79,11 @@ class Inbox:
         with self._store.reading() as db:
             return rows.waiting_chats(db)
 
-    def first(self, agent: str, chat: int, lane: Lane) -> WaitingEvent | None:
+    def first_waiting(self, agent: str, chat: int, lane: Lane) -> WaitingEvent | None:
         """What is to be handled next in this chat."""
         while True:
             with self._store.reading() as db:
-                row = rows.first(db, agent, chat, kinds=_OF_LANE[lane])
+                row = rows.get_first(db, agent, chat, kinds=_OF_LANE[lane])
             if row is None:
                 return None
             try:
@@ -91,9 +91,9 @@ class Inbox:
             except (ValueError, KeyError, TypeError):
                 logger.exception("update %s for %s can't be read any more, it is dropped", row.update_id, agent)
                 with self._store.writing() as db:
-                    rows.handled(db, row.bot, row.update_id, self._now())
+                    rows.mark_handled(db, row.bot, row.update_id, self._now())
 
-    def album(self, part: IncomingMessage) -> list[WaitingEvent]:
+    def album_parts(self, part: IncomingMessage) -> list[WaitingEvent]:
         """The parts of this part's album that are here."""
         with self._store.reading() as db:
             found = rows.of_album(db, part.agent, part.place.chat, part.album)
@@ -105,21 +105,21 @@ class Inbox:
         with self._store.reading() as db:
             return rows.origin_of(db, message.agent, message.place.chat, message.message)
 
-    def done(self, *items: IncomingEvent) -> None:
+    def mark_done(self, *items: IncomingEvent) -> None:
         """These had their effect, in the same transaction where the caller has one open."""
         with self._store.writing() as db:
             for item in items:
                 if isinstance(item, StrangerMessage):
-                    rows.forget(db, item.bot, item.update)
+                    rows.delete_update(db, item.bot, item.update)
                 else:
-                    rows.handled(db, item.bot, item.update, self._now())
+                    rows.mark_handled(db, item.bot, item.update, self._now())
 
-    def tidy(self) -> int:
+    def forget_old(self) -> int:
         """Forget what was handled long ago; returns how much that was."""
         with self._store.writing() as db:
             return rows.forget_handled(db, self._now() - _KEPT_FOR_S)
 
-    def _row(self, item: IncomingEvent) -> rows.InboxRow:
+    def _row_of(self, item: IncomingEvent) -> rows.InboxRow:
         is_prompt = isinstance(item, IncomingMessage) and not (item.command or item.is_edit or item.is_loose)
         place = None if isinstance(item, StrangerMessage) else item.place
         return rows.InboxRow(
@@ -144,7 +144,7 @@ def chat_of(item: IncomingEvent) -> int:
 
 
 def _unpacked(body: str) -> IncomingEvent:
-    """What :meth:`Inbox.keep` wrote; raises ValueError, KeyError or TypeError for anything else."""
+    """What :meth:`Inbox.save_events` wrote; raises ValueError, KeyError or TypeError for anything else."""
     fields: dict[str, Any] = json.loads(body)
     kind = _KINDS[fields.pop("kind")]
     fields["sender"] = Sender(**fields["sender"])

@@ -30,7 +30,7 @@ class InboxRow:
     received_at: float
 
 
-def add(db: ChannelDb, row: InboxRow) -> bool:
+def insert_update(db: ChannelDb, row: InboxRow) -> bool:
     """Keep an update; False when it was kept before."""
     cursor = db.sql.execute(
         "INSERT INTO chat_inbox (channel, bot, update_id, agent, chat, thread, person, message, album, origin, body, "
@@ -68,7 +68,7 @@ def waiting_chats(db: ChannelDb) -> list[tuple[str, int]]:
     return [(str(row["agent"]), int(row["chat"])) for row in rows]
 
 
-def first(db: ChannelDb, agent: str, chat: int, *, kinds: Iterable[str]) -> InboxRow | None:
+def get_first(db: ChannelDb, agent: str, chat: int, *, kinds: Iterable[str]) -> InboxRow | None:
     """The oldest of these kinds that waits in a chat."""
     wanted = tuple(kinds)
     marks = ", ".join("?" * len(wanted))
@@ -100,7 +100,7 @@ def origin_of(db: ChannelDb, agent: str, chat: int, message: int) -> str | None:
     return None if row is None else str(row["origin"])
 
 
-def handled(db: ChannelDb, bot: int, update_id: int, now: float) -> None:
+def mark_handled(db: ChannelDb, bot: int, update_id: int, now: float) -> None:
     """The update had its effect; what it said is no longer kept here."""
     db.sql.execute(
         "UPDATE chat_inbox SET handled_at = COALESCE(handled_at, ?), body = NULL WHERE channel = ? "
@@ -109,7 +109,7 @@ def handled(db: ChannelDb, bot: int, update_id: int, now: float) -> None:
     )
 
 
-def forget(db: ChannelDb, bot: int, update_id: int) -> None:
+def delete_update(db: ChannelDb, bot: int, update_id: int) -> None:
     """Nothing is left of an update."""
     db.sql.execute(
         "DELETE FROM chat_inbox WHERE channel = ? AND bot = ? AND update_id = ?", (db.channel, bot, update_id)

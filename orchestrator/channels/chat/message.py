@@ -1,6 +1,6 @@
 """What goes out to a chat, as frozen data that can be kept in a row: a text or a file, with its buttons. Pure.
 
-A letter has a ``ref``: posting the same ref again is posting nothing, so whoever posts may do it again after a crash.
+A message has a ``ref``: posting the same ref again is posting nothing, so whoever posts may do it again after a crash.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A letter's body as text for a row, and back. Pure."""
+"""A message's body as text for a row, and back. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from orchestrator.channels.chat.message import AttachedFile, MessageBody, Messag
 from orchestrator.channels.chat.rich_text import RichText, TextEntity
 
 
-def packed(body: MessageBody) -> str:
+def body_to_json(body: MessageBody) -> str:
     """The body as JSON; the same body is always the same text."""
     fields = asdict(body)
     fields["files"] = [{**one, "path": str(one["path"])} for one in fields["files"]]
     return json.dumps(fields, separators=(",", ":"))
 
 
-def unpacked(text: str) -> MessageBody:
+def body_from_json(text: str) -> MessageBody:
     """The body that :func:`packed` made this text of."""
     fields: dict[str, Any] = json.loads(text)
     rich = fields.pop("rich")

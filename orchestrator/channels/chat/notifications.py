@@ -1,8 +1,8 @@
-"""Noticing: each notice of the house becomes a letter with its buttons, where the turn that it is about was asked for;
-when somebody has dealt with it, wherever that was, the letter says how and has no buttons any more.
+"""Notifications: each notice of the install becomes a message with its buttons, where the turn that it is about was
+asked for; when somebody has dealt with it, wherever that was, the message says how and has no buttons any more.
 
 The rows of the notices are the truth. A mark remembers up to where they were told, in the same transaction as the
-letters, so that each is told once and in order, whatever dies in between.
+messages, so that each is told once and in order, whatever crashes in between.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.events import ButtonPress
 from orchestrator.channels.chat.message import Message, MessageBody, MessageButton
 from orchestrator.channels.chat.outbox import Outbox
-from orchestrator.channels.chat.system_text import quoting
+from orchestrator.channels.chat.system_text import quote_in_note
 from orchestrator.core.errors import Conflict, NotFound
 from orchestrator.core.models import CubicleKey, Event, User
 
@@ -51,8 +51,8 @@ class ChatNotifications:
         *,
         store: ChannelStore,
         notices: Notifications,
-        whereabouts: AddressBook,
-        mail: Outbox,
+        address_book: AddressBook,
+        outbox: Outbox,
         buttons: Buttons,
         ask_zone: Callable[[CubicleKey], None],
         now: Callable[[], float] = time.time,
@@ -60,8 +60,8 @@ class ChatNotifications:
         """``ask_zone`` asks a person where they are, if they never were, in the transaction that is open."""
         self._store = store
         self._notices = notices
-        self._whereabouts = whereabouts
-        self._mail = mail
+        self._address_book = address_book
+        self._outbox = outbox
         self._buttons = buttons
         self._ask_zone = ask_zone
         self._now = now
@@ -69,16 +69,16 @@ class ChatNotifications:
     @property
     def handlers(self) -> dict[str, ButtonHandler]:
         """What its buttons do."""
-        return {DEED: self._press}
+        return {DEED: self._on_press}
 
-    def heard(self, event: Event) -> None:
-        """News of the house; those of notices are acted upon."""
+    def on_event(self, event: Event) -> None:
+        """An event of the install; those of notices are acted upon."""
         if event.kind == "notice":
-            self.sweep()
+            self.post_due()
             if event.body.get("outcome"):
-                self._show(int(event.body["id"]))
+                self._show_outcome(int(event.body["id"]))
 
-    def sweep(self) -> None:
+    def post_due(self) -> None:
         """Whatever was not told yet is told, in order."""
         while self._tell_some():
             pass
@@ -86,80 +86,80 @@ class ChatNotifications:
     def reconcile(self) -> None:
         """After a start, and now and then: what was dealt with in the meantime is shown so, and a button that was used
         up to no effect is made anew."""
-        self.sweep()
+        self.post_due()
         with self._store.reading() as db:
-            subjects = rows.subjects(db, (DEED,))
+            subjects = rows.list_subjects(db, (DEED,))
             standing = notice_rows.list_open_since(db.sql, self._now() - _MENDED_S)
         for number in sorted({_parts(subject)[0] for subject in subjects}):
-            self._show(number)
+            self._show_outcome(number)
         for notice in standing:
-            self._mend(notice)
+            self._refresh_message(notice)
 
     # --- telling -----------------------------------------------------------------------------------------------
 
     def _tell_some(self) -> bool:
         with self._store.writing() as db:
-            found = notice_rows.list_after(db.sql, marks.mark(db, _MARK), limit=_BATCH)
+            found = notice_rows.list_after(db.sql, marks.get_cursor(db, _MARK), limit=_BATCH)
             for notice in found:
-                self._tell(notice)
+                self._post_notification(notice)
             if found:
                 marks.set_mark(db, _MARK, found[-1].id)
         return len(found) == _BATCH
 
-    def _tell(self, notice: Notice) -> None:
+    def _post_notification(self, notice: Notice) -> None:
         """Where there is no chat, the other surfaces have to do."""
-        spot = self._whereabouts.spot(notice.cubicle, notice.turn)
+        spot = self._address_book.place_of(notice.cubicle, notice.turn)
         if spot is None or not notice.text.strip():
             return
-        body = replace(self._body(notice), thread=spot.thread, reply_to=spot.reply_to)
-        self._mail.post(Message(notice.cubicle.agent, spot.chat, _ref(notice), body))
+        body = replace(self._message_body(notice), thread=spot.thread, reply_to=spot.reply_to)
+        self._outbox.post_message(Message(notice.cubicle.agent, spot.chat, _ref(notice), body))
         if notice.kind == _OF_TIMES:
             self._ask_zone(notice.cubicle)
 
-    def _body(self, notice: Notice) -> MessageBody:
+    def _message_body(self, notice: Notice) -> MessageBody:
         title = _TITLES.get(notice.kind, "About {agent}").format(agent=notice.cubicle.agent)
         ending = [notice.outcome] if notice.outcome else []
-        return MessageBody(quoting(title, notice.text, *ending), buttons=self._made(notice))
+        return MessageBody(quote_in_note(title, notice.text, *ending), buttons=self._build_message(notice))
 
-    def _made(self, notice: Notice) -> tuple[tuple[MessageButton, ...], ...]:
-        owner = self._whereabouts.owner(notice.cubicle)
+    def _build_message(self, notice: Notice) -> tuple[tuple[MessageButton, ...], ...]:
+        owner = self._address_book.owner_of(notice.cubicle)
         if notice.settled_at is not None or owner is None:
             return ()
         agent, ref, person = notice.cubicle.agent, _ref(notice), owner.id_in(self._store.channel) or 0
         made = [
-            MessageButton(offer.label, self._buttons.make(agent, ref, person, DEED, f"{notice.id}:{offer.do}"))
+            MessageButton(offer.label, self._buttons.make_button(agent, ref, person, DEED, f"{notice.id}:{offer.do}"))
             for offer in notice.offers
         ]
         return tuple(tuple(made[n : n + 2]) for n in range(0, len(made), 2))
 
-    def _show(self, number: int) -> None:
-        """A letter whose notice was dealt with says so."""
+    def _show_outcome(self, number: int) -> None:
+        """A message whose notice was dealt with says so."""
         try:
             notice = self._notices.get(number)
         except NotFound:
             return
         if notice.settled_at is not None:
-            self._buttons.retire(_ref(notice))
-            self._mail.amend(_ref(notice), self._body(notice))
+            self._buttons.retire_buttons(_ref(notice))
+            self._outbox.amend_message(_ref(notice), self._message_body(notice))
 
-    def _mend(self, notice: Notice) -> None:
+    def _refresh_message(self, notice: Notice) -> None:
         with self._store.writing() as db:
             if rows.is_posted(db, _ref(notice)) and rows.live_count(db, _ref(notice), self._now()) < len(notice.offers):
-                self._buttons.retire(_ref(notice))
-                self._mail.amend(_ref(notice), self._body(notice))
+                self._buttons.retire_buttons(_ref(notice))
+                self._outbox.amend_message(_ref(notice), self._message_body(notice))
 
     # --- pressing ----------------------------------------------------------------------------------------------
 
-    def _press(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
+    def _on_press(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
         number, do = _parts(taken.subject)
         try:
             settled = self._notices.press_button(number, do, by=user, surface=self._store.channel)
         except NotFound as error:
             raise NotFound(NO_LONGER) from error
         except Conflict:
-            self._show(number)
+            self._show_outcome(number)
             raise
-        self._show(number)
+        self._show_outcome(number)
         return PressResult(settled.outcome)
 
 

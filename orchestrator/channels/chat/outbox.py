@@ -1,8 +1,8 @@
-"""Everything that is said in chats, as letters: written down first, then sent, in order within each chat, once. What a
-death or a broken connection interrupts goes on afterwards. How one chat's letters go out is in ``outbox_sender``.
+"""Everything that is said in chats, as messages: written down first, then sent, in order within each chat, once. What a
+crash or a broken connection interrupts goes on afterwards. How one chat's messages go out is in ``outbox_sender``.
 
 Posting, amending and withdrawing work from any thread, and within a transaction of the caller's: what he writes and the
-letter are there together or not at all.
+message are there together or not at all.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from orchestrator.channels.chat import outbox_rows as rows
 from orchestrator.channels.chat.adapter import ChannelAdapter
 from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.message import Message, MessageBody
-from orchestrator.channels.chat.message_json import packed, unpacked
+from orchestrator.channels.chat.message_json import body_from_json, body_to_json
 from orchestrator.channels.chat.outbox_rows import SendOutcome
 from orchestrator.channels.chat.outbox_sender import FIRST_PAUSE_S, ChatSender, SenderParts
 from orchestrator.core.errors import OrchestratorError
@@ -26,13 +26,13 @@ from orchestrator.core.errors import OrchestratorError
 logger = logging.getLogger(__name__)
 
 SWEEP_S = 5.0
-"""How often letters are looked for when nobody rings; only what a failing database held up needs that."""
+"""How often messages are looked for when nobody rings; only what a failing database held up needs that."""
 _AFTER_FAILURE_S = 1.0
 _Key = tuple[str, int]
 
 
 class Outbox:
-    """The letters of all agents."""
+    """The messages of all agents."""
 
     def __init__(
         self, store: ChannelStore, *, now: Callable[[], float] = time.time, first_pause_s: float = FIRST_PAUSE_S
@@ -45,63 +45,65 @@ class Outbox:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._rung = asyncio.Event()
 
-    def listen(self, told: Callable[[str, str | None], None]) -> None:
-        """From now on ``told`` hears of every letter that was sent (its ref, None) or failed (its ref, a sentence for
-        a person), in some thread. A death in between can swallow that: :meth:`outcome` knows."""
+    def subscribe(self, told: Callable[[str, str | None], None]) -> None:
+        """From now on ``told`` hears of every message that was sent (its ref, None) or failed (its ref, a sentence for
+        a person), in some thread. A crash in between can swallow that: :meth:`status_of` knows."""
         self._told.append(told)
 
     # --- from any thread -------------------------------------------------------------------------------------------
 
-    def post(self, letter: Message) -> bool:
-        """The letter will be sent; False when one of this ref was posted before, or there is no such agent."""
+    def post_message(self, letter: Message) -> bool:
+        """The message will be sent; False when one of this ref was posted before, or there is no such agent."""
         with self._store.writing() as db:
-            is_new = rows.add(db, letter.agent, letter.chat, letter.ref, packed(letter.body), now=self._now())
-        self._ring()
+            is_new = rows.insert_message(
+                db, letter.agent, letter.chat, letter.ref, body_to_json(letter.body), now=self._now()
+            )
+        self._wake_senders()
         return is_new
 
-    def amend(self, ref: str, body: MessageBody) -> bool:
-        """The letter says this from now on, whether it is sent already or not; the latest call wins. False when there
-        is no such letter, or it failed. A message with a file keeps it: its caption changes."""
+    def amend_message(self, ref: str, body: MessageBody) -> bool:
+        """The message says this from now on, whether it is sent already or not; the latest call wins. False when there
+        is no such message, or it failed. A message with a file keeps it: its caption changes."""
         with self._store.writing() as db:
-            is_known = rows.amend(db, ref, packed(body))
-        self._ring()
+            is_known = rows.amend_message(db, ref, body_to_json(body))
+        self._wake_senders()
         return is_known
 
-    def withdraw(self, ref: str) -> bool:
-        """The letter will not be sent; False when it may be under way, or is there already."""
+    def withdraw_message(self, ref: str) -> bool:
+        """The message will not be sent; False when it may be under way, or is there already."""
         with self._store.writing() as db:
-            return rows.withdraw(db, ref)
+            return rows.withdraw_message(db, ref)
 
     def ref_of(self, agent: str, chat: int, message: int) -> str | None:
-        """The letter that became this message."""
+        """The outbox entry that became this message."""
         with self._store.reading() as db:
             return rows.ref_of(db, agent, chat, message)
 
-    def outcome(self, ref: str) -> SendOutcome | None:
-        """How the letter stands: ``waiting``, ``sending``, ``sent`` or ``failed``, and why."""
+    def status_of(self, ref: str) -> SendOutcome | None:
+        """How the message stands: ``waiting``, ``sending``, ``sent`` or ``failed``, and why."""
         with self._store.reading() as db:
-            return rows.outcome(db, ref)
+            return rows.get_status(db, ref)
 
     def body_of(self, ref: str) -> MessageBody | None:
-        """What the letter says, or soon will."""
+        """What the message says, or soon will."""
         with self._store.reading() as db:
             text = rows.body_of(db, ref)
-        return None if text is None else unpacked(text)
+        return None if text is None else body_from_json(text)
 
     # --- in the loop -----------------------------------------------------------------------------------------------
 
     async def run(
-        self, line_of: Callable[[str], ChannelAdapter | None], trouble: Callable[[str, Exception], None]
+        self, adapter_of: Callable[[str], ChannelAdapter | None], trouble: Callable[[str, Exception], None]
     ) -> None:
-        """Send what is posted until cancelled. A bot without a line keeps its letters. ``trouble`` is told, in the
+        """Send what is posted until cancelled. A bot without a line keeps its messages. ``trouble`` is told, in the
         loop, when a bot can't be reached or is revoked, each time that this shows."""
         self._loop = asyncio.get_running_loop()
-        means = SenderParts(self._store, line_of, trouble, self._tell, self._now, self._first_pause_s)
+        means = SenderParts(self._store, adapter_of, trouble, self._notify_listeners, self._now, self._first_pause_s)
         rounds: dict[_Key, asyncio.Task[None]] = {}
         try:
             while True:
                 self._rung.clear()
-                for key in await self._waiting():
+                for key in await self._list_waiting():
                     if key not in rounds:
                         rounds[key] = asyncio.create_task(_walk(ChatSender(means, *key)))
                         rounds[key].add_done_callback(partial(self._is_over, rounds, key))
@@ -116,41 +118,41 @@ class Outbox:
                 task.cancel()
             await asyncio.gather(*under_way, return_exceptions=True)
 
-    async def _waiting(self) -> list[_Key]:
+    async def _list_waiting(self) -> list[_Key]:
         try:
-            return await asyncio.to_thread(self._look)
+            return await asyncio.to_thread(self._read_due)
         except OrchestratorError as error:
             logger.warning("waiting messages can't be read: %s", error)
             await asyncio.sleep(_AFTER_FAILURE_S)
             return []
 
-    def _look(self) -> list[_Key]:
+    def _read_due(self) -> list[_Key]:
         # Whoever rang may still be within a transaction; the writers' lock is free when that is over.
         with self._store.writing() as db:
             return rows.chats_with_mail(db)
 
     def _is_over(self, rounds: dict[_Key, asyncio.Task[None]], key: _Key, _: asyncio.Task[None]) -> None:
-        """A letter that came while the round was ending is found by the next look."""
+        """A message that came while the round was ending is found by the next look."""
         del rounds[key]
         self._rung.set()
 
-    def _ring(self) -> None:
+    def _wake_senders(self) -> None:
         loop = self._loop
         if loop is not None:
-            with suppress(RuntimeError):  # the loop is closed already; the next one finds the letter
+            with suppress(RuntimeError):  # the loop is closed already; the next one finds the message
                 loop.call_soon_threadsafe(self._rung.set)
 
-    def _tell(self, ref: str, why: str | None) -> None:
+    def _notify_listeners(self, ref: str, why: str | None) -> None:
         for told in self._told:
             try:
                 told(ref, why)
-            except Exception:  # whoever listens must not hold up the letters of others
+            except Exception:  # whoever listens must not hold up the messages of others
                 logger.exception("the outcome of message %s could not be reported", ref)
 
 
 async def _walk(sending: ChatSender) -> None:
     try:
-        await sending.walk()
-    except Exception:  # the top of a task: the database fails, or we do; the letters are tried again
+        await sending.send_waiting()
+    except Exception:  # the top of a task: the database fails, or we do; the messages are tried again
         logger.exception("messages to %s are held up", sending)
         await asyncio.sleep(_AFTER_FAILURE_S)

@@ -1,4 +1,4 @@
-"""Rows of letters to chats. A letter is ``waiting``, then ``sending`` from before its call until the answer is
+"""Rows of messages to chats. A message is ``waiting``, then ``sending`` from before its call until the answer is
 known, then ``sent`` or ``failed`` for ever; a sent one may have an amendment on its way. Bodies are text to this file.
 """
 
@@ -36,7 +36,7 @@ _MOST_KNOWN = 1000
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """A letter with something to do."""
+    """A message with something to do."""
 
     id: int
     agent: str
@@ -54,15 +54,15 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class SendOutcome:
-    """How a letter stands."""
+    """How a message stands."""
 
     state: str
     message: int | None
     why: str | None
 
 
-def add(db: ChannelDb, agent: str, chat: int, ref: str, body: str, *, now: float) -> bool:
-    """Write a letter down; False when there is one of this ref, or no such agent."""
+def insert_message(db: ChannelDb, agent: str, chat: int, ref: str, body: str, *, now: float) -> bool:
+    """Write a message down; False when there is one of this ref, or no such agent."""
     cursor = db.sql.execute(
         "INSERT INTO chat_outbox (channel, agent, chat, ref, body, state, created_at) "
         "SELECT ?, name, ?, ?, ?, 'waiting', ? FROM agents WHERE name = ? ON CONFLICT (channel, ref) DO NOTHING",
@@ -71,8 +71,8 @@ def add(db: ChannelDb, agent: str, chat: int, ref: str, body: str, *, now: float
     return cursor.rowcount == 1
 
 
-def amend(db: ChannelDb, ref: str, body: str) -> bool:
-    """The letter is to say this; the latest wins. False when there is none, or it failed."""
+def amend_message(db: ChannelDb, ref: str, body: str) -> bool:
+    """The message is to say this; the latest wins. False when there is none, or it failed."""
     cursor = db.sql.execute(
         "UPDATE chat_outbox SET body = CASE WHEN state = 'waiting' THEN ? ELSE body END, "
         "amendment = CASE WHEN state = 'waiting' THEN NULL ELSE ? END WHERE channel = ? AND ref = ? "
@@ -82,8 +82,8 @@ def amend(db: ChannelDb, ref: str, body: str) -> bool:
     return cursor.rowcount == 1
 
 
-def withdraw(db: ChannelDb, ref: str) -> bool:
-    """The letter is not sent; False when it may be under way, or is there already."""
+def withdraw_message(db: ChannelDb, ref: str) -> bool:
+    """The message is not sent; False when it may be under way, or is there already."""
     cursor = db.sql.execute(
         "UPDATE chat_outbox SET state = 'failed', why = 'withdrawn' WHERE channel = ? AND ref = ? "
         "AND state = 'waiting'",
@@ -92,8 +92,8 @@ def withdraw(db: ChannelDb, ref: str) -> bool:
     return cursor.rowcount == 1
 
 
-def outcome(db: ChannelDb, ref: str) -> SendOutcome | None:
-    """How the letter of this ref stands."""
+def get_status(db: ChannelDb, ref: str) -> SendOutcome | None:
+    """How the message of this ref stands."""
     row = db.sql.execute(
         "SELECT state, message, why FROM chat_outbox WHERE channel = ? AND ref = ?", (db.channel, ref)
     ).fetchone()
@@ -101,7 +101,7 @@ def outcome(db: ChannelDb, ref: str) -> SendOutcome | None:
 
 
 def body_of(db: ChannelDb, ref: str) -> str | None:
-    """What the letter of this ref says, amendments on their way included."""
+    """What the message of this ref says, amendments on their way included."""
     row = db.sql.execute(
         "SELECT COALESCE(amendment, body) FROM chat_outbox WHERE channel = ? AND ref = ?", (db.channel, ref)
     ).fetchone()
@@ -109,7 +109,7 @@ def body_of(db: ChannelDb, ref: str) -> str | None:
 
 
 def ref_of(db: ChannelDb, agent: str, chat: int, message: int) -> str | None:
-    """The letter that became this message."""
+    """The outbox entry that became this message."""
     row = db.sql.execute(
         "SELECT ref FROM chat_outbox WHERE channel = ? AND agent = ? AND chat = ? AND message = ? "
         "ORDER BY id DESC LIMIT 1",
@@ -124,8 +124,8 @@ def chats_with_mail(db: ChannelDb) -> list[tuple[str, int]]:
     return [(str(row["agent"]), int(row["chat"])) for row in rows]
 
 
-def first(db: ChannelDb, agent: str, chat: int) -> StoredMessage | None:
-    """The oldest letter of this chat with something to do."""
+def get_first(db: ChannelDb, agent: str, chat: int) -> StoredMessage | None:
+    """The oldest message of this chat with something to do."""
     row = db.sql.execute(
         "SELECT id, agent, chat, ref, body, state, message, tries, not_before, amendment, after "  # noqa: S608 - constant
         f"FROM chat_outbox WHERE channel = ? AND agent = ? AND chat = ? AND {_OPEN} ORDER BY id LIMIT 1",
@@ -137,7 +137,7 @@ def first(db: ChannelDb, agent: str, chat: int) -> StoredMessage | None:
 # --- sending ---------------------------------------------------------------------------------------------------
 
 
-def begin(db: ChannelDb, letter: StoredMessage, *, shared_above: int) -> bool:
+def mark_sending(db: ChannelDb, letter: StoredMessage, *, shared_above: int) -> bool:
     """It is about to be sent as it was read; False when it has changed meanwhile. Chats above ``shared_above`` take
     their numbers from one sequence."""
     cursor = db.sql.execute(
@@ -166,16 +166,16 @@ def say_instead(db: ChannelDb, letter: StoredMessage, body: str) -> None:
     )
 
 
-def sent(db: ChannelDb, letter: StoredMessage, message: int, last: int, now: float) -> None:
+def mark_sent(db: ChannelDb, letter: StoredMessage, message: int, last: int, now: float) -> None:
     """It is there, as this message; ``last`` is its last number, where it is an album."""
     db.sql.execute(
         "UPDATE chat_outbox SET state = 'sent', message = ?, sent_at = ?, why = NULL WHERE id = ?",
         (message, now, letter.id),
     )
-    note(db, letter.agent, letter.chat, last, now)
+    note_number(db, letter.agent, letter.chat, last, now)
 
 
-def amended(db: ChannelDb, letter: StoredMessage) -> None:
+def mark_amended(db: ChannelDb, letter: StoredMessage) -> None:
     """The message says what its amendment said, unless there is a later one by now."""
     db.sql.execute(
         "UPDATE chat_outbox SET body = amendment, amendment = NULL WHERE id = ? AND amendment = ?",
@@ -190,7 +190,7 @@ def amend_instead(db: ChannelDb, letter: StoredMessage, body: str | None) -> Non
     )
 
 
-def fail(db: ChannelDb, letter: int, why: str) -> None:
+def mark_failed(db: ChannelDb, letter: int, why: str) -> None:
     """It will not be sent."""
     db.sql.execute(
         "UPDATE chat_outbox SET state = 'failed', why = ?, amendment = NULL WHERE id = ? AND state <> 'sent'",
@@ -199,7 +199,7 @@ def fail(db: ChannelDb, letter: int, why: str) -> None:
 
 
 def fail_all(db: ChannelDb, agent: str, chat: int, why: str) -> list[str]:
-    """Nothing more can be done in this chat; the refs of the letters that were to be sent."""
+    """Nothing more can be done in this chat; the refs of the messages that were to be sent."""
     rows = db.sql.execute(
         "UPDATE chat_outbox SET state = 'failed', why = ?, amendment = NULL "
         "WHERE channel = ? AND agent = ? AND chat = ? AND state IN ('waiting', 'sending') RETURNING ref",
@@ -213,7 +213,7 @@ def fail_all(db: ChannelDb, agent: str, chat: int, why: str) -> list[str]:
     return [str(row["ref"]) for row in rows]
 
 
-def silence(db: ChannelDb, agent: str, until: float) -> None:
+def silence_bot(db: ChannelDb, agent: str, until: float) -> None:
     """The agent's bot says nothing before that."""
     db.sql.execute(
         f"UPDATE chat_outbox SET not_before = MAX(not_before, ?) WHERE channel = ? AND agent = ? AND {_OPEN}",  # noqa: S608 - constant
@@ -233,7 +233,7 @@ def silent_until(db: ChannelDb, agent: str) -> float:
 # --- chats and their numbers -----------------------------------------------------------------------------------
 
 
-def note(db: ChannelDb, agent: str, chat: int, message: int, now: float) -> None:
+def note_number(db: ChannelDb, agent: str, chat: int, message: int, now: float) -> None:
     """There is a message of this number in the chat, so the bot can write there."""
     db.sql.execute(
         "INSERT INTO chat_rooms (channel, agent, chat, title, state, last_message, changed_at) "

@@ -1,4 +1,4 @@
-"""One chat's letters on their way: the oldest first, one at a time, each written down as ``sending`` before its call
+"""One chat's messages on their way: the oldest first, one at a time, each written down as ``sending`` before its call
 and as ``sent`` after it. What had no clear end is looked for in the chat before it is sent again.
 
 It knows nothing of other chats, except that a bot which has to be silent is silent everywhere.
@@ -18,7 +18,7 @@ from orchestrator.channels.chat import outbox_rows as rows
 from orchestrator.channels.chat.adapter import ChannelAdapter
 from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.message import MessageBody
-from orchestrator.channels.chat.message_json import packed, unpacked
+from orchestrator.channels.chat.message_json import body_from_json, body_to_json
 from orchestrator.channels.chat.outbox_rows import StoredMessage
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.send_errors import (
@@ -64,17 +64,17 @@ class SenderParts:
     """What every round works with."""
 
     store: ChannelStore
-    line_of: Callable[[str], ChannelAdapter | None]
+    adapter_of: Callable[[str], ChannelAdapter | None]
     trouble: Callable[[str, Exception], None]
     """Told, in the loop, when a bot can't be reached or is revoked."""
     told: Callable[[str, str | None], None]
-    """Told, in a thread, how each letter ended."""
+    """Told, in a thread, how each message ended."""
     now: Callable[[], float]
     first_pause_s: float
 
 
 class ChatSender:
-    """The letters of one chat, until none is left."""
+    """The messages of one chat, until none is left."""
 
     def __init__(self, means: SenderParts, agent: str, chat: int) -> None:
         self._means = means
@@ -85,123 +85,123 @@ class ChatSender:
         self._failures = 0
         self._dead: ChannelAdapter | None = None
         self._arrived: tuple[int, int, int] | None = None
-        """A letter that has arrived, with its first and last message, until that is written down."""
+        """A message that has arrived, with its first and last message, until that is written down."""
 
     def __str__(self) -> str:
         return f"{self._agent}'s chat {self._chat}"
 
-    async def walk(self) -> None:
+    async def send_waiting(self) -> None:
         """Nothing is left to do in this chat when this returns."""
-        while (found := await asyncio.to_thread(self._first)) is not None:
+        while (found := await asyncio.to_thread(self._next_message)) is not None:
             letter, silent_s = found
-            line = self._means.line_of(self._agent)
+            line = self._means.adapter_of(self._agent)
             if line is None or line is self._dead:
                 await asyncio.sleep(_WITHOUT_A_LINE_S)
             elif silent_s > 0:
                 await asyncio.sleep(silent_s)
             else:
-                await self._try(line, letter)
+                await self._try_once(line, letter)
 
-    def _first(self) -> tuple[StoredMessage, float] | None:
-        """The letter whose turn it is, and how long its bot has to be silent before."""
+    def _next_message(self) -> tuple[StoredMessage, float] | None:
+        """The message whose turn it is, and how long its bot has to be silent before."""
         with self._store.reading() as db:
-            letter = rows.first(db, self._agent, self._chat)
+            letter = rows.get_first(db, self._agent, self._chat)
             silent_s = rows.silent_until(db, self._agent) - self._now()
         # Of more than can have been asked for, the clock is to blame: it has gone back meanwhile.
         return None if letter is None else (letter, silent_s if silent_s <= LONGEST_SILENCE_S else 0.0)
 
-    async def _try(self, line: ChannelAdapter, letter: StoredMessage) -> None:
-        """One step forward with this letter, or a wait."""
+    async def _try_once(self, line: ChannelAdapter, letter: StoredMessage) -> None:
+        """One step forward with this message, or a wait."""
         try:
-            await (self._change(line, letter) if letter.state == "sent" else self._send(line, letter))
+            await (self._edit_message(line, letter) if letter.state == "sent" else self._send_message(line, letter))
             self._failures = 0
         except Unreachable as error:
             if not error.may_have_arrived:
-                await self._back(letter)
+                await self._mark_unsent(letter)
             self._means.trouble(self._agent, error)
-            await self._pause(line)
+            await self._back_off(line)
         except FloodWait as flood:
-            await self._back(letter)
-            await self._write(self._silence, flood.retry_after_s)
+            await self._mark_unsent(letter)
+            await self._write_rows(self._silence_bot, flood.retry_after_s)
         except TokenRevoked as error:
-            await self._back(letter)
+            await self._mark_unsent(letter)
             self._dead = line
             self._means.trouble(self._agent, error)
         except ChatMoved as moved:
-            await self._write(self._move, moved.chat)
+            await self._write_rows(self._move_chat, moved.chat)
         except ChatForbidden as forbidden:
-            await self._close(_CLOSED[forbidden.why].format(app=self._traits.label))
+            await self._close_chat(_CLOSED[forbidden.why].format(app=self._traits.label))
         except NoSuchChat:
-            await self._close(_NO_CHAT.format(app=self._traits.label))
+            await self._close_chat(_NO_CHAT.format(app=self._traits.label))
         except (SendError, OSError) as error:
-            await self._refused(letter, error)
+            await self._on_refused(letter, error)
         except Unavailable as error:  # the disk takes nothing just now
             logger.warning("message %s to %s waits: %s", letter.ref, self, error.message)
-            await self._pause(line)
-        except Exception:  # a mistake of ours or of the library's: the letters behind this one must not wait for ever
+            await self._back_off(line)
+        except Exception:  # a mistake of ours or of the library's: the messages behind this one must not wait for ever
             logger.exception("message %s to %s", letter.ref, self)
             if letter.tries >= _MOST_STRANGE_TRIES or letter.state == "sent":
-                await self._fail(letter, _STRANGE)
-            await self._pause(line)
+                await self._mark_failed(letter, _STRANGE)
+            await self._back_off(line)
 
     # --- sending ---------------------------------------------------------------------------------------------------
 
-    async def _send(self, line: ChannelAdapter, letter: StoredMessage) -> None:
-        body = unpacked(letter.body)
+    async def _send_message(self, line: ChannelAdapter, letter: StoredMessage) -> None:
+        body = body_from_json(letter.body)
         if self._arrived is not None and self._arrived[0] == letter.id:
-            await self._sent(letter, *self._arrived[1:])
+            await self._mark_sent(letter, *self._arrived[1:])
             return
         if letter.state == "sending":
-            number = await self._find(line, letter, body)
+            number = await self._find_sent(line, letter, body)
             if number is not None:
-                await self._sent(letter, number, number + max(len(body.files) - 1, 0))
+                await self._mark_sent(letter, number, number + max(len(body.files) - 1, 0))
                 return
-        if not await self._write(self._begin, letter):
+        if not await self._write_rows(self._mark_begun, letter):
             return  # it was amended or withdrawn meanwhile
         shown = body if self._traits.has_buttons else replace(body, buttons=(), keyboard=())
-        numbers = await line.send(self._chat, shown)
-        await self._sent(letter, numbers[0], numbers[-1])
+        numbers = await line.send_message(self._chat, shown)
+        await self._mark_sent(letter, numbers[0], numbers[-1])
 
-    async def _find(self, line: ChannelAdapter, letter: StoredMessage, body: MessageBody) -> int | None:
+    async def _find_sent(self, line: ChannelAdapter, letter: StoredMessage, body: MessageBody) -> int | None:
         """Whether an earlier try arrived after all."""
         after = letter.after or 0
-        known = await asyncio.to_thread(self._known, after)
+        known = await asyncio.to_thread(self._known_numbers, after)
         return await line.find_sent(self._chat, body, after=after, known=known)
 
-    def _known(self, after: int) -> set[int]:
+    def _known_numbers(self, after: int) -> set[int]:
         with self._store.reading() as db:
             return rows.known_after(db, self._agent, self._chat, after, self._traits.shared_numbers_above)
 
-    def _begin(self, letter: StoredMessage) -> bool:
+    def _mark_begun(self, letter: StoredMessage) -> bool:
         with self._store.writing() as db:
-            return rows.begin(db, letter, shared_above=self._traits.shared_numbers_above)
+            return rows.mark_sending(db, letter, shared_above=self._traits.shared_numbers_above)
 
-    async def _sent(self, letter: StoredMessage, number: int, last: int) -> None:
+    async def _mark_sent(self, letter: StoredMessage, number: int, last: int) -> None:
         def write() -> None:
             with self._store.writing() as db:
-                rows.sent(db, letter, number, last, self._now())
+                rows.mark_sent(db, letter, number, last, self._now())
             self._means.told(letter.ref, None)
 
         self._arrived = (letter.id, number, last)
-        await self._write(write)
+        await self._write_rows(write)
         self._arrived = None
 
-    async def _change(self, line: ChannelAdapter, letter: StoredMessage) -> None:
+    async def _edit_message(self, line: ChannelAdapter, letter: StoredMessage) -> None:
         """The message says what its amendment says; one that is gone needs none."""
-        body = replace(unpacked(letter.amendment or letter.body), files=unpacked(letter.body).files)
+        body = replace(body_from_json(letter.amendment or letter.body), files=body_from_json(letter.body).files)
         with suppress(NoSuchMessage):
             if self._traits.can_edit:
-                await line.edit(self._chat, letter.message or 0, body)
+                await line.edit_message(self._chat, letter.message or 0, body)
 
         def write() -> None:
             with self._store.writing() as db:
-                rows.amended(db, letter)
+                rows.mark_amended(db, letter)
 
-        await self._write(write)
+        await self._write_rows(write)
 
     # --- what goes wrong -------------------------------------------------------------------------------------------
 
-    async def _back(self, letter: StoredMessage) -> None:
+    async def _mark_unsent(self, letter: StoredMessage) -> None:
         """This try has not arrived for sure. One before it may have, and is still looked for."""
         if letter.state != "waiting":
             return
@@ -210,17 +210,17 @@ class ChatSender:
             with self._store.writing() as db:
                 rows.did_not_go(db, letter.id)
 
-        await self._write(write)
+        await self._write_rows(write)
 
-    def _silence(self, for_s: float) -> None:
+    def _silence_bot(self, for_s: float) -> None:
         with self._store.writing() as db:
-            rows.silence(db, self._agent, self._now() + min(for_s, LONGEST_SILENCE_S))
+            rows.silence_bot(db, self._agent, self._now() + min(for_s, LONGEST_SILENCE_S))
 
-    def _move(self, chat: int) -> None:
+    def _move_chat(self, chat: int) -> None:
         with self._store.writing() as db:
             rows.move_chat(db, self._agent, self._chat, chat)
 
-    async def _close(self, why: str) -> None:
+    async def _close_chat(self, why: str) -> None:
         """Nobody can be written to here any more."""
 
         def write() -> None:
@@ -236,26 +236,26 @@ class ChatSender:
             for ref in failed:
                 self._means.told(ref, why)
 
-        await self._write(write)
+        await self._write_rows(write)
 
-    async def _refused(self, letter: StoredMessage, error: Exception) -> None:
+    async def _on_refused(self, letter: StoredMessage, error: Exception) -> None:
         """As plain text it may be taken; if it is that already, it is given up."""
         is_sent = letter.state == "sent"
-        body = unpacked((letter.amendment if is_sent else letter.body) or letter.body)
+        body = body_from_json((letter.amendment if is_sent else letter.body) or letter.body)
         if not isinstance(error, SendRefused) or not body.rich.entities:
             too_big = _TOO_BIG.format(app=self._traits.label, limit=self._traits.upload_limit)
-            await self._fail(letter, too_big if isinstance(error, FileTooBig) else f"{str(error).rstrip('.')}.")
+            await self._mark_failed(letter, too_big if isinstance(error, FileTooBig) else f"{str(error).rstrip('.')}.")
             return
-        plain = packed(replace(body, rich=RichText(body.rich.text)))
+        plain = body_to_json(replace(body, rich=RichText(body.rich.text)))
 
         def write() -> None:
             with self._store.writing() as db:
                 (rows.amend_instead if is_sent else rows.say_instead)(db, letter, plain)
 
         logger.warning("message %s is tried as plain text: %s", letter.ref, error)
-        await self._write(write)
+        await self._write_rows(write)
 
-    async def _fail(self, letter: StoredMessage, why: str) -> None:
+    async def _mark_failed(self, letter: StoredMessage, why: str) -> None:
         is_sent = letter.state == "sent"
 
         def write() -> None:
@@ -264,26 +264,26 @@ class ChatSender:
                 if is_sent:
                     rows.amend_instead(db, letter, None)
                 else:
-                    rows.fail(db, letter.id, why)
+                    rows.mark_failed(db, letter.id, why)
                 text = f"A {what} for a {self._traits.label} chat was given up. {why}"
                 detail = {"chat": self._chat, "letter": letter.ref}
                 audit.insert_record(db.sql, self._traits.name, text, now=self._now(), agent=self._agent, detail=detail)
             if not is_sent:
                 self._means.told(letter.ref, why)
 
-        await self._write(write)
+        await self._write_rows(write)
 
-    async def _pause(self, line: ChannelAdapter) -> None:
+    async def _back_off(self, line: ChannelAdapter) -> None:
         """Waits longer each time, up to a minute, but no longer than until the app answers anybody on this line."""
-        answers = line.answers
+        answers = line.answer_count
         longest_s = min(_LONGEST_PAUSE_S, self._means.first_pause_s * 2 ** min(self._failures, 12))
         longest_s *= random.uniform(0.5, 1)  # noqa: S311 - so that chats don't all try at once; no secret
         self._failures += 1
         await asyncio.sleep(min(_SHORTEST_PAUSE_S, longest_s))
         with suppress(TimeoutError):
             async with asyncio.timeout(longest_s):
-                await line.answered(answers)
+                await line.wait_answered(answers)
 
-    async def _write(self, doing: Callable[P, T], *arguments: P.args, **more: P.kwargs) -> T:
+    async def _write_rows(self, doing: Callable[P, T], *arguments: P.args, **more: P.kwargs) -> T:
         """In a thread, and to its end even when this task is cancelled meanwhile."""
         return await asyncio.shield(asyncio.to_thread(doing, *arguments, **more))

@@ -1,5 +1,5 @@
 """Progress: which turns from a channel are under way, each shown in its chat until it ends, and after a restart nothing
-stale left standing. Listens to the house's events; what it shows is ``progress_view``'s, what it says
+stale left standing. Listens to the install's events; what it shows is ``progress_view``'s, what it says
 ``progress_text``'s.
 """
 
@@ -49,16 +49,16 @@ class ProgressDisplay:
         self,
         *,
         store: ChannelStore,
-        mail: Outbox,
+        outbox: Outbox,
         turns: Turns,
-        line_of: Callable[[str], ChannelAdapter | None],
+        adapter_of: Callable[[str], ChannelAdapter | None],
         render: Callable[[str], RichText],
         clock: LoopClock | None = None,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """``line_of`` gives an agent's line, or None while it has none; ``wall`` is the time that rows carry."""
-        self._board = ProgressRowsView(store, mail, turns, wall=wall)
-        self._means = ProgressParts(self._board, store.traits, render, line_of, clock or LoopClock(), ChatThrottle())
+        """``adapter_of`` gives an agent's line, or None while it has none; ``wall`` is the time that rows carry."""
+        self._board = ProgressRowsView(store, outbox, turns, wall=wall)
+        self._means = ProgressParts(self._board, store.traits, render, adapter_of, clock or LoopClock(), ChatThrottle())
         self._channel = store.channel
         self._wall = wall
         self._watched: dict[int, _Watched] = {}
@@ -67,30 +67,30 @@ class ProgressDisplay:
 
     async def start(self) -> None:
         """Take up again what was shown before a restart, and take down what is no longer true. Before the mail begins
-        to send, so that no status message of a turn that has ended leaves the house. Again is fine."""
+        to send, so that no status message of a turn that has ended leaves the install. Again is fine."""
         if self._is_started:
             return
         self._is_started = True
         shown, under_way = await asyncio.to_thread(self._left_over)
         for row in shown:
-            self._spawn(take_down(self._means, row.turn, row.agent, row.chat), f"status-{row.turn}")
+            self._start_task(take_down(self._means, row.turn, row.agent, row.chat), f"status-{row.turn}")
         for turn, is_up in under_way:
             since = turn.started_at or turn.created_at
-            self._watch(turn.id, turn.cubicle, _PHASES[turn.status], age_s=self._wall() - since, is_up=is_up)
+            self._watch_turn(turn.id, turn.cubicle, _PHASES[turn.status], age_s=self._wall() - since, is_up=is_up)
 
     async def on_event(self, event: Event) -> None:
-        """Something happened in the house."""
+        """Something happened in the install."""
         await self.start()
         turn = event.body.get("turn")
         if not isinstance(turn, int):
             return
         watched = self._watched.get(turn)
         if watched is not None:
-            watched.showing.hear(event)
+            watched.showing.on_event(event)
         elif event.kind == "turn" and event.body.get("source") == self._channel and event.cubicle is not None:
             status = TurnStatus(event.body["status"])
             if status in _PHASES and not (status is TurnStatus.QUEUED and self._is_busy(event.cubicle)):
-                self._watch(turn, event.cubicle, _PHASES[status])
+                self._watch_turn(turn, event.cubicle, _PHASES[status])
 
     async def close(self) -> None:
         """Nothing is shown any more; what stands in the chats is taken up or down at the next start."""
@@ -101,8 +101,8 @@ class ProgressDisplay:
 
     def _left_over(self) -> tuple[list[ShownStatus], list[tuple[Turn, bool]]]:
         """Status messages without a turn under way, and turns under way with whether they have one. Blocks."""
-        shown = {row.turn: row for row in self._board.shown()}
-        turns = [turn for number in {*shown, *self._board.under_way()} if (turn := self._board.turn(number))]
+        shown = {row.turn: row for row in self._board.list_shown()}
+        turns = [turn for number in {*shown, *self._board.under_way()} if (turn := self._board.get_turn(number))]
         under_way = [(turn, turn.id in shown) for turn in turns if turn.status in _PHASES]
         for turn, _ in under_way:
             shown.pop(turn.id, None)
@@ -112,22 +112,22 @@ class ProgressDisplay:
         """A turn of this cubicle is shown, so one that waits behind it is not."""
         return any(one.cubicle == cubicle and not one.showing.is_over for one in self._watched.values())
 
-    def _watch(
+    def _watch_turn(
         self, turn: int, cubicle: CubicleKey, phase: TurnPhase, *, age_s: float = 0.0, is_up: bool = False
     ) -> None:
         began_at = self._means.clock.now() - max(age_s, 0.0)
         showing = ProgressView(self._means, TurnProgress(turn, cubicle.agent, phase), began_at=began_at, is_up=is_up)
         self._watched[turn] = _Watched(cubicle, showing)
-        task = self._spawn(showing.run(), f"progress-{turn}")
+        task = self._start_task(showing.run(), f"progress-{turn}")
         task.add_done_callback(lambda _: self._watched.pop(turn, None))
 
-    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+    def _start_task(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
-        task.add_done_callback(self._done)
+        task.add_done_callback(self._on_task_done)
         return task
 
-    def _done(self, task: asyncio.Task[None]) -> None:
+    def _on_task_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("%s broke off", task.get_name(), exc_info=error)

@@ -1,5 +1,5 @@
-"""The status messages that are up, on disk: posted as letters like everything else, so that they keep their place among
-the chat's other messages and can be found and taken down after any death. Blocks: for threads that may wait.
+"""The status messages that are up, on disk: posted as messages like everything else, so that they keep their place
+among the chat's other messages and can be found and taken down after any crash. Blocks: for threads that may wait.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ class ProgressRowsView:
     """What progress knows and writes."""
 
     def __init__(
-        self, store: ChannelStore, mail: Outbox, turns: Turns, *, wall: Callable[[], float] = time.time
+        self, store: ChannelStore, outbox: Outbox, turns: Turns, *, wall: Callable[[], float] = time.time
     ) -> None:
         """``wall`` is the time that rows carry."""
         self._store = store
-        self._mail = mail
+        self._outbox = outbox
         self._turns = turns
         self._wall = wall
 
-    def place(self, turn: int) -> TurnPlace | None:
+    def place_of(self, turn: int) -> TurnPlace | None:
         """Where the turn was asked for."""
         with self._store.reading() as db:
             return rows.place_of(db, turn)
 
-    def turn(self, turn: int) -> Turn | None:
+    def get_turn(self, turn: int) -> Turn | None:
         """The turn as it stands; None when there is none any more."""
         try:
             return self._turns.get(turn)
@@ -64,24 +64,24 @@ class ProgressRowsView:
         with self._store.reading() as db:
             return rows.under_way(db)
 
-    def shown(self) -> list[ShownStatus]:
+    def list_shown(self) -> list[ShownStatus]:
         """Every status message that may be in a chat."""
         with self._store.reading() as db:
-            return rows.shown(db)
+            return rows.list_statuses(db)
 
     def put_up(self, turn: int, place: TurnPlace, body: MessageBody) -> bool:
         """The status message goes out; again is fine. False for a turn that has ended: its answer may be out."""
         with self._store.writing() as db:
-            if not rows.show(db, turn, place.agent, place.chat):
+            if not rows.insert_status(db, turn, place.agent, place.chat):
                 return False
-            self._mail.post(Message(place.agent, place.chat, ref_of(turn), body))
+            self._outbox.post_message(Message(place.agent, place.chat, ref_of(turn), body))
         return True
 
-    def message(self, turn: int) -> int | None:
+    def message_of(self, turn: int) -> int | None:
         """The number of the turn's status message; None while it has none."""
         with self._store.reading() as db:
             known = rows.status_of(db, turn)
-            letter = rows.letter(db, ref_of(turn))
+            letter = rows.get_message(db, ref_of(turn))
         if known is None:
             return None
         if known.message or letter is None or letter[1] is None:
@@ -92,21 +92,21 @@ class ProgressRowsView:
 
     def take_down(self, turn: int) -> StatusRemoval:
         """A status message that was not sent yet is withdrawn; else this says what is left to do."""
-        message = self.message(turn)
+        message = self.message_of(turn)
         if message is not None:
             return StatusRemoval(message, is_old=self._is_old(turn))
-        self._mail.withdraw(ref_of(turn))
+        self._outbox.withdraw_message(ref_of(turn))
         with self._store.reading() as db:
-            letter = rows.letter(db, ref_of(turn))
+            letter = rows.get_message(db, ref_of(turn))
         if letter is None or letter[0] == "failed":
             return StatusRemoval(None)
-        return StatusRemoval(self.message(turn), is_under_way=letter[0] != "sent")
+        return StatusRemoval(self.message_of(turn), is_under_way=letter[0] != "sent")
 
     def _is_old(self, turn: int) -> bool:
-        found = self.turn(turn)
+        found = self.get_turn(turn)
         return found is not None and self._wall() - found.created_at > self._store.traits.deletable_s
 
-    def forget(self, turn: int) -> None:
+    def forget_message(self, turn: int) -> None:
         """The status message is gone, or nothing can be done about it."""
         with self._store.writing() as db:
-            rows.forget(db, turn)
+            rows.delete_status(db, turn)

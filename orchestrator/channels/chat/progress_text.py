@@ -1,7 +1,7 @@
 """What a turn under way is doing, folded from its events, and the few words that say so. Pure.
 
 What the agent wrote (a command, the reply so far) stands under the same line as its answers do, so that nothing in it
-can pass for the house's own words.
+can pass for the install's own words.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import Any
 
 from orchestrator.channels.chat import system_text
-from orchestrator.channels.chat.agent_text import MARK, header, messages
-from orchestrator.channels.chat.rich_text import RichText, TextEntity, plain, utf16_len
+from orchestrator.channels.chat.agent_text import MARK, add_header, agent_messages
+from orchestrator.channels.chat.rich_text import RichText, TextEntity, plain_text, utf16_len
 from orchestrator.core.models import ApprovalStatus, Event, TurnStatus
 from orchestrator.core.text import one_line
 
@@ -46,7 +46,7 @@ class TurnProgress:
     """The reply so far."""
 
 
-def told(standing: TurnProgress, event: Event) -> TurnProgress:
+def apply_event(standing: TurnProgress, event: Event) -> TurnProgress:
     """How the turn stands after this event of its own."""
     read = _READERS.get(event.kind)
     return standing if read is None or standing.phase is TurnPhase.OVER else read(standing, event.body)
@@ -101,22 +101,22 @@ _DOES = {
 }
 
 
-def line(standing: TurnProgress, elapsed_s: float) -> RichText:
+def status_line(standing: TurnProgress, elapsed_s: float) -> RichText:
     """The status message."""
     facts = [_steps(standing.steps), _span(elapsed_s)]
     if standing.phase is TurnPhase.RUNNING:
         command = one_line(standing.command.strip(), _COMMAND_CHARS)
         part = ", ".join(["running", f"step {standing.steps}", *filter(None, facts[1:])])
         code = (TextEntity("code", 0, utf16_len(command)),) if command else ()
-        return header(standing.agent, RichText(command, code), part)
+        return add_header(standing.agent, RichText(command, code), part)
     about = ", ".join(filter(None, facts))
     if standing.phase is TurnPhase.OVER:
-        return finished(standing.agent)
+        return finished_text(standing.agent)
     does = f"{MARK} {one_line(standing.agent, 40)} {_DOES[standing.phase]}…"
     return RichText(f"{does} ({about})" if about else does)
 
 
-def finished(agent: str) -> RichText:
+def finished_text(agent: str) -> RichText:
     """What a status message says that can't be deleted any more."""
     return RichText(f"{MARK} {one_line(agent, 40)} is done.")
 
@@ -124,14 +124,14 @@ def finished(agent: str) -> RichText:
 def so_far(agent: str, render: Callable[[str], RichText], text: str) -> RichText:
     """The reply as far as it has come, in one message: the end of it, where there is more."""
     is_long = len(text) > _TAIL_CHARS
-    shown = plain("…" + text[-_TAIL_CHARS:]) if is_long else render(text)
-    return (messages(agent, shown) or [header(agent, RichText("…"))])[-1]
+    shown = plain_text("…" + text[-_TAIL_CHARS:]) if is_long else render(text)
+    return (agent_messages(agent, shown) or [add_header(agent, RichText("…"))])[-1]
 
 
-def unlinked(rich: RichText) -> RichText:
+def unlink_text(rich: RichText) -> RichText:
     """The same to the eye, and nothing in it is an address: a draft can't be told to go without a link preview, and a
     preview would be fetched before anybody has agreed to anything."""
-    return RichText(system_text.unlinked(rich.text), rich.entities)  # as long, so that no entity moves
+    return RichText(system_text.unlink_text(rich.text), rich.entities)  # as long, so that no entity moves
 
 
 def _steps(count: int) -> str:

@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from orchestrator.channels.chat.adapter import ChannelAdapter, ChannelTraits
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.progress_rows_view import ProgressRowsView
-from orchestrator.channels.chat.progress_text import TurnPhase, TurnProgress, finished, line, so_far, told, unlinked
+from orchestrator.channels.chat.progress_text import (
+    TurnPhase,
+    TurnProgress,
+    apply_event,
+    finished_text,
+    so_far,
+    status_line,
+    unlink_text,
+)
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.send_errors import (
     ChatForbidden,
@@ -44,7 +52,7 @@ class ProgressParts:
     traits: ChannelTraits
     render: Callable[[str], RichText]
     """An agent's Markdown as the app can show it."""
-    line_of: Callable[[str], ChannelAdapter | None]
+    adapter_of: Callable[[str], ChannelAdapter | None]
     clock: LoopClock
     manners: ChatThrottle
 
@@ -70,24 +78,24 @@ class ProgressView:
         """The turn has ended."""
         return self._standing.phase is TurnPhase.OVER
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Something happened in this turn; from here on nothing is shown that it made untrue."""
-        self._standing = told(self._standing, event)
+        self._standing = apply_event(self._standing, event)
         self._bell.set()
 
-    def end(self) -> None:
+    def on_turn_end(self) -> None:
         """The turn is over."""
-        self.hear(Event("turn", None, {"status": "done"}))
+        self.on_event(Event("turn", None, {"status": "done"}))
 
     async def run(self) -> None:
         """Until the turn has ended and nothing of its progress is left to be seen."""
-        place = await asyncio.to_thread(self._means.board.place, self._standing.turn)
+        place = await asyncio.to_thread(self._means.board.place_of, self._standing.turn)
         if place is None:
             return
         pace = PRIVATE if place.is_private else GROUP
         while not self.is_over:
             try:
-                due = await self._show(place, pace)
+                due = await self._show_due(place, pace)
             except OrchestratorError as error:  # the disk is full, say
                 logger.debug("progress of turn %s: %s", self._standing.turn, error.message)
                 due = pace.check_s
@@ -96,19 +104,19 @@ class ProgressView:
         if self._is_up:
             await take_down(self._means, self._standing.turn, place.agent, place.chat)
 
-    async def _show(self, place: TurnPlace, pace: ProgressPace) -> float:
+    async def _show_due(self, place: TurnPlace, pace: ProgressPace) -> float:
         """Whatever is due; returns in how many seconds something will be."""
         now = self._means.clock.now()
         if now - self._checked_at >= pace.check_s:
             self._checked_at = now
-            await self._check()
+            await self._check_turn()
         held = self._means.manners.held_until(place.agent)
-        wire = self._means.line_of(place.agent)
+        wire = self._means.adapter_of(place.agent)
         if wire is None or self._is_cut_off or held > now:
             return pace.check_s if held <= now else min(pace.check_s, held - now)
-        await self._type(wire, place, pace)
-        await self._draft(wire, place, pace)
-        await self._tell(wire, place, pace)
+        await self._send_typing(wire, place, pace)
+        await self._send_draft(wire, place, pace)
+        await self._send_status(wire, place, pace)
         return self._until_due(place, pace)
 
     def _until_due(self, place: TurnPlace, pace: ProgressPace) -> float:
@@ -121,13 +129,13 @@ class ProgressView:
 
     # --- the three ways to show it -----------------------------------------------------------------------------
 
-    async def _type(self, wire: ChannelAdapter, place: TurnPlace, pace: ProgressPace) -> None:
+    async def _send_typing(self, wire: ChannelAdapter, place: TurnPlace, pace: ProgressPace) -> None:
         """Not while a person is asked: nobody works then."""
         if self._standing.phase is not TurnPhase.ASKING and self._is_due(self._typed_at, pace.typing_s):
             self._typed_at = self._means.clock.now()
-            await self._try(wire.typing(place.chat, place.thread), place)
+            await self._try_call(wire.send_typing(place.chat, place.thread), place)
 
-    async def _draft(self, wire: ChannelAdapter, place: TurnPlace, pace: ProgressPace) -> None:
+    async def _send_draft(self, wire: ChannelAdapter, place: TurnPlace, pace: ProgressPace) -> None:
         """The reply as it comes, where the chat and the server take drafts."""
         if not self._is_streaming(place) or not self._is_due(max(self._drafted_at, self._began_at), pace.draft_s):
             return
@@ -135,18 +143,18 @@ class ProgressView:
         if text == self._drafted and not self._is_due(self._drafted_at, pace.keep_draft_s):
             return
         self._drafted_at, self._drafted = self._means.clock.now(), text
-        rich = unlinked(so_far(place.agent, self._means.render, text))
+        rich = unlink_text(so_far(place.agent, self._means.render, text))
         try:
-            await wire.draft(place.chat, self._standing.turn, rich, place.thread)
+            await wire.send_draft(place.chat, self._standing.turn, rich, place.thread)
         except (FloodWait, Unreachable) as error:
-            self._wait(error, place)
+            self._wait_after(error, place)
         except (ChatForbidden, NoSuchChat):
             self._is_cut_off = True
         except SendError as error:
             logger.info("%s's bot shows no drafts: %s", place.agent, error)
             self._means.manners.refuse_drafts(place.agent)
 
-    async def _tell(self, wire: ChannelAdapter, place: TurnPlace, pace: ProgressPace) -> None:
+    async def _send_status(self, wire: ChannelAdapter, place: TurnPlace, pace: ProgressPace) -> None:
         """The status message: posted once, then edited in place."""
         if self.is_over or not self._means.traits.can_edit or not self._is_due(self._began_at, pace.quiet_s):
             return
@@ -154,24 +162,24 @@ class ProgressView:
             if not self._is_streaming(place):
                 await self._put_up(place)
             return
-        if not self._is_due(self._edited_at, pace.edit_s) or (rich := self._status(place)) == self._shown:
+        if not self._is_due(self._edited_at, pace.edit_s) or (rich := self._status_text(place)) == self._shown:
             return
-        message = await asyncio.to_thread(self._means.board.message, self._standing.turn)
+        message = await asyncio.to_thread(self._means.board.message_of, self._standing.turn)
         if message is None or self.is_over:
             return
         self._edited_at, self._shown = self._means.clock.now(), rich
-        await self._try(wire.edit(place.chat, message, MessageBody(rich)), place)
+        await self._try_call(wire.edit_message(place.chat, message, MessageBody(rich)), place)
 
     async def _put_up(self, place: TurnPlace) -> None:
-        self._is_up, self._edited_at, self._shown = True, self._means.clock.now(), self._status(place)
+        self._is_up, self._edited_at, self._shown = True, self._means.clock.now(), self._status_text(place)
         reply_to = None if place.is_private else place.message
         body = MessageBody(self._shown, reply_to=reply_to, thread=place.thread, is_silent=True)
         await asyncio.to_thread(self._means.board.put_up, self._standing.turn, place, body)
 
-    def _status(self, place: TurnPlace) -> RichText:
+    def _status_text(self, place: TurnPlace) -> RichText:
         if self._standing.phase is TurnPhase.WRITING and not self._is_streaming(place):
             return so_far(place.agent, self._means.render, self._standing.text)
-        return line(self._standing, self._means.clock.now() - self._began_at)
+        return status_line(self._standing, self._means.clock.now() - self._began_at)
 
     # --- what it depends on ------------------------------------------------------------------------------------
 
@@ -183,27 +191,27 @@ class ProgressView:
     def _is_due(self, last: float, every_s: float) -> bool:
         return self._means.clock.now() - last >= every_s
 
-    async def _check(self) -> None:
+    async def _check_turn(self) -> None:
         """News may have been lost."""
-        turn = await asyncio.to_thread(self._means.board.turn, self._standing.turn)
+        turn = await asyncio.to_thread(self._means.board.get_turn, self._standing.turn)
         if turn is None or turn.status.is_final:
-            self.end()
+            self.on_turn_end()
 
-    async def _try(self, call: Awaitable[None], place: TurnPlace) -> None:
+    async def _try_call(self, call: Awaitable[None], place: TurnPlace) -> None:
         """Best effort."""
         try:
             await call
         except (FloodWait, Unreachable) as error:
-            self._wait(error, place)
+            self._wait_after(error, place)
         except NoSuchMessage:
             self._edited_at = float("inf")  # the person deleted it, and it stays so
         except SendError as error:
             logger.debug("progress of turn %s is no longer shown: %s", self._standing.turn, error)
             self._is_cut_off = True
 
-    def _wait(self, error: FloodWait | Unreachable, place: TurnPlace) -> None:
+    def _wait_after(self, error: FloodWait | Unreachable, place: TurnPlace) -> None:
         seconds = error.retry_after_s if isinstance(error, FloodWait) else PRIVATE.typing_s
-        self._means.manners.hold(place.agent, self._means.clock.now() + seconds)
+        self._means.manners.hold_agent(place.agent, self._means.clock.now() + seconds)
 
 
 async def take_down(means: ProgressParts, turn: int, agent: str, chat: int) -> None:
@@ -217,7 +225,7 @@ async def take_down(means: ProgressParts, turn: int, agent: str, chat: int) -> N
 async def _is_down(means: ProgressParts, turn: int, agent: str, chat: int) -> bool:
     try:
         down = await asyncio.to_thread(means.board.take_down, turn)
-        wire = means.line_of(agent)
+        wire = means.adapter_of(agent)
         if down.is_under_way or (down.message is not None and wire is None):
             return False
         if down.message is not None and wire is not None:
@@ -234,17 +242,17 @@ async def _end(wire: ChannelAdapter, chat: int, message: int, agent: str, *, is_
     """The message is gone, or says that it is over: an old one can't be deleted, and some servers delete none."""
     if not is_old:
         try:
-            await wire.delete(chat, message)
+            await wire.delete_message(chat, message)
         except SendRefused as error:
             logger.debug("a status message can't be deleted: %s", error)
         else:
             return
-    await wire.edit(chat, message, MessageBody(finished(agent)))
+    await wire.edit_message(chat, message, MessageBody(finished_text(agent)))
 
 
 async def _is_forgotten(means: ProgressParts, turn: int) -> bool:
     try:
-        await asyncio.to_thread(means.board.forget, turn)
+        await asyncio.to_thread(means.board.forget_message, turn)
     except OrchestratorError as error:
         logger.debug("the status message of turn %s is not forgotten: %s", turn, error.message)
         return False

@@ -1,5 +1,5 @@
-"""Inquiries: what an agent asks its person, as a letter with a button for each choice, where its turn was asked for. It
-is answered by a button, by a reply, or in private by the next words; and the letter says how it ended.
+"""Question prompts: what an agent asks its person, as a message with a button for each choice, where its turn was asked
+for. It is answered by a button, by a reply, or in private by the next words; and the message says how it ended.
 
 The rows of the questions are the truth. Nothing that an agent writes is an answer, and no words in a group are one but
 a reply to the question itself.
@@ -22,7 +22,7 @@ from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.events import ButtonPress, IncomingMessage
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody, MessageButton
 from orchestrator.channels.chat.outbox import Outbox
-from orchestrator.channels.chat.replies import replies
+from orchestrator.channels.chat.replies import build_replies
 from orchestrator.channels.chat.temp_files import TempFiles
 from orchestrator.core.errors import BadInput, Conflict, NotFound
 from orchestrator.core.models import CubicleKey, Event, User
@@ -42,59 +42,59 @@ class QuestionPrompts:
         *,
         store: ChannelStore,
         questions: Questions,
-        whereabouts: AddressBook,
-        mail: Outbox,
+        address_book: AddressBook,
+        outbox: Outbox,
         buttons: Buttons,
-        papers: TempFiles,
+        temp_files: TempFiles,
         handled: Callable[[IncomingMessage], None],
         now: Callable[[], float] = time.time,
     ) -> None:
         """``handled`` notes that a message had its effect, in the transaction that is open."""
         self._store = store
         self._questions = questions
-        self._whereabouts = whereabouts
-        self._mail = mail
+        self._address_book = address_book
+        self._outbox = outbox
         self._buttons = buttons
-        self._papers = papers
+        self._temp_files = temp_files
         self._handled = handled
         self._now = now
 
     @property
     def handlers(self) -> dict[str, ButtonHandler]:
         """What its buttons do."""
-        return {CHOICE: self._press}
+        return {CHOICE: self._on_press}
 
-    def heard(self, event: Event) -> None:
-        """News of the house; those of questions are acted upon."""
+    def on_event(self, event: Event) -> None:
+        """An event of the install; those of questions are acted upon."""
         if event.kind == "question":
-            self.tell(str(event.body["id"]))
+            self.show_question(str(event.body["id"]))
 
     def reconcile(self) -> None:
         """After a start, and now and then: what is open is asked, what ended in the meantime is shown so."""
         since = self._now() - _LOOKED_BACK_S
-        for question in reversed(self._questions.every()):
+        for question in reversed(self._questions.list_questions()):
             if question.asked_at > since:
-                self._show(question)
+                self._show_outcome(question)
 
-    def tell(self, number: str) -> None:
+    def show_question(self, number: str) -> None:
         """The chat shows how this question stands."""
         try:
-            self._show(self._questions.get(number))
+            self._show_outcome(self._questions.get_question(number))
         except NotFound:
             return
 
     def open_for(self, key: CubicleKey) -> list[Question]:
         """What waits for this person's answer."""
-        pending = self._questions.every(status=PENDING, user=key.user)
+        pending = self._questions.list_questions(status=PENDING, user=key.user)
         return [question for question in reversed(pending) if question.cubicle == key]
 
-    def body(self, question: Question, ref: str, reader: User) -> MessageBody:
-        """The question for a letter ``ref`` of its agent's bot, with buttons for this person."""
+    def prompt_body(self, question: Question, ref: str, reader: User) -> MessageBody:
+        """The question for a message ``ref`` of its agent's bot, with buttons for this person."""
         until = question.expires_at + _GRACE_S
         made = [
             MessageButton(
-                question_text.label(choice),
-                self._buttons.make(
+                question_text.button_label(choice),
+                self._buttons.make_button(
                     question.cubicle.agent,
                     ref,
                     reader.id_in(self._store.channel) or 0,
@@ -105,21 +105,21 @@ class QuestionPrompts:
             )
             for n, choice in enumerate(question.choices)
         ]
-        rich = question_text.asked(question, reader, self._now())
-        return MessageBody(rich, buttons=question_text.in_rows(made), files=self._file(question))
+        rich = question_text.asked_body(question, reader, self._now())
+        return MessageBody(rich, buttons=question_text.in_rows(made), files=self._text_file(question))
 
     # --- telling -----------------------------------------------------------------------------------------------
 
-    def _show(self, question: Question) -> None:
+    def _show_outcome(self, question: Question) -> None:
         if question.status == PENDING:
-            self._ask(question)
+            self._post_prompt(question)
         else:
-            self._settle(question)
+            self._close_prompts(question)
 
-    def _ask(self, question: Question) -> None:
+    def _post_prompt(self, question: Question) -> None:
         """Post the question, once; buttons that were pressed to no effect are made anew."""
-        ref, owner = _ref(question), self._whereabouts.owner(question.cubicle)
-        spot = self._whereabouts.spot(question.cubicle, question.turn)
+        ref, owner = _ref(question), self._address_book.owner_of(question.cubicle)
+        spot = self._address_book.place_of(question.cubicle, question.turn)
         if owner is None or spot is None:
             return
         with self._store.reading() as db:
@@ -127,74 +127,74 @@ class QuestionPrompts:
             live = rows.live_count(db, ref, self._now())
         if is_posted and live >= len(question.choices):
             return
-        self._buttons.retire(ref)
-        body = replace(self.body(question, ref, owner), thread=spot.thread, reply_to=spot.reply_to)
-        if not self._mail.post(Message(question.cubicle.agent, spot.chat, ref, body)):
-            self._mail.amend(ref, body)
+        self._buttons.retire_buttons(ref)
+        body = replace(self.prompt_body(question, ref, owner), thread=spot.thread, reply_to=spot.reply_to)
+        if not self._outbox.post_message(Message(question.cubicle.agent, spot.chat, ref, body)):
+            self._outbox.amend_message(ref, body)
 
-    def _settle(self, question: Question) -> None:
-        """Every letter that asks this says how it ended, once."""
+    def _close_prompts(self, question: Question) -> None:
+        """Every message that asks this says how it ended, once."""
         refs = {_ref(question): None}
         with self._store.reading() as db:
             for n in range(len(question.choices)):
-                refs |= {asked.ref: None for asked in rows.asked(db, f"{question.id}:{n}", (CHOICE,))}
+                refs |= {asked.ref: None for asked in rows.list_asking_refs(db, f"{question.id}:{n}", (CHOICE,))}
         for ref in refs:
-            self._buttons.retire(ref)
-            shown = self._mail.body_of(ref)
-            owner = self._whereabouts.owner(question.cubicle)
-            rich = question_text.ended(question, owner)
+            self._buttons.retire_buttons(ref)
+            shown = self._outbox.body_of(ref)
+            owner = self._address_book.owner_of(question.cubicle)
+            rich = question_text.ended_body(question, owner)
             if shown is not None and (shown.rich != rich or shown.buttons):
-                self._mail.amend(ref, replace(shown, rich=rich, buttons=()))
+                self._outbox.amend_message(ref, replace(shown, rich=rich, buttons=()))
 
-    def _file(self, question: Question) -> tuple[AttachedFile, ...]:
+    def _text_file(self, question: Question) -> tuple[AttachedFile, ...]:
         if not question_text.is_long(question):
             return ()
-        path = self._papers.write(question_text.whole(question).encode("utf-8", "backslashreplace"))
+        path = self._temp_files.write(question_text.whole_text(question).encode("utf-8", "backslashreplace"))
         return (AttachedFile(path, f"{question.cubicle.agent}-asks-{question.id}.txt", "document"),)
 
     # --- answering ---------------------------------------------------------------------------------------------
 
-    def _press(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
+    def _on_press(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
         number, place = taken.subject.split(":")
         try:
-            question = self._questions.get(number)
-            answered = self._questions.answer(
+            question = self._questions.get_question(number)
+            answered = self._questions.answer_question(
                 number, question.choices[int(place)], by=user, surface=self._store.channel
             )
         except NotFound as error:
             raise NotFound(NO_LONGER) from error
         except Conflict:
-            self.tell(number)
+            self.show_question(number)
             raise
-        self._settle(answered)
-        return PressResult(question_text.toast(answered))
+        self._close_prompts(answered)
+        return PressResult(question_text.toast_text(answered))
 
-    def take(self, message: IncomingMessage, user: User) -> list[Message] | None:
+    def take_reply(self, message: IncomingMessage, user: User) -> list[Message] | None:
         """The message as the answer to a question, where it is one: what is left to reply; None where it is for the
-        agent. An answer and the note that the message was handled are one: a death can't make a prompt of it as well.
+        agent. An answer and the note that the message was handled are one: a crash can't make a prompt of it as well.
         """
-        question = self._meant(message, user)
+        question = self._find_meant(message, user)
         if question is None:
             return None
 
         def along(_: Question) -> None:
             if message.answers is None:
-                for letter in replies(message, [MessageBody(question_text.taken(question))]):
-                    self._mail.post(letter)
+                for letter in build_replies(message, [MessageBody(question_text.taken_note(question))]):
+                    self._outbox.post_message(letter)
             self._handled(message)
 
         try:
-            answered = self._questions.answer(
+            answered = self._questions.answer_question(
                 question.id, message.text, by=user, surface=self._store.channel, along=along
             )
         except (Conflict, NotFound):
             return None  # it is too late: the agent may read it as a message
         except BadInput as error:
-            return replies(message, [MessageBody(question_text.unfit(question, error.message))])
-        self._settle(answered)
+            return build_replies(message, [MessageBody(question_text.unfit_note(question, error.message))])
+        self._close_prompts(answered)
         return []
 
-    def _meant(self, message: IncomingMessage, user: User) -> Question | None:
+    def _find_meant(self, message: IncomingMessage, user: User) -> Question | None:
         """Which question these words answer."""
         if not message.text.strip() or message.files or message.command or message.is_edit:
             return None
@@ -209,19 +209,19 @@ class QuestionPrompts:
         return pending[0] if len(pending) == 1 and pending[0].free_text else None
 
     def _replied_to(self, message: IncomingMessage) -> Question | None:
-        ref = self._mail.ref_of(message.agent, message.place.chat, message.answers or 0)
+        ref = self._outbox.ref_of(message.agent, message.place.chat, message.answers or 0)
         if ref is None or not ref.startswith(_REF):
             return None
         try:
-            found = self._questions.get(ref.removeprefix(_REF))
+            found = self._questions.get_question(ref.removeprefix(_REF))
         except NotFound:
             return None
         return found if found.status == PENDING else None
 
     def _is_here(self, question: Question, message: IncomingMessage) -> bool:
         """It was asked in this chat: words in one chat don't answer what stands in another."""
-        outcome = self._mail.outcome(_ref(question))
-        spot = self._whereabouts.spot(question.cubicle, question.turn)
+        outcome = self._outbox.status_of(_ref(question))
+        spot = self._address_book.place_of(question.cubicle, question.turn)
         return outcome is not None and outcome.state == "sent" and spot is not None and spot.chat == message.place.chat
 
 

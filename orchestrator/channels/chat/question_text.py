@@ -1,5 +1,6 @@
-"""What an agent asks its person, in words: under the house's line, as a quote in which nothing hides and nothing can be
-tapped; how to answer, and how it ended. Pure."""
+"""What an agent asks its person, in words: under the install's line, as a quote in which nothing hides and nothing
+can be tapped; how to answer, and how it ended. Pure.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +9,15 @@ from collections.abc import Sequence
 from orchestrator.capabilities.ask.questions import ANSWERED, EXPIRED, Question
 from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.message import MessageButton
-from orchestrator.channels.chat.rich_text import RichText, TextEntity, settled, utf16_len
-from orchestrator.channels.chat.system_text import NOT_THE_MARK, QuotedText, clock, note, shown, unlinked
+from orchestrator.channels.chat.rich_text import RichText, TextEntity, normalize_entities, utf16_len
+from orchestrator.channels.chat.system_text import (
+    NOT_THE_MARK,
+    QuotedText,
+    format_clock,
+    show_foreign,
+    system_note,
+    unlink_text,
+)
 from orchestrator.core.models import User
 from orchestrator.core.text import escape_invisible, one_line
 
@@ -20,50 +28,50 @@ _ANSWER_CHARS = 300
 _TOAST_CHARS = 120
 
 
-def asked(question: Question, reader: User, now: float) -> RichText:
+def asked_body(question: Question, reader: User, now: float) -> RichText:
     """The question, and how to answer it."""
-    until = clock(question.expires_at, reader.time_zone, now)
+    until = format_clock(question.expires_at, reader.time_zone, now)
     return _laid_out(question, f"{question.cubicle.agent} has a question", f"{_how(question)} It expires at {until}.")
 
 
-def ended(question: Question, reader: User | None) -> RichText:
+def ended_body(question: Question, reader: User | None) -> RichText:
     """What was asked, and how that ended."""
     at = question.answered_at or question.asked_at
-    when = clock(at, "UTC" if reader is None else reader.time_zone, at)
+    when = format_clock(at, "UTC" if reader is None else reader.time_zone, at)
     title = f"{question.cubicle.agent} asked"
     by = one_line(question.answered_by or "somebody", 100).replace(MARK, NOT_THE_MARK)
     if question.status == ANSWERED:
-        answer = shown(QuotedText(question.answer or "", _ANSWER_CHARS))
+        answer = show_foreign(QuotedText(question.answer or "", _ANSWER_CHARS))
         return _laid_out(question, title, f"Answered by {by}, {when}: ", answer)
     if question.status == EXPIRED:
         return _laid_out(question, title, "Nobody answered in time.")
     return _laid_out(question, title, f"No answer is needed anymore ({by}).")
 
 
-def taken(question: Question) -> RichText:
+def taken_note(question: Question) -> RichText:
     """To words that were no reply: what they were taken for."""
-    return note(
+    return system_note(
         "Answer received",
         (f"{question.cubicle.agent} had asked: ", QuotedText(question.text, 120)),
     )
 
 
-def unfit(question: Question, why: str) -> RichText:
+def unfit_note(question: Question, why: str) -> RichText:
     """To a reply that can't be the answer."""
     agent = question.cubicle.agent
-    return note(
+    return system_note(
         "That is not one of the answers" if question.choices else "That can't be the answer",
         QuotedText(why.removeprefix("answer: "), 400),
         f"To tell {agent} something else, write it without replying.",
     )
 
 
-def toast(question: Question) -> str:
+def toast_text(question: Question) -> str:
     """What stands over the chat after a press."""
     return f"Answered: {one_line(question.answer or '', _TOAST_CHARS)}"
 
 
-def label(choice: str) -> str:
+def button_label(choice: str) -> str:
     """A choice on its button."""
     return one_line(choice, _LABEL_CHARS).replace(MARK, NOT_THE_MARK).strip() or "(blank)"
 
@@ -79,14 +87,14 @@ def is_choice(question: Question, text: str) -> bool:
     return text.strip().casefold() in {choice.strip().casefold() for choice in question.choices}
 
 
-def whole(question: Question) -> str:
+def whole_text(question: Question) -> str:
     """The question with everything that is invisible written out."""
     return escape_invisible(question.text)
 
 
 def is_long(question: Question) -> bool:
     """It goes as a file, with its beginning in the message."""
-    return utf16_len(whole(question)) > _LONG_UNITS
+    return utf16_len(whole_text(question)) > _LONG_UNITS
 
 
 def _how(question: Question) -> str:
@@ -96,8 +104,8 @@ def _how(question: Question) -> str:
 
 
 def _laid_out(question: Question, title: str, ending: str, answer: str = "") -> RichText:
-    """The quote between the house's two lines."""
-    words = unlinked(whole(question).replace(MARK, NOT_THE_MARK)).strip() or "(nothing)"
+    """The quote between the install's two lines."""
+    words = unlink_text(whole_text(question).replace(MARK, NOT_THE_MARK)).strip() or "(nothing)"
     if is_long(question):
         units = words.encode("utf-16-le", "replace")[: 2 * _BEGINNING_UNITS]
         words = units.decode("utf-16-le", "ignore").rstrip() + "…"
@@ -108,4 +116,4 @@ def _laid_out(question: Question, title: str, ending: str, answer: str = "") -> 
     entities = [TextEntity("bold", 0, utf16_len(head)), TextEntity("blockquote", at, utf16_len(words))]
     if answer:
         entities.append(TextEntity("code", utf16_len(text) - utf16_len(answer), utf16_len(answer)))
-    return RichText(text, settled(text, tuple(entities)))
+    return RichText(text, normalize_entities(text, tuple(entities)))

@@ -1,4 +1,4 @@
-"""Replies to what just came in, as letters: to where it was said, and in a group showing to what. Pure."""
+"""Replies to what just came in, as messages: to where it was said, and in a group showing to what. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from orchestrator.channels.chat.inbox import chat_of
 from orchestrator.channels.chat.message import Message, MessageBody
 
 
-def replies(item: IncomingEvent, bodies: Sequence[MessageBody]) -> list[Message]:
-    """The same update has the same letters, however often it is handled."""
+def build_replies(item: IncomingEvent, bodies: Sequence[MessageBody]) -> list[Message]:
+    """The same update has the same messages, however often it is handled."""
     return [_letter(item, body, n) for n, body in enumerate(bodies)]
 
 
 def reply_ref(item: IncomingEvent, n: int = 0) -> str:
-    """The ref of the first letter, or of the n-th after it; buttons under a letter are made before it."""
+    """The ref of the first message, or of the n-th after it; buttons under a message are made before it."""
     return f"update:{item.bot}:{item.update}" + (f":{n + 1}" if n else "")
 
 

@@ -56,17 +56,17 @@ def utf16_len(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def plain(text: str) -> RichText:
+def plain_text(text: str) -> RichText:
     """The text as it is written, made safe to look at."""
     return RichText(chat_safe(text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n").rstrip())
 
 
-def moved(entities: Iterable[TextEntity], by: int) -> tuple[TextEntity, ...]:
+def move_entities(entities: Iterable[TextEntity], by: int) -> tuple[TextEntity, ...]:
     """The entities, so much further on."""
     return tuple(replace(entity, offset=entity.offset + by) for entity in entities)
 
 
-def clipped(entities: Iterable[TextEntity], start: int, end: int) -> Iterator[TextEntity]:
+def clip_entities(entities: Iterable[TextEntity], start: int, end: int) -> Iterator[TextEntity]:
     """What of the entities lies between two places, measured from the first."""
     for entity in entities:
         first, last = max(entity.offset, start), min(entity.end, end)
@@ -74,7 +74,7 @@ def clipped(entities: Iterable[TextEntity], start: int, end: int) -> Iterator[Te
             yield replace(entity, offset=first - start, length=last - first)
 
 
-def settled(text: str, entities: Iterable[TextEntity]) -> tuple[TextEntity, ...]:
+def normalize_entities(text: str, entities: Iterable[TextEntity]) -> tuple[TextEntity, ...]:
     """The entities as chat apps take them: within the text, none empty or blank at its ends, none within its like, and
     the styles interrupted where there is code.
 

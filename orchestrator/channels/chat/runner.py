@@ -1,6 +1,6 @@
-"""One channel at work: its parts in one thread with one event loop, from the house's start to its stop.
+"""One channel at work: its parts in one thread with one event loop, from the install's start to its stop.
 
-The rows say what there is to do; news of the house only says when to look. Everything that may wait for the disk is
+The rows say what there is to do; news of the install only says when to look. Everything that may wait for the disk is
 done in threads, everything that waits for the app in tasks, so no bot waits for another.
 """
 
@@ -49,9 +49,9 @@ class ChatRunner:
         self._ended = asyncio.Event()
         self._syncing = asyncio.Lock()  # one at a time, so that no bot is opened twice
         self._is_up = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+        self._thread = threading.Thread(target=self._run_thread, name=self._name, daemon=True)
         self._subscription = services.broker.subscribe(*_OF_BOTS)
-        self._ear = threading.Thread(target=self._listen, name=f"{self._name}-news", daemon=True)
+        self._ear = threading.Thread(target=self._forward_events, name=f"{self._name}-news", daemon=True)
 
     def start(self) -> None:
         """The bots run."""
@@ -77,7 +77,7 @@ class ChatRunner:
         """No further bot is to be started. For the loop."""
         return self._ended.is_set()
 
-    def call(self, work: Coroutine[Any, Any, T], timeout_s: float) -> T:
+    def run_in_loop(self, work: Coroutine[Any, Any, T], timeout_s: float) -> T:
         """Do this in the loop, from another thread. Raises TimeoutError, and Unavailable when nothing runs."""
         if self._loop is None:
             work.close()
@@ -86,21 +86,21 @@ class ChatRunner:
 
     # --- the thread --------------------------------------------------------------------------------------------
 
-    def _run(self) -> None:
+    def _run_thread(self) -> None:
         try:
-            asyncio.run(self._main())
-        except Exception:  # the top of a thread; the rest of the house goes on without this channel
+            asyncio.run(self._run_loop())
+        except Exception:  # the top of a thread; the rest of the install goes on without this channel
             logger.exception("the %s channel broke down", self._name)
             self._is_up.set()
 
-    async def _main(self) -> None:
+    async def _run_loop(self) -> None:
         self._loop = asyncio.get_running_loop()
         parts = self.parts
-        await self._safely("progress", parts.progress.start())
+        await self._run_guarded("progress", parts.progress.start())
         works: tuple[Coroutine[Any, Any, None], ...] = (
-            parts.mail.run(self._accounts.adapter_of, self._accounts.note_trouble),
+            parts.outbox.run(self._accounts.adapter_of, self._accounts.note_trouble),
             self._hear_news(),
-            self._sweep(),
+            self._sweep_all(),
         )
         tasks = [asyncio.create_task(work) for work in works]
         self._is_up.set()
@@ -109,10 +109,10 @@ class ChatRunner:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await parts.progress.close()
-        await parts.hearing.close()
+        await parts.inbound.close()
         await self._accounts.close()
 
-    def _listen(self) -> None:
+    def _forward_events(self) -> None:
         """In a thread of its own: the broker's queue is one for threads."""
         try:
             while not self._subscription.is_closed:
@@ -127,45 +127,45 @@ class ChatRunner:
     async def _hear_news(self) -> None:
         while True:
             event = await self._news.get()
-            await self._safely("progress", self.parts.progress.on_event(event))
+            await self._run_guarded("progress", self.parts.progress.on_event(event))
             if event.kind == "approval":
-                await self._safely("a question", asyncio.to_thread(self.parts.asking.heard, event))
+                await self._run_guarded("a question", asyncio.to_thread(self.parts.approval_prompts.on_event, event))
             elif event.kind == "question":
-                await self._safely("a question", asyncio.to_thread(self.parts.inquiries.heard, event))
+                await self._run_guarded("a question", asyncio.to_thread(self.parts.question_prompts.on_event, event))
             elif event.kind == "notice":
-                await self._safely("a notice", asyncio.to_thread(self.parts.noticing.heard, event))
+                await self._run_guarded("a notice", asyncio.to_thread(self.parts.notifications.on_event, event))
             elif event.kind in ("bot", "agent"):
-                await self._safely("the bots", self._sync_bots())
+                await self._run_guarded("the bots", self._sync_bots())
             elif event.kind == "turn" and event.body.get("status") in ("done", "failed", "stopped"):
-                await self._safely("an answer", self.parts.answers.sweep())
-                await self._safely("apps", asyncio.to_thread(self.parts.app_letters.sweep))
+                await self._run_guarded("an answer", self.parts.turn_replies.post_due())
+                await self._run_guarded("apps", asyncio.to_thread(self.parts.app_messages.post_due))
             elif event.kind == "app":
-                await self._safely("apps", asyncio.to_thread(self.parts.app_letters.sweep))
+                await self._run_guarded("apps", asyncio.to_thread(self.parts.app_messages.post_due))
 
-    async def _sweep(self) -> None:
+    async def _sweep_all(self) -> None:
         """At the start, and now and then for whatever the news missed."""
         for n in itertools.count():
-            await self._safely("the bots", self._sync_bots())
-            if self._accounts.agents:
-                await self._safely("the answers", self.parts.answers.sweep())
-                await self._safely("the apps", asyncio.to_thread(self.parts.app_letters.sweep))
-                await self._safely("the notices", asyncio.to_thread(self.parts.noticing.sweep))
+            await self._run_guarded("the bots", self._sync_bots())
+            if self._accounts.running_agents:
+                await self._run_guarded("the answers", self.parts.turn_replies.post_due())
+                await self._run_guarded("the apps", asyncio.to_thread(self.parts.app_messages.post_due))
+                await self._run_guarded("the notices", asyncio.to_thread(self.parts.notifications.post_due))
             if n % _SELDOM == 0:
-                await self._safely("the questions", asyncio.to_thread(self.parts.asking.reconcile))
-                await self._safely("what agents ask", asyncio.to_thread(self.parts.inquiries.reconcile))
-                await self._safely("old notices", asyncio.to_thread(self.parts.noticing.reconcile))
-                await self._safely("the inbox", asyncio.to_thread(self.parts.inbox.tidy))
+                await self._run_guarded("the questions", asyncio.to_thread(self.parts.approval_prompts.reconcile))
+                await self._run_guarded("what agents ask", asyncio.to_thread(self.parts.question_prompts.reconcile))
+                await self._run_guarded("old notices", asyncio.to_thread(self.parts.notifications.reconcile))
+                await self._run_guarded("the inbox", asyncio.to_thread(self.parts.inbox.forget_old))
             await asyncio.sleep(_SWEEP_S)
 
     async def _sync_bots(self) -> None:
         """The bots that there should be run, and what waited for those that are new is heard."""
         async with self._syncing:
-            for agent in await self._accounts.sync():
-                await self.parts.hearing.resume(agent)
-            self._subscription.set_kinds(None if self._accounts.agents else _OF_BOTS)
-            await self._accounts.follow()
+            for agent in await self._accounts.sync_bots():
+                await self.parts.inbound.resume_waiting(agent)
+            self._subscription.set_kinds(None if self._accounts.running_agents else _OF_BOTS)
+            await self._accounts.update_bots()
 
-    async def _safely(self, what: str, deed: Awaitable[object]) -> None:
+    async def _run_guarded(self, what: str, deed: Awaitable[object]) -> None:
         """The channel goes on, whatever broke; the next sweep does what was left."""
         try:
             await deed

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
 
-from orchestrator.channels.chat.rich_text import RichText, TextEntity, clipped, settled, utf16_len
+from orchestrator.channels.chat.rich_text import RichText, TextEntity, clip_entities, normalize_entities, utf16_len
 
 MAX_ENTITIES = 100
 """Of one message; chat apps drop the others silently."""
@@ -27,7 +27,7 @@ _PLACES = (
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)+")
 
 
-def pieces(rich: RichText, limit: int, most: int = MAX_ENTITIES) -> Iterator[RichText]:
+def split_pieces(rich: RichText, limit: int, most: int = MAX_ENTITIES) -> Iterator[RichText]:
     """The text in pieces of at most ``limit`` UTF-16 units and ``most`` entities, none of them blank.
 
     Each is found from where the last one ended, so that a long text takes no more than its length.
@@ -44,7 +44,7 @@ def pieces(rich: RichText, limit: int, most: int = MAX_ENTITIES) -> Iterator[Ric
         while n < len(rich.entities) and rich.entities[n].offset < last:
             open_.append(rich.entities[n])
             n += 1
-        near = list(clipped(open_, units, last))
+        near = list(clip_entities(open_, units, last))
         if len(near) > most:
             window = window[: max(reach(window, 0, near[most].offset), 1)]
         end = at + len(window)
@@ -53,7 +53,7 @@ def pieces(rich: RichText, limit: int, most: int = MAX_ENTITIES) -> Iterator[Ric
             end = at + _cut(text[at : end + 2], len(window), [(e.offset - units, e.end - units) for e in tight])
         after = units + utf16_len(text[at:end])
         if body := text[at:end].rstrip():
-            yield RichText(body, settled(body, clipped(open_, units, after))[:most])
+            yield RichText(body, normalize_entities(body, clip_entities(open_, units, after))[:most])
         open_ = [entity for entity in open_ if entity.end > after]
         at, units = end, after
 

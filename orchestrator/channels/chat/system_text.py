@@ -1,6 +1,6 @@
-"""What the house itself says in a chat: words of its own, and words of others marked as such. Pure.
+"""What the install itself says in a chat: words of its own, and words of others marked as such. Pure.
 
-A note begins with the house's mark, which no agent can write. What an agent or a stranger called something stands in
+A note begins with the install's mark, which no agent can write. What an agent or a stranger called something stands in
 it as code, on one line, so that nothing in it can be tapped, hide something or pass for ours.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from orchestrator.channels.chat.agent_text import MARK, caption
+from orchestrator.channels.chat.agent_text import MARK, caption_text
 from orchestrator.channels.chat.rich_text import RichText, TextEntity, utf16_len
 from orchestrator.core.text import one_line
 
@@ -39,9 +39,9 @@ NotePart = str | QuotedText
 NoteLine = NotePart | tuple[NotePart, ...]
 
 
-def note(title: str, *lines: NoteLine) -> RichText:
-    """A message of the house: its title, and lines below it."""
-    return caption(laid_out(title, lines), _NOTE_UNITS)
+def system_note(title: str, *lines: NoteLine) -> RichText:
+    """A message of the install: its title, and lines below it."""
+    return caption_text(laid_out(title, lines), _NOTE_UNITS)
 
 
 def laid_out(title: str, lines: Iterable[NoteLine]) -> RichText:
@@ -50,7 +50,7 @@ def laid_out(title: str, lines: Iterable[NoteLine]) -> RichText:
     for n, line in enumerate(lines):
         text += "\n" if title or n else ""
         for part in line if isinstance(line, tuple) else (line,):
-            if isinstance(part, QuotedText) and (words := shown(part)).strip():
+            if isinstance(part, QuotedText) and (words := show_foreign(part)).strip():
                 if len(entities) < _MOST_CODES:
                     entities.append(TextEntity("code", utf16_len(text), utf16_len(words)))
                 text += words
@@ -59,20 +59,20 @@ def laid_out(title: str, lines: Iterable[NoteLine]) -> RichText:
     return RichText(text, tuple(entities))
 
 
-def unlinked(text: str) -> str:
+def unlink_text(text: str) -> str:
     """The same to the eye, as long, and nothing in it is an address that could be tapped or previewed."""
     return _SCHEME.sub("∶//", _DOT.sub("․", text))
 
 
-def quoting(title: str, text: str, *endings: str) -> RichText:
-    """A text of the house in which words of others stand between “ and ”: those are code, whatever they hold, and of
+def quote_in_note(title: str, text: str, *endings: str) -> RichText:
+    """A text of the install in which words of others stand between “ and ”: those are code, whatever they hold, and of
     the rest nothing can be tapped. The endings are bold."""
     lines = [_with_quotes(line) for line in text.replace(MARK, NOT_THE_MARK).splitlines()]
-    body = caption(laid_out(title, lines), _NOTE_UNITS - sum(utf16_len(ending) + 3 for ending in endings))
+    body = caption_text(laid_out(title, lines), _NOTE_UNITS - sum(utf16_len(ending) + 3 for ending in endings))
     entities = list(body.entities)
     words = body.text
     for ending in endings:
-        plain = unlinked(one_line(ending.replace(MARK, NOT_THE_MARK), _ENDING_CHARS))
+        plain = unlink_text(one_line(ending.replace(MARK, NOT_THE_MARK), _ENDING_CHARS))
         words += f"\n\n{plain}"
         entities.append(TextEntity("bold", utf16_len(words) - utf16_len(plain), utf16_len(plain)))
     return RichText(words, tuple(entities))
@@ -86,17 +86,17 @@ def _with_quotes(line: str) -> NoteLine:
         if n % 2 and words.strip():
             parts += ["“", QuotedText(part, _LINE_CHARS), "”"]
         else:
-            parts.append(f"“{words}”" if n % 2 else unlinked(words))
+            parts.append(f"“{words}”" if n % 2 else unlink_text(words))
     return tuple(parts)
 
 
-def shown(theirs: QuotedText) -> str:
+def show_foreign(theirs: QuotedText) -> str:
     """The words of others as they stand in a note: one line, nothing hidden, without our mark."""
     words = one_line(theirs.text, theirs.limit).replace(MARK, NOT_THE_MARK).strip()
     return words or "(no name)"
 
 
-def clock(at: float, zone: str, now: float) -> str:
+def format_clock(at: float, zone: str, now: float) -> str:
     """``14:05 CET``, with the day when that is not today's: ``Tue 7 Oct, 14:05 CET``."""
     try:
         place = ZoneInfo(zone)
@@ -107,13 +107,13 @@ def clock(at: float, zone: str, now: float) -> str:
     return f"{day}{then:%H:%M %Z}"
 
 
-def ago(at: float, now: float) -> str:
+def format_ago(at: float, now: float) -> str:
     """``just now``, ``3 minutes ago``."""
-    span = lasting(now - at)
+    span = format_duration(now - at)
     return "just now" if span == "a moment" else f"{span} ago"
 
 
-def lasting(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """``a moment``, ``3 minutes``, ``2 days``."""
     for size, one, many in _SPANS:
         if seconds >= size:
@@ -122,7 +122,7 @@ def lasting(seconds: float) -> str:
     return "a moment"
 
 
-def size(count: int) -> str:
+def format_size(count: int) -> str:
     """``17 bytes``, ``1.2 MB``."""
     for unit, name in _SIZES:
         if count >= unit:
@@ -130,7 +130,7 @@ def size(count: int) -> str:
     return "1 byte" if count == 1 else f"{count} bytes"
 
 
-def many(count: int, one: str, more: str = "") -> str:
+def format_count(count: int, one: str, more: str = "") -> str:
     """``1 file``, ``3 files``."""
     return f"{count:,} {one if count == 1 else more or one + 's'}"
 

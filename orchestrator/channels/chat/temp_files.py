@@ -1,5 +1,6 @@
-"""Papers: the files that the house writes for its own letters (a long command, a log), in a private folder where no
-agent reaches. They go when no letter wants them any more; who sends them never has to think of that."""
+"""Temp files: the files that the install writes for its own messages (a long command, a log), in a private folder
+where no agent reaches. They go when no message wants them any more; who sends them never has to think of that.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.core.errors import Unavailable
 
 _KEPT_S = 24 * 3600.0
-"""A letter may be amended long after it was sent, so a paper outlives the sending by a day."""
+"""A message may be amended long after it was sent, so a temp file outlives the sending by a day."""
 
 
 class TempFiles:
@@ -27,7 +28,7 @@ class TempFiles:
 
     def write(self, content: bytes) -> Path:
         """A new private file. Raises Unavailable when the disk refuses."""
-        path = self.fresh()
+        path = self.new_path()
         try:
             path.touch(mode=0o600, exist_ok=False)
             path.write_bytes(content)
@@ -38,22 +39,22 @@ class TempFiles:
             ) from error
         return path
 
-    def fresh(self) -> Path:
+    def new_path(self) -> Path:
         """A name in the folder that nobody has had."""
-        return self.home() / secrets.token_hex(16)
+        return self.ensure_folder() / secrets.token_hex(16)
 
-    def home(self) -> Path:
+    def ensure_folder(self) -> Path:
         """The folder, made if missing; what nobody wants any more is gone from it."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._tidy()
+            self._remove_old()
         except OSError as error:
             raise Unavailable(
                 f"No file can be written for {self._store.traits.label} ({error.strerror}). Is the disk full?"
             ) from error
         return self.folder
 
-    def _tidy(self) -> None:
+    def _remove_old(self) -> None:
         for path in self.folder.iterdir():
             if path.stat().st_mtime < self._now() - _KEPT_S and not self._is_wanted(path):
                 path.unlink(missing_ok=True)

@@ -54,7 +54,7 @@ class ChatThrottle:
     _held_until: dict[str, float] = field(default_factory=dict)
     _without_drafts: set[str] = field(default_factory=set)
 
-    def hold(self, agent: str, until: float) -> None:
+    def hold_agent(self, agent: str, until: float) -> None:
         """This bot shows no progress until then."""
         self._held_until[agent] = max(until, self._held_until.get(agent, until))
 

@@ -1,5 +1,5 @@
-"""Zones: what time it is where a person is. They are asked for it once, ever, with a few places to choose from, and may
-say it at any time with ``/timezone``. Until then their times are UTC, which is said.
+"""Time zone prompt: what time it is where a person is. They are asked for it once, ever, with a few places to choose
+from, and may say it at any time with ``/timezone``. Until then their times are UTC, which is said.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.events import ButtonPress, IncomingMessage
 from orchestrator.channels.chat.message import Message, MessageBody, MessageButton
 from orchestrator.channels.chat.outbox import Outbox
-from orchestrator.channels.chat.system_text import NoteLine, note
+from orchestrator.channels.chat.system_text import NoteLine, system_note
 from orchestrator.core.errors import BadInput, Forbidden
 from orchestrator.core.models import CubicleKey, User
 from orchestrator.core.text import one_line
@@ -70,82 +70,91 @@ class TimeZonePrompt:
         *,
         store: ChannelStore,
         people: Users,
-        whereabouts: AddressBook,
-        mail: Outbox,
+        address_book: AddressBook,
+        outbox: Outbox,
         buttons: Buttons,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
         self._people = people
-        self._whereabouts = whereabouts
-        self._mail = mail
+        self._address_book = address_book
+        self._outbox = outbox
         self._buttons = buttons
         self._now = now
 
     @property
     def handlers(self) -> dict[str, ButtonHandler]:
         """What its buttons do."""
-        return {ZONE: self._press}
+        return {ZONE: self._on_press}
 
-    def met(self, message: IncomingMessage, user: User) -> None:
+    def on_message(self, message: IncomingMessage, user: User) -> None:
         """Somebody wrote; in private they are asked, when they never were."""
         if message.place.is_private:
-            self.ask(CubicleKey(message.agent, user.id), language=message.sender.language)
+            self.ask_zone(CubicleKey(message.agent, user.id), language=message.sender.language)
 
-    def ask(self, key: CubicleKey, *, language: str = "") -> None:
+    def ask_zone(self, key: CubicleKey, *, language: str = "") -> None:
         """The person is asked where they are, if they never were and there is a chat; joins the open transaction."""
-        user, spot = self._whereabouts.owner(key), self._whereabouts.private(key)
+        user, spot = self._address_book.owner_of(key), self._address_book.private_place(key)
         if user is None or user.time_zone_known or spot is None or self._is_asked(user):
             return
         with self._store.writing():
             if self._people.ask_zone(user.id):
                 ref = _ref(user)
-                self._mail.post(Message(key.agent, spot.chat, ref, self._body(key.agent, ref, user, language)))
+                self._outbox.post_message(
+                    Message(key.agent, spot.chat, ref, self._message_body(key.agent, ref, user, language))
+                )
 
-    def shown(self, agent: str, ref: str, user: User, language: str) -> MessageBody:
-        """The person's zone for a letter of this ref, with others to choose from."""
+    def zone_message(self, agent: str, ref: str, user: User, language: str) -> MessageBody:
+        """The person's zone for a message of this ref, with others to choose from."""
         lines: list[NoteLine] = [
             f"{user.time_zone}: it is {_clock(user.time_zone, self._now())} there."
             + ("" if user.time_zone_known else " You haven't set one, so I use this for now."),
             "To change it, choose one, or send for example: /timezone Europe/Vienna",
         ]
-        choices = [zone for zone in offered(language) if zone != user.time_zone]
-        return MessageBody(note("Your time zone", *lines), buttons=self._made(agent, ref, user, choices))
+        choices = [zone for zone in zones_for_language(language) if zone != user.time_zone]
+        return MessageBody(
+            system_note("Your time zone", *lines), buttons=self._build_message(agent, ref, user, choices)
+        )
 
-    def set(self, user: User, wanted: str) -> MessageBody:
+    def set_zone(self, user: User, wanted: str) -> MessageBody:
         """The person's zone is this one from now on. Raises BadInput with what comes near."""
-        zone = named(wanted)
+        zone = find_zone(wanted)
         self._people.update_user(user.id, {"time_zone": zone})
-        return self._changed(zone)
+        return self._on_changed(zone)
 
-    def _body(self, agent: str, ref: str, user: User, language: str) -> MessageBody:
-        rich = note(
+    def _message_body(self, agent: str, ref: str, user: User, language: str) -> MessageBody:
+        rich = system_note(
             "Where are you?",
             f"I use UTC for now, where it is {_clock(_FINE, self._now())}. If your clock shows something "
             "else, choose a place with your time, or send for example: /timezone Europe/Vienna",
         )
-        return MessageBody(rich, buttons=self._made(agent, ref, user, [*offered(language), _FINE]))
+        return MessageBody(rich, buttons=self._build_message(agent, ref, user, [*zones_for_language(language), _FINE]))
 
-    def _made(self, agent: str, ref: str, user: User, zones: Sequence[str]) -> tuple[tuple[MessageButton, ...], ...]:
+    def _build_message(
+        self, agent: str, ref: str, user: User, zones: Sequence[str]
+    ) -> tuple[tuple[MessageButton, ...], ...]:
         now, person = self._now(), user.id_in(self._store.channel) or 0
-        made = [MessageButton(_label(zone, now), self._buttons.make(agent, ref, person, ZONE, zone)) for zone in zones]
+        made = [
+            MessageButton(_label(zone, now), self._buttons.make_button(agent, ref, person, ZONE, zone))
+            for zone in zones
+        ]
         return tuple(tuple(made[n : n + 2]) for n in range(0, len(made), 2))
 
-    def _changed(self, zone: str) -> MessageBody:
+    def _on_changed(self, zone: str) -> MessageBody:
         return MessageBody(
-            note(
+            system_note(
                 "Your time zone",
                 f"{zone}: it is {_clock(zone, self._now())} there. Existing calendar entries keep theirs.",
                 "/timezone changes it.",
             )
         )
 
-    def _press(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
+    def _on_press(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
         if user.id_in(self._store.channel) != taken.person:
             raise Forbidden("Only the person who was asked can answer this.")
         self._people.update_user(user.id, {"time_zone": taken.subject})
-        self._buttons.retire(taken.ref)
-        return PressResult(f"Your time zone is {taken.subject}.", self._changed(taken.subject))
+        self._buttons.retire_buttons(taken.ref)
+        return PressResult(f"Your time zone is {taken.subject}.", self._on_changed(taken.subject))
 
     def _is_asked(self, user: User) -> bool:
         """A look before the writers' lock is taken for every message."""
@@ -153,7 +162,7 @@ class TimeZonePrompt:
             return rows.is_posted(db, _ref(user))
 
 
-def offered(language: str) -> list[str]:
+def zones_for_language(language: str) -> list[str]:
     """A few zones for an app's language, ``de`` or ``pt-br``."""
     base, _, region = language.partition("-")
     found = ("America/Sao_Paulo", "America/Manaus") if (base, region) == ("pt", "br") else _BY_LANGUAGE.get(base)
@@ -161,7 +170,7 @@ def offered(language: str) -> list[str]:
     return [zone for zone in found or _ANYWHERE if zone in known]
 
 
-def named(wanted: str) -> str:
+def find_zone(wanted: str) -> str:
     """The zone that somebody means by ``Europe/Vienna``, ``europe/vienna`` or ``Vienna``. Raises BadInput with what
     comes near."""
     words = "_".join(wanted.split()).casefold()

@@ -37,7 +37,7 @@ class ShownStatus:
     """0 while only the outbox knows it."""
 
 
-def untold(db: ChannelDb, limit: int) -> list[int]:
+def list_unposted(db: ChannelDb, limit: int) -> list[int]:
     """The oldest turns from this channel and from the calendar that have ended and whose answer was not posted. Whom
     the calendar may tell in another channel alone is left to that."""
     rows = db.sql.execute(
@@ -99,8 +99,8 @@ def was_followed(db: ChannelDb, place: TurnPlace) -> bool:
     return row is not None
 
 
-def letter(db: ChannelDb, ref: str) -> tuple[str, int | None] | None:
-    """How the letter of this ref stands, and the number it got; None when there is none."""
+def get_message(db: ChannelDb, ref: str) -> tuple[str, int | None] | None:
+    """How the message of this ref stands, and the number it got; None when there is none."""
     row = db.sql.execute(
         "SELECT state, message FROM chat_outbox WHERE channel = ? AND ref = ?", (db.channel, ref)
     ).fetchone()
@@ -110,7 +110,7 @@ def letter(db: ChannelDb, ref: str) -> tuple[str, int | None] | None:
 # --- status messages -------------------------------------------------------------------------------------------
 
 
-def show(db: ChannelDb, turn: int, agent: str, chat: int) -> bool:
+def insert_status(db: ChannelDb, turn: int, agent: str, chat: int) -> bool:
     """A status message of this turn is about to be in the chat; False when it has one, or the turn has ended."""
     cursor = db.sql.execute(
         "INSERT INTO chat_progress (turn, channel, agent, chat, message) SELECT id, ?, ?, ?, 0 FROM turns "  # noqa: S608 - constant
@@ -125,7 +125,7 @@ def set_message(db: ChannelDb, turn: int, message: int) -> None:
     db.sql.execute("UPDATE chat_progress SET message = ? WHERE turn = ? AND channel = ?", (message, turn, db.channel))
 
 
-def shown(db: ChannelDb) -> list[ShownStatus]:
+def list_statuses(db: ChannelDb) -> list[ShownStatus]:
     """Every status message that may be in a chat."""
     rows = db.sql.execute(
         "SELECT turn, agent, chat, message FROM chat_progress WHERE channel = ? ORDER BY turn", (db.channel,)
@@ -141,6 +141,6 @@ def status_of(db: ChannelDb, turn: int) -> ShownStatus | None:
     return None if row is None else ShownStatus(**dict(row))
 
 
-def forget(db: ChannelDb, turn: int) -> None:
+def delete_status(db: ChannelDb, turn: int) -> None:
     """The turn's status message is gone, or nothing can be done about it."""
     db.sql.execute("DELETE FROM chat_progress WHERE turn = ? AND channel = ?", (turn, db.channel))

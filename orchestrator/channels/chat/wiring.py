@@ -1,4 +1,4 @@
-"""A channel's composition root: everything between its bots and the house, put together. Nothing runs here."""
+"""A channel's composition root: everything between its bots and the install, put together. Nothing runs here."""
 
 from __future__ import annotations
 
@@ -38,86 +38,92 @@ class ChatWiring:
     """The parts, ready to be run by the channel."""
 
     def __init__(self, services: Services, store: ChannelStore, accounts: ChannelAccounts, *, folder: Path) -> None:
-        """``folder`` is private: what the house writes for its letters lies in it until they are sent."""
+        """``folder`` is private: what the install writes for its messages lies in it until they are sent."""
         self._services, self._store = services, store
-        self.mail = mail = Outbox(store)
+        self.outbox = outbox = Outbox(store)
         self.inbox = Inbox(store)
         self.carrier = FileSender(
             store=store,
-            mail=mail,
+            outbox=outbox,
             people=services.people,
             deliveries=services.deliveries,
             is_linked=accounts.is_linked,
         )
-        buttons, papers = Buttons(store), TempFiles(store, folder / "papers")
-        self.asking = self._made_asking(buttons, papers)
-        whereabouts = AddressBook(store, services.people)
-        zones = TimeZonePrompt(store=store, people=services.people, whereabouts=whereabouts, mail=mail, buttons=buttons)
-        self.noticing = self._made_noticing(buttons, whereabouts, zones)
-        self.inquiries = self._made_inquiries(buttons, papers, whereabouts)
-        reception = AccessContext(store, mail, buttons, services.people, tell=self._tell_of_people)
-        self.cards, self.groups = AccessRequests(reception), Groups(reception)
-        cards, groups = self.cards, self.groups
+        buttons, temp_files = Buttons(store), TempFiles(store, folder / "papers")
+        self.approval_prompts = self._build_approval_prompts(buttons, temp_files)
+        address_book = AddressBook(store, services.people)
+        zones = TimeZonePrompt(
+            store=store, people=services.people, address_book=address_book, outbox=outbox, buttons=buttons
+        )
+        self.notifications = self._build_notifications(buttons, address_book, zones)
+        self.question_prompts = self._build_question_prompts(buttons, temp_files, address_book)
+        access_context = AccessContext(store, outbox, buttons, services.people, tell=self._tell_of_people)
+        self.access_requests, self.groups = AccessRequests(access_context), Groups(access_context)
+        cards, groups = self.access_requests, self.groups
         context = CommandContext(
-            services, store, buttons, self.asking, cards, groups, papers, zones, accounts.bot_names
+            services, store, buttons, self.approval_prompts, cards, groups, temp_files, zones, accounts.bot_names
         )
         self.commands = Commands(context)
         handlers = {
-            **self.asking.handlers,
-            **self.inquiries.handlers,
-            **self.noticing.handlers,
+            **self.approval_prompts.handlers,
+            **self.question_prompts.handlers,
+            **self.notifications.handlers,
             **zones.handlers,
             **cards.handlers,
             **groups.handlers,
             **self.commands.handlers,
         }
-        presses = Callbacks(buttons=buttons, mail=mail, people=self.person, handlers=handlers)
-        self.answers = TurnReplies(
+        callbacks = Callbacks(buttons=buttons, outbox=outbox, people=self.find_person, handlers=handlers)
+        self.turn_replies = TurnReplies(
             store=store,
-            mail=mail,
+            outbox=outbox,
             turns=services.turns,
             folder=folder / "answers",
-            render=accounts.render,
-            spot_of=whereabouts.private,
+            render=accounts.render_markdown,
+            spot_of=address_book.private_place,
             title_of=self._title_of,
         )
-        self.app_letters = self._made_app_letters(papers)
+        self.app_messages = self._build_app_messages(temp_files)
         self.progress = ProgressDisplay(
-            store=store, mail=mail, turns=services.turns, line_of=accounts.adapter_of, render=accounts.render
+            store=store,
+            outbox=outbox,
+            turns=services.turns,
+            adapter_of=accounts.adapter_of,
+            render=accounts.render_markdown,
         )
-        self.hearing = self._made_hearing(accounts, presses, zones)
+        self.inbound = self._build_inbound(accounts, callbacks, zones)
 
-    def person(self, number: int) -> User | None:
+    def find_person(self, number: int) -> User | None:
         """Who has this number in the channel."""
         return self._services.people.of_identity(self._store.channel, number)
 
-    def _answered(self, message: IncomingMessage, user: User) -> list[Message] | None:
+    def _answer_prompt(self, message: IncomingMessage, user: User) -> list[Message] | None:
         """What a message says to something that was asked; None where it is for the agent."""
-        denied = self.asking.take(message, user)
-        return self.inquiries.take(message, user) if denied is None else denied
+        denied = self.approval_prompts.take_reply(message, user)
+        return self.question_prompts.take_reply(message, user) if denied is None else denied
 
-    def _made_hearing(self, accounts: ChannelAccounts, presses: Callbacks, zones: TimeZonePrompt) -> Inbound:
-        arrivals = InboundFiles(
+    def _build_inbound(self, accounts: ChannelAccounts, callbacks: Callbacks, zones: TimeZonePrompt) -> Inbound:
+        inbound_files = InboundFiles(
             traits=self._store.traits,
             workspaces=self._services.workspaces,
             audit=self._services.audit,
-            room=self._room,
-            line_of=accounts.adapter_of,
+            room=self._free_space,
+            adapter_of=accounts.adapter_of,
         )
-        prompting = InboundMessages(
+        inbound_messages = InboundMessages(
             channel=self._store.channel,
             turns=self._services.turns,
             inbox=self.inbox,
-            arrivals=arrivals,
-            commands=self.commands.run,
-            answers=self._answered,
-            met=zones.met,
+            inbound_files=inbound_files,
+            commands=self.commands.run_command,
+            answers=self._answer_prompt,
+            met=zones.on_message,
         )
         deeds = InboundHandlers(
-            people=self.person,
-            press=presses.press,
-            stranger=self.cards.stranger,
-            membership=self.groups.membership,
+            people=self.find_person,
+            press=callbacks.on_press,
+            stranger=self.access_requests.on_stranger,
+            membership=self.groups.on_membership,
             is_paired=accounts.is_linked,
             is_code=accounts.take_code,
             how_to_link=accounts.how_to_link,
@@ -125,57 +131,61 @@ class ChatWiring:
         return Inbound(
             store=self._store,
             inbox=self.inbox,
-            mail=self.mail,
-            asks=prompting,
+            outbox=self.outbox,
+            asks=inbound_messages,
             deeds=deeds,
-            line_of=accounts.adapter_of,
+            adapter_of=accounts.adapter_of,
         )
 
-    def _made_app_letters(self, papers: TempFiles) -> AppMessages:
+    def _build_app_messages(self, temp_files: TempFiles) -> AppMessages:
         services = self._services
         return AppMessages(
             store=self._store,
-            mail=self.mail,
+            outbox=self.outbox,
             turns=services.turns,
             people=services.people,
             pictures=services.thumbnails,
-            papers=papers,
-            app_of=services.previews.app,
-            place_of=self.answers.place,
+            temp_files=temp_files,
+            app_of=services.previews.get_app,
+            place_of=self.turn_replies.place_of,
             dashboard=services.settings.link_url,
         )
 
-    def _made_asking(self, buttons: Buttons, papers: TempFiles) -> ApprovalPrompts:
+    def _build_approval_prompts(self, buttons: Buttons, temp_files: TempFiles) -> ApprovalPrompts:
         services = self._services
         return ApprovalPrompts(
             store=self._store,
             approvals=services.approvals,
             turns=services.turns,
             people=services.people,
-            mail=self.mail,
+            outbox=self.outbox,
             buttons=buttons,
-            papers=papers,
+            temp_files=temp_files,
         )
 
-    def _made_noticing(self, buttons: Buttons, whereabouts: AddressBook, zones: TimeZonePrompt) -> ChatNotifications:
+    def _build_notifications(
+        self, buttons: Buttons, address_book: AddressBook, zones: TimeZonePrompt
+    ) -> ChatNotifications:
         return ChatNotifications(
             store=self._store,
             notices=self._services.notices,
-            whereabouts=whereabouts,
-            mail=self.mail,
+            address_book=address_book,
+            outbox=self.outbox,
             buttons=buttons,
-            ask_zone=zones.ask,
+            ask_zone=zones.ask_zone,
         )
 
-    def _made_inquiries(self, buttons: Buttons, papers: TempFiles, whereabouts: AddressBook) -> QuestionPrompts:
+    def _build_question_prompts(
+        self, buttons: Buttons, temp_files: TempFiles, address_book: AddressBook
+    ) -> QuestionPrompts:
         return QuestionPrompts(
             store=self._store,
             questions=self._services.questions,
-            whereabouts=whereabouts,
-            mail=self.mail,
+            address_book=address_book,
+            outbox=self.outbox,
             buttons=buttons,
-            papers=papers,
-            handled=self.inbox.done,
+            temp_files=temp_files,
+            handled=self.inbox.mark_done,
         )
 
     def _tell_of_people(self) -> None:
@@ -185,6 +195,6 @@ class ChatWiring:
         entry = self._services.agenda.entry_of(turn)
         return "" if entry is None else entry.title
 
-    def _room(self, key: CubicleKey) -> int:
+    def _free_space(self, key: CubicleKey) -> int:
         use = self._services.disk.use_of(key)
         return max(use.limit_bytes - use.used_bytes, 0)

@@ -65,7 +65,7 @@ _BAD_REQUESTS: tuple[tuple[str, Callable[[], SendError] | Why], ...] = (
 """What a description says, in lower case; the first that fits counts."""
 
 
-def refusal(status: int, description: str, parameters: Mapping[str, Any]) -> SendError:
+def error_of(status: int, description: str, parameters: Mapping[str, Any]) -> SendError:
     """The error behind an answer of Telegram's that is no success."""
     if isinstance(parameters.get("retry_after"), int | float):
         return FloodWait(max(float(parameters["retry_after"]), 0.0))
@@ -89,7 +89,7 @@ def refusal(status: int, description: str, parameters: Mapping[str, Any]) -> Sen
     return _bad_request(description)
 
 
-def cleaned(text: str) -> str:
+def clean_text(text: str) -> str:
     """A text from outside for a log: short, one line, without anything that looks like a token."""
     return _TOKEN.sub("•••", " ".join(text.split()))[:_MAX_DESCRIPTION]
 
@@ -103,4 +103,4 @@ def _bad_request(description: str) -> SendError:
     for words, meaning in _BAD_REQUESTS:
         if words in said:
             return ChatForbidden(meaning) if isinstance(meaning, str) else meaning()
-    return SendRefused(cleaned(description.removeprefix("Bad Request: ")))
+    return SendRefused(clean_text(description.removeprefix("Bad Request: ")))

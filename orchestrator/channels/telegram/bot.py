@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.send_errors import ChatForbidden, NoSuchChat, SendError, TokenRevoked
-from orchestrator.channels.chat.system_text import note
+from orchestrator.channels.chat.system_text import system_note
 from orchestrator.channels.telegram import lazy_import
 from orchestrator.channels.telegram.accounts.bots import Bots
 from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus, CodeWay
@@ -58,7 +58,7 @@ class Bot:
         """Raises BadInput when the token can't be one; nothing is sent yet."""
         self.agent = state.agent
         self.token = token
-        self.line: TelegramClient = lazy_import.line(token, api_url=api_url, count=count)
+        self.line: TelegramClient = lazy_import.make_client(token, api_url=api_url, count=count)
         self._bots = bots
         self._poller = UpdatePoller(state.agent, self.line, inbox, on_kept=on_kept, reports=self)
         self._hook = hook
@@ -76,26 +76,26 @@ class Bot:
         finally:
             await self.line.close()
 
-    def met(self, agent: str, username: str) -> None:
+    def on_contact(self, agent: str, username: str) -> None:
         """Telegram knows the token."""
-        self._bots.met(agent, username)
+        self._bots.on_contact(agent, username)
 
-    def problem(self, agent: str, text: str | None) -> None:
+    def on_problem(self, agent: str, text: str | None) -> None:
         """Something is wrong with the bot; with None, no longer."""
-        self._bots.problem(agent, text)
+        self._bots.on_problem(agent, text)
 
     def mark_revoked(self, agent: str) -> None:
         """Telegram refuses this token; another one that the agent got meanwhile is not meant."""
         self._bots.mark_revoked(agent, token=self.token)
 
-    async def receive(self, update: object) -> None:
+    async def receive_update(self, update: object) -> None:
         """Keep an update that was posted. Raises Unavailable when Telegram must post it again."""
         try:
-            await self._poller.receive(update)
+            await self._poller.receive_update(update)
         except SendError as error:
             raise Unavailable("The bot can't say who it is now. Post the update again.") from error
 
-    async def follow(self, state: BotState, menus: Menus) -> None:
+    async def update_bot(self, state: BotState, menus: Menus) -> None:
         """Do what the bot's row asks for: send a code that was not sent, show the commands. Never raises: what didn't
         work is done when this is called again."""
         try:
@@ -109,14 +109,14 @@ class Bot:
             return
         assert state.code is not None  # noqa: S101 - just looked at
         code, person = state.code, state.code_person
-        text = note(
+        text = system_note(
             f"The code for {self.agent}: {code}",
             "Someone connected this bot to an agent in HermitShell. If that was you, enter the code there, or "
             "send it back to me if you have linked a bot here before. If it wasn't you, do nothing.",
         )
         way = CodeWay.SENT
         try:
-            await self.line.send(person or 0, MessageBody(text))
+            await self.line.send_message(person or 0, MessageBody(text))
         except (ChatForbidden, NoSuchChat):
             way = CodeWay.SHOWN
         self._code = code
@@ -136,16 +136,16 @@ class Bot:
         """Have Telegram post what comes in, for as long as we are here."""
         while True:
             try:
-                me = await self.line.me()
+                me = await self.line.get_me()
                 await self.line.set_webhook(hook.url, hook.secret)
             except TokenRevoked:
                 await asyncio.to_thread(self.mark_revoked, self.agent)
                 return
             except SendError as error:
                 problem = f"Telegram did not take the webhook: {error}."
-                await asyncio.to_thread(self.problem, self.agent, problem)
+                await asyncio.to_thread(self.on_problem, self.agent, problem)
                 await asyncio.sleep(_PAUSE_S)
             else:
-                await asyncio.to_thread(self.met, self.agent, me.username)
-                await asyncio.to_thread(self.problem, self.agent, None)
+                await asyncio.to_thread(self.on_contact, self.agent, me.username)
+                await asyncio.to_thread(self.on_problem, self.agent, None)
                 await asyncio.Event().wait()  # until cancelled

@@ -25,9 +25,9 @@ def check_up(token: str, api_url: str) -> BotCheck:
 
 
 async def _check_up(token: str, api_url: str) -> BotCheck:
-    line = lazy_import.line(token, api_url=api_url, patience=ClientTimeouts(connect_s=5, read_s=10))
+    line = lazy_import.make_client(token, api_url=api_url, patience=ClientTimeouts(connect_s=5, read_s=10))
     await line.open()
     try:
-        return BotCheck(await line.me(), await line.webhook())
+        return BotCheck(await line.get_me(), await line.get_webhook())
     finally:
         await line.close()

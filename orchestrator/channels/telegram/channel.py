@@ -22,7 +22,7 @@ from orchestrator.channels.telegram.accounts.rows import CHANNEL, BotState, BotS
 from orchestrator.channels.telegram.api_errors import APP
 from orchestrator.channels.telegram.bot import Bot, Menus, WebhookTarget
 from orchestrator.channels.telegram.client_types import ALBUM_MOST, UPLOAD_BYTES
-from orchestrator.channels.telegram.format.markdown import render
+from orchestrator.channels.telegram.format.markdown import render_markdown
 from orchestrator.channels.telegram.update_inbox import UpdateInbox
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Unavailable
@@ -56,7 +56,7 @@ class TelegramChannel:
         """``folder`` is private to the channel. Nothing runs yet."""
         self._services = services
         self._bots = bots
-        self._stations: dict[str, tuple[Bot, asyncio.Task[None]]] = {}
+        self._running: dict[str, tuple[Bot, asyncio.Task[None]]] = {}
         self._rows: dict[str, tuple[BotState, str]] = {}
         """As the last look found them, with the tokens."""
         rows = ChannelStore(store, TRAITS)
@@ -64,7 +64,7 @@ class TelegramChannel:
         parts = self._runner.parts
         count = partial(services.metrics.channel_updates, CHANNEL)
         self._updates = UpdateInbox(
-            rows, parts.inbox, people=parts.person, groups_enabled=parts.groups.is_enabled, count=count
+            rows, parts.inbox, people=parts.find_person, groups_enabled=parts.groups.is_enabled, count=count
         )
 
     @property
@@ -75,7 +75,7 @@ class TelegramChannel:
     @property
     def access_requests(self) -> AccessRequests:
         """Who wants to be let in."""
-        return self._runner.parts.cards
+        return self._runner.parts.access_requests
 
     def start(self) -> None:
         """The bots run."""
@@ -85,44 +85,44 @@ class TelegramChannel:
         """No bot runs any more. What was under way is on disk and goes on after the next start."""
         self._runner.stop()
 
-    def receive(self, agent: str, update: Mapping[str, Any]) -> None:
+    def receive_update(self, agent: str, update: Mapping[str, Any]) -> None:
         """Keep an update that Telegram posted to the agent's webhook. Raises Unavailable: then it must come again."""
-        station = self._station(agent)
+        station = self._bot_of(agent)
         if station is None:
             raise Unavailable(f"{agent}'s bot is not running right now.")
         try:
-            self._runner.call(station.receive(dict(update)), _HOOK_S)
+            self._runner.run_in_loop(station.receive_update(dict(update)), _HOOK_S)
         except TimeoutError as error:
             raise Unavailable(f"{agent}'s bot is busy.") from error
 
     # --- what the core asks ------------------------------------------------------------------------------------
 
     @property
-    def agents(self) -> Collection[str]:
+    def running_agents(self) -> Collection[str]:
         """Whose bots run."""
-        return self._stations.keys()
+        return self._running.keys()
 
     def adapter_of(self, agent: str) -> TelegramClient | None:
         """The connection of the agent's bot."""
-        station = self._station(agent)
+        station = self._bot_of(agent)
         return None if station is None else station.line
 
-    def render(self, markdown: str) -> RichText:
+    def render_markdown(self, markdown: str) -> RichText:
         """An agent's Markdown as Telegram can show it."""
-        return render(markdown)
+        return render_markdown(markdown)
 
     def is_linked(self, agent: str) -> bool:
         """The bot has proved whose it is."""
-        state = self._bots.of(agent)
+        state = self._bots.find_bot(agent)
         return state is not None and state.state is BotStatus.PAIRED
 
     def take_code(self, agent: str, person: int, six_digits: str) -> bool:
         """These digits, from this person, prove it now."""
-        return self._bots.heard(agent, person, six_digits)
+        return self._bots.on_code(agent, person, six_digits)
 
     def bot_names(self) -> dict[str, str]:
         """What people call the bots, by agent."""
-        return {bot.agent: f"@{bot.username}" for bot in self._bots.every()}
+        return {bot.agent: f"@{bot.username}" for bot in self._bots.list_bots()}
 
     def how_to_link(self, agent: str) -> str:
         """A sentence for whoever writes to a bot that is not linked."""
@@ -133,40 +133,40 @@ class TelegramChannel:
 
     def note_trouble(self, agent: str, error: Exception) -> None:
         """A bot can't be reached, or is revoked."""
-        station = self._station(agent)
+        station = self._bot_of(agent)
         if isinstance(error, TokenRevoked) and station is not None:
             asyncio.get_running_loop().run_in_executor(None, station.mark_revoked, agent)
         else:
             logger.debug("%s: %s", agent, error)
 
-    async def sync(self) -> list[str]:
+    async def sync_bots(self) -> list[str]:
         """The bots that there should be run, the others don't; whose were opened now."""
-        wanted = self._rows = await asyncio.to_thread(self._wanted)
-        for agent, (station, task) in list(self._stations.items()):
+        wanted = self._rows = await asyncio.to_thread(self._wanted_bots)
+        for agent, (station, task) in list(self._running.items()):
             if agent not in wanted or wanted[agent][1] != station.token or task.done():
-                await self._close(agent)
-        opened = [agent for agent in wanted if agent not in self._stations and not self._runner.is_ending]
+                await self._close_bot(agent)
+        opened = [agent for agent in wanted if agent not in self._running and not self._runner.is_ending]
         for agent in opened:
-            self._open(*wanted[agent])
+            self._open_bot(*wanted[agent])
         return opened
 
-    async def follow(self) -> None:
+    async def update_bots(self) -> None:
         """Each bot has done what its row asks for: sent a code, shown its commands."""
-        menus, rows = self._menus(), self._rows
-        ready = [(station, rows[agent][0]) for agent, (station, _) in self._stations.items() if agent in rows]
-        await asyncio.gather(*[station.follow(state, menus) for station, state in ready])
+        menus, rows = self._command_menus(), self._rows
+        ready = [(station, rows[agent][0]) for agent, (station, _) in self._running.items() if agent in rows]
+        await asyncio.gather(*[station.update_bot(state, menus) for station, state in ready])
 
     async def close(self) -> None:
         """No bot runs any more."""
-        await asyncio.gather(*[self._close(agent) for agent in list(self._stations)])
+        await asyncio.gather(*[self._close_bot(agent) for agent in list(self._running)])
 
     # --- the bots -----------------------------------------------------------------------------------------------
 
-    def _wanted(self) -> dict[str, tuple[BotState, str]]:
-        live = [state for state in self._bots.every() if state.state is not BotStatus.REVOKED]
-        return {state.agent: (state, token) for state in live if (token := self._bots.token(state.agent))}
+    def _wanted_bots(self) -> dict[str, tuple[BotState, str]]:
+        live = [state for state in self._bots.list_bots() if state.state is not BotStatus.REVOKED]
+        return {state.agent: (state, token) for state in live if (token := self._bots.token_of(state.agent))}
 
-    def _open(self, state: BotState, token: str) -> None:
+    def _open_bot(self, state: BotState, token: str) -> None:
         settings = self._services.settings
         hook = None
         if settings.telegram_webhook_url:
@@ -179,7 +179,7 @@ class TelegramChannel:
                 api_url=settings.telegram_api_url,
                 bots=self._bots,
                 inbox=self._updates,
-                on_kept=self._runner.parts.hearing.hear,
+                on_kept=self._runner.parts.inbound.notify,
                 hook=hook,
                 count=partial(self._services.metrics.channel_call, CHANNEL),
             )
@@ -187,22 +187,22 @@ class TelegramChannel:
             logger.warning("the bot of %s can't run: %s", state.agent, error.message)
             return
         task = asyncio.get_running_loop().create_task(station.run(), name=f"bot-{state.agent}")
-        self._stations[state.agent] = (station, task)
+        self._running[state.agent] = (station, task)
 
-    async def _close(self, agent: str) -> None:
-        _, task = self._stations.pop(agent)
+    async def _close_bot(self, agent: str) -> None:
+        _, task = self._running.pop(agent)
         task.cancel()
         outcome = (await asyncio.gather(task, return_exceptions=True))[0]
         if isinstance(outcome, Exception):
             logger.error("the bot of %s broke off", agent, exc_info=outcome)
 
-    def _station(self, agent: str) -> Bot | None:
-        found = self._stations.get(agent)
+    def _bot_of(self, agent: str) -> Bot | None:
+        found = self._running.get(agent)
         return None if found is None else found[0]
 
-    def _menus(self) -> Menus:
+    def _command_menus(self) -> Menus:
         commands = self._runner.parts.commands
-        everybody, operators = commands.menu(is_operator=False), commands.menu(is_operator=True)
+        everybody, operators = commands.menu_entries(is_operator=False), commands.menu_entries(is_operator=True)
         operator = self._services.people.get_operator().id_in(CHANNEL)
-        menus: Menus = [("private", everybody), ("groups", commands.menu(is_operator=False, is_group=True))]
+        menus: Menus = [("private", everybody), ("groups", commands.menu_entries(is_operator=False, is_group=True))]
         return menus if operator is None else [*menus, (operator, operators)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from orchestrator.agents.agents import ANY_TELEGRAM_TOKEN
 from orchestrator.channels.chat.send_errors import SendError, TokenRevoked, Unreachable
-from orchestrator.channels.telegram.accounts.rows import BotStatus, BotToken, StoredBot, stored
+from orchestrator.channels.telegram.accounts.rows import BotStatus, BotToken, StoredBot, list_tokens
 from orchestrator.channels.telegram.bot_check import BotCheck, check_up
 from orchestrator.core.config import Settings
 from orchestrator.core.finding import Finding, fail, ok, warn
@@ -31,9 +31,9 @@ class Expected:
     """HermitShell runs, so that each bot's updates must go where they should."""
 
 
-def examine(settings: Settings) -> list[Finding]:
+def check_bots(settings: Settings) -> list[Finding]:
     """What there is to find, with the tokens of this install."""
-    bots, operator = stored(settings.home / "db" / "hermit.db")
+    bots, operator = list_tokens(settings.home / "db" / "hermit.db")
     expected = Expected(
         BotToken(settings.secrets.get("TELEGRAM_BOT_TOKEN")),
         settings.telegram_webhook_url,

@@ -1,5 +1,5 @@
 """Opens lines to Telegram. The library for it is loaded with the first of them, as it takes 10 MiB and a fifth of a
-second, and many a house has no bot."""
+second, and many an install has no bot."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from orchestrator.channels.telegram.client import TelegramClient
 
 
-def line(
+def make_client(
     token: str,
     *,
     api_url: str,
@@ -25,9 +25,9 @@ def line(
     return made
 
 
-def prove(token: str, api_url: str) -> BotIdentity:
-    """Who the bot of this token is; raises what ``client.prove`` does."""
-    found: BotIdentity = _clients().prove(token, api_url)
+def check_token(token: str, api_url: str) -> BotIdentity:
+    """Who the bot of this token is; raises what ``client.check_token`` does."""
+    found: BotIdentity = _clients().check_token(token, api_url)
     return found
 
 

@@ -53,7 +53,7 @@ class BotPace(AIORateLimiter):
         return await super().process_request(callback, args, kwargs, endpoint, data, rate_limit_args)
 
 
-def whose(scope: MenuScope) -> BotCommandScope:
+def command_scope(scope: MenuScope) -> BotCommandScope:
     """The scope as the library calls it."""
     if isinstance(scope, int):
         return BotCommandScopeChat(scope)

@@ -1,4 +1,4 @@
-"""A letter's body in the library's own objects: entities, buttons, files opened for sending. Sends nothing."""
+"""A message's body in the library's own objects: entities, buttons, files opened for sending. Sends nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from telegram import (
     ReplyParameters,
 )
 
-from orchestrator.channels.chat.agent_text import caption
+from orchestrator.channels.chat.agent_text import caption_text
 from orchestrator.channels.chat.message import AttachedFile, MessageBody, MessageButton
 from orchestrator.channels.chat.rich_text import RichText, utf16_len
 from orchestrator.channels.chat.send_errors import FileTooBig, SendRefused
@@ -37,14 +37,14 @@ _KINDS = frozenset(("photo", "video", "animation", "audio", "voice", "document")
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class UploadFiles:
     """Files that are open, ready to go in one call."""
 
     files: tuple[AttachedFile, ...]
     handles: tuple[IO[bytes], ...]
 
     @classmethod
-    def packed(cls, files: tuple[AttachedFile, ...], opened: ExitStack) -> Parcel:
+    def open_files(cls, files: tuple[AttachedFile, ...], opened: ExitStack) -> UploadFiles:
         """The files, opened as long as ``opened`` is. Raises TooBig, and Refused when one can't be read."""
         try:
             handles = tuple(opened.enter_context(file.path.open("rb")) for file in files)
@@ -63,19 +63,19 @@ class Parcel:
         """All go as documents, which Telegram doesn't look into."""
         return all(file.kind == "document" for file in self.files)
 
-    def plain(self) -> Parcel:
+    def as_documents(self) -> UploadFiles:
         """The same as documents, from their beginnings."""
         for handle in self.handles:
             handle.seek(0)
         return replace(self, files=tuple(replace(file, kind="document") for file in self.files))
 
-    def single(self) -> dict[str, Any]:
+    def single_input(self) -> dict[str, Any]:
         """The one file, as its method takes it."""
         kind = self.files[0].kind
         more = {"document": {"disable_content_type_detection": True}, "video": {"supports_streaming": True}}
         return {kind: self._inputs(attach=False)[0], **more.get(kind, {})}
 
-    def album(self) -> list[InputMediaAudio | InputMediaDocument | InputMediaPhoto | InputMediaVideo]:
+    def album_inputs(self) -> list[InputMediaAudio | InputMediaDocument | InputMediaPhoto | InputMediaVideo]:
         """All of them, as an album takes them."""
         return [
             _MEDIA[file.kind](one)
@@ -96,32 +96,32 @@ def well_formed(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def shortened(text: str, most: int) -> str:
+def shorten_text(text: str, most: int) -> str:
     """The text, well-formed, in at most so many UTF-16 units."""
     while utf16_len(text) > most:
         text = text[: min(most, len(text) - 1)]
     return well_formed(text)
 
 
-def entities(rich: RichText) -> list[MessageEntity]:
+def ptb_entities(rich: RichText) -> list[MessageEntity]:
     """The stretches of the text; none hides a link."""
     return [MessageEntity(one.type, one.offset, one.length, language=one.language) for one in rich.entities]
 
 
-def worded(body: MessageBody) -> dict[str, Any]:
+def text_arguments(body: MessageBody) -> dict[str, Any]:
     """Its text, as the methods for text take it; never with a preview of a link."""
-    return {"text": well_formed(body.rich.text), "entities": entities(body.rich), **NO_PREVIEW}
+    return {"text": well_formed(body.rich.text), "entities": ptb_entities(body.rich), **NO_PREVIEW}
 
 
-def titled(body: MessageBody) -> dict[str, Any]:
+def caption_arguments(body: MessageBody) -> dict[str, Any]:
     """Its text as it fits under a file, as the methods for files take it."""
-    fitting = caption(body.rich)
+    fitting = caption_text(body.rich)
     if not fitting.text:
         return {}
-    return {"caption": well_formed(fitting.text), "caption_entities": entities(fitting)}
+    return {"caption": well_formed(fitting.text), "caption_entities": ptb_entities(fitting)}
 
 
-def manner(body: MessageBody) -> dict[str, Any]:
+def send_options(body: MessageBody) -> dict[str, Any]:
     """How it is sent: where within the chat, in answer to what, how loudly."""
     reply = None
     if body.reply_to is not None:
@@ -133,7 +133,7 @@ def manner(body: MessageBody) -> dict[str, Any]:
     }
 
 
-def markup(body: MessageBody) -> InlineKeyboardMarkup | ReplyKeyboardMarkup | None:
+def reply_markup(body: MessageBody) -> InlineKeyboardMarkup | ReplyKeyboardMarkup | None:
     """The buttons under the message, else the keyboard beneath the chat."""
     if body.buttons:
         return InlineKeyboardMarkup([[_button(button) for button in row] for row in body.buttons])

@@ -16,7 +16,7 @@ from telegram.error import NetworkError, TelegramError
 from telegram.request import BaseRequest, HTTPXRequest, RequestData
 
 from orchestrator.channels.chat.send_errors import FileTooBig, SendError, SendRefused, TokenRevoked, Unreachable
-from orchestrator.channels.telegram.api_errors import APP, refusal
+from orchestrator.channels.telegram.api_errors import APP, error_of
 from orchestrator.channels.telegram.client_types import ClientTimeouts
 from orchestrator.files.models import Writable
 
@@ -83,7 +83,7 @@ class BotRequest(HTTPXRequest):
         _judge(status, content, url.rpartition("/")[2])
         return status, content
 
-    async def fetch(self, url: str, sink: Writable, max_bytes: int) -> int:
+    async def download_to(self, url: str, sink: Writable, max_bytes: int) -> int:
         """Streams a file into ``sink``; its size. Raises :class:`RequestError`, with a part in the sink perhaps."""
         size = 0
         try:
@@ -148,7 +148,7 @@ def _judge(status: int, content: bytes, asked: str) -> None:
     if code == 404 and asked not in _ALWAYS_KNOWN:
         raise RequestError(SendRefused("this Bot API server does not know the method", app=APP))
     raise RequestError(
-        refusal(
+        error_of(
             code if isinstance(code, int) else status,
             str(answer.get("description", "")),
             parameters if isinstance(parameters, dict) else {},

@@ -21,7 +21,16 @@ from orchestrator.channels.chat.events import (
     StrangerMessage,
 )
 from orchestrator.channels.telegram.client_types import BotIdentity
-from orchestrator.channels.telegram.update_parser import Raw, files, line, number, part, quoted, said, words
+from orchestrator.channels.telegram.update_parser import (
+    Raw,
+    int_field,
+    line_field,
+    list_files,
+    message_text,
+    object_field,
+    quoted_line,
+    text_field,
+)
 from orchestrator.core.models import User
 
 _NOBODY = frozenset({777000, 1087968824, 136817688})
@@ -54,7 +63,7 @@ class UpdateRules:
     """The operator let the bot into this group."""
 
 
-def sort(
+def sort_update(
     update: object,
     *,
     agent: str,
@@ -69,12 +78,12 @@ def sort(
     kind = next((name for name in _BY_KIND if name in update), "")
     if not kind:
         return None
-    return _BY_KIND[kind](UpdateRules(agent, me, people, groups_enabled), update_id, part(update, kind))
+    return _BY_KIND[kind](UpdateRules(agent, me, people, groups_enabled), update_id, object_field(update, kind))
 
 
 def update_number(update: object) -> int | None:
     """The number by which an update is acknowledged."""
-    found = number(update, "update_id") if isinstance(update, dict) else None
+    found = int_field(update, "update_id") if isinstance(update, dict) else None
     return found if found is not None and found >= 0 else None
 
 
@@ -83,22 +92,22 @@ def update_number(update: object) -> int | None:
 
 def _sender(raw: Raw) -> Sender | None:
     """The person who did it; None for bots, channels and whoever has no face."""
-    user = part(raw, "from")
-    found = number(user, "id")
+    user = object_field(raw, "from")
+    found = int_field(user, "id")
     if found is None or found <= 0 or found in _NOBODY or user.get("is_bot") is not False:
         return None
-    return Sender(found, line(user, "first_name", "last_name"), line(user, "username"), _language(user))
+    return Sender(found, line_field(user, "first_name", "last_name"), line_field(user, "username"), _language(user))
 
 
 def _language(user: Raw) -> str:
-    code = words(user, "language_code").lower()
+    code = text_field(user, "language_code").lower()
     return code if _LANGUAGE.fullmatch(code) else ""
 
 
 def _place(message: Raw) -> ChatPlace | None:
     """A private chat or a group; None for channels and whatever else there may be."""
-    chat = part(message, "chat")
-    found, kind = number(chat, "id"), words(chat, "type")
+    chat = object_field(message, "chat")
+    found, kind = int_field(chat, "id"), text_field(chat, "type")
     if (
         found is None
         or kind not in ("private", "group", "supergroup")
@@ -106,8 +115,8 @@ def _place(message: Raw) -> ChatPlace | None:
         or (kind == "private") != (found > 0)
     ):
         return None
-    thread = number(message, "message_thread_id") if message.get("is_topic_message") is True else None
-    return ChatPlace(found, kind == "private", "" if kind == "private" else line(chat, "title"), thread)
+    thread = int_field(message, "message_thread_id") if message.get("is_topic_message") is True else None
+    return ChatPlace(found, kind == "private", "" if kind == "private" else line_field(chat, "title"), thread)
 
 
 def _where(raw: Raw, sender: Sender) -> ChatPlace | None:
@@ -120,14 +129,14 @@ def _where(raw: Raw, sender: Sender) -> ChatPlace | None:
 
 
 def _message(rules: UpdateRules, update: int, raw: Raw) -> IncomingEvent | None:
-    sender, number_ = _sender(raw), number(raw, "message_id")
+    sender, number_ = _sender(raw), int_field(raw, "message_id")
     if sender is None or number_ is None or any(name in raw for name in _NOT_THEIR_OWN):
         return None
     place = _where(raw, sender)
     if place is None:
         return None
     if rules.people(sender.id) is None:
-        digits = words(raw, "text").strip() if "forward_origin" not in raw else ""
+        digits = text_field(raw, "text").strip() if "forward_origin" not in raw else ""
         is_code = _SIX_DIGITS.fullmatch(digits) is not None
         known = StrangerMessage(rules.agent, rules.me.bot, update, sender, digits if is_code else "")
         return known if place.is_private else None
@@ -138,9 +147,9 @@ def _message(rules: UpdateRules, update: int, raw: Raw) -> IncomingEvent | None:
 
 def _read(rules: UpdateRules, update: int, raw: Raw, whose: tuple[Sender, ChatPlace, int]) -> IncomingMessage | None:
     sender, place, number_ = whose
-    heard, sent = said(raw, rules.me), files(raw)
+    heard, sent = message_text(raw, rules.me), list_files(raw)
     is_forwarded = "forward_origin" in raw
-    album = words(raw, "media_group_id")[:_MOST_DATA] if sent else ""
+    album = text_field(raw, "media_group_id")[:_MOST_DATA] if sent else ""
     is_named = heard.is_addressed and not is_forwarded
     is_loose = not place.is_private and not _is_for_us(raw, rules.me, is_named=is_named)
     if is_loose and (not album or is_forwarded):
@@ -158,7 +167,7 @@ def _read(rules: UpdateRules, update: int, raw: Raw, whose: tuple[Sender, ChatPl
         sender=sender,
         message=number_,
         text=heard.text,
-        quoted=quoted(raw, sender.id, rules.me),
+        quoted=quoted_line(raw, sender.id, rules.me),
         files=sent,
         album=album,
         command=heard.command if is_command else "",
@@ -171,14 +180,16 @@ def _read(rules: UpdateRules, update: int, raw: Raw, whose: tuple[Sender, ChatPl
 def _is_for_us(raw: Raw, me: BotIdentity, *, is_named: bool) -> bool:
     """In a group: the bot is named, or one of its own messages is replied to (that a topic was opened by it isn't
     one)."""
-    replied = part(raw, "reply_to_message")
-    return is_named or (number(part(replied, "from"), "id") == me.bot and "forum_topic_created" not in replied)
+    replied = object_field(raw, "reply_to_message")
+    return is_named or (
+        int_field(object_field(replied, "from"), "id") == me.bot and "forum_topic_created" not in replied
+    )
 
 
 def _answered(raw: Raw, me: BotIdentity) -> int | None:
     """The message of the bot's own that it replies to."""
-    replied = part(raw, "reply_to_message")
-    return number(replied, "message_id") if number(part(replied, "from"), "id") == me.bot else None
+    replied = object_field(raw, "reply_to_message")
+    return int_field(replied, "message_id") if int_field(object_field(replied, "from"), "id") == me.bot else None
 
 
 def _edit(rules: UpdateRules, update: int, raw: Raw) -> IncomingEvent | None:
@@ -189,12 +200,12 @@ def _edit(rules: UpdateRules, update: int, raw: Raw) -> IncomingEvent | None:
 
 
 def _press(rules: UpdateRules, update: int, raw: Raw) -> ButtonPress | None:
-    sender, message = _sender(raw), part(raw, "message")
+    sender, message = _sender(raw), object_field(raw, "message")
     if sender is None or rules.people(sender.id) is None:
         return None
-    place, number_ = _where(message, sender), number(message, "message_id")
-    query, pressed = words(raw, "id"), words(raw, "data")
-    author = number(part(message, "from"), "id")
+    place, number_ = _where(message, sender), int_field(message, "message_id")
+    query, pressed = text_field(raw, "id"), text_field(raw, "data")
+    author = int_field(object_field(message, "from"), "id")
     if place is None or number_ is None or not query or not pressed or author not in (None, rules.me.bot):
         return None
     if not place.is_private and not rules.groups_enabled(place.chat):
@@ -206,20 +217,24 @@ def _press(rules: UpdateRules, update: int, raw: Raw) -> ButtonPress | None:
 
 def _membership(rules: UpdateRules, update: int, raw: Raw) -> MembershipChange | None:
     """Of groups whoever did it, since the bot has to know where it is; in private only of an allowed person."""
-    sender, place, after = _whoever(raw), _place(raw), part(raw, "new_chat_member")
-    if sender is None or place is None or number(part(after, "user"), "id") != rules.me.bot:
+    sender, place, after = _whoever(raw), _place(raw), object_field(raw, "new_chat_member")
+    if sender is None or place is None or int_field(object_field(after, "user"), "id") != rules.me.bot:
         return None
     if place.is_private and (place.chat != sender.id or rules.people(sender.id) is None):
         return None
-    status = words(after, "status")
+    status = text_field(after, "status")
     is_in = status in _IN or (status == "restricted" and after.get("can_send_messages") is True)
     return MembershipChange(rules.agent, rules.me.bot, update, place, sender, is_in)
 
 
 def _whoever(raw: Raw) -> Sender | None:
-    user = part(raw, "from")
-    found = number(user, "id")
-    return None if found is None else Sender(found, line(user, "first_name", "last_name"), line(user, "username"))
+    user = object_field(raw, "from")
+    found = int_field(user, "id")
+    return (
+        None
+        if found is None
+        else Sender(found, line_field(user, "first_name", "last_name"), line_field(user, "username"))
+    )
 
 
 _BY_KIND: dict[str, Callable[[UpdateRules, int, Raw], IncomingEvent | None]] = {

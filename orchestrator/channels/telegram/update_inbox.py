@@ -9,7 +9,7 @@ from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.inbox import Inbox
 from orchestrator.channels.telegram.accounts import rows
 from orchestrator.channels.telegram.client_types import BotIdentity
-from orchestrator.channels.telegram.update_filter import sort, update_number
+from orchestrator.channels.telegram.update_filter import sort_update, update_number
 from orchestrator.core.models import User
 
 
@@ -43,7 +43,7 @@ class UpdateInbox:
         self._groups_enabled = groups_enabled
         self._count = count
 
-    def keep(self, agent: str, me: BotIdentity, updates: Sequence[object]) -> KeptUpdates:
+    def save_updates(self, agent: str, me: BotIdentity, updates: Sequence[object]) -> KeptUpdates:
         """Of a batch what counts is on disk when this returns, and so is where to go on; again changes nothing.
 
         Raises Unavailable when the disk refuses; then nothing is kept and Telegram must not be told otherwise.
@@ -52,7 +52,7 @@ class UpdateInbox:
             item
             for update in updates
             if (
-                item := sort(
+                item := sort_update(
                     update,
                     agent=agent,
                     me=me,
@@ -64,7 +64,7 @@ class UpdateInbox:
         ]
         numbers = [number for update in updates if (number := update_number(update)) is not None]
         with self._store.writing() as db:
-            chats = self._inbox.keep(found)
+            chats = self._inbox.save_events(found)
             if numbers:
                 rows.set_next_update(db.sql, agent, me.bot, numbers[-1] + 1)
             next_update = numbers[-1] + 1 if numbers else rows.next_update(db.sql, agent, me.bot)

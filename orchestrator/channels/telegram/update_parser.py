@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from orchestrator.channels.chat.agent_text import MARK, quote
+from orchestrator.channels.chat.agent_text import MARK, quote_text
 from orchestrator.channels.chat.events import IncomingFile
 from orchestrator.channels.telegram.client_types import BotIdentity
 from orchestrator.core.text import one_line
@@ -51,25 +51,25 @@ class _Change(NamedTuple):
 # --- reading leniently ------------------------------------------------------------------------------------------
 
 
-def part(raw: Raw, name: str) -> Raw:
+def object_field(raw: Raw, name: str) -> Raw:
     """The object in this field; an empty one where there is none."""
     value = raw.get(name)
     return value if isinstance(value, dict) else {}
 
 
-def parts(raw: Raw, name: str) -> list[Raw]:
+def objects_field(raw: Raw, name: str) -> list[Raw]:
     """The objects of the list in this field."""
     value = raw.get(name)
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def number(raw: Raw, name: str) -> int | None:
+def int_field(raw: Raw, name: str) -> int | None:
     """The whole number in this field."""
     value = raw.get(name)
     return value if type(value) is int and -_MOST < value < _MOST else None
 
 
-def words(raw: Raw, name: str) -> str:
+def text_field(raw: Raw, name: str) -> str:
     """The text in this field, every half character replaced; empty where there is none."""
     value = raw.get(name)
     if not isinstance(value, str):
@@ -77,18 +77,18 @@ def words(raw: Raw, name: str) -> str:
     return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def line(raw: Raw, *names: str) -> str:
+def line_field(raw: Raw, *names: str) -> str:
     """What these fields say, on one line and not too long: what somebody or something is called."""
-    return one_line(" ".join(filter(None, (words(raw, name).strip() for name in names))), _NAME_CHARS)
+    return one_line(" ".join(filter(None, (text_field(raw, name).strip() for name in names))), _NAME_CHARS)
 
 
 # --- the words --------------------------------------------------------------------------------------------------
 
 
-def said(message: Raw, me: BotIdentity) -> ParsedText:
+def message_text(message: Raw, me: BotIdentity) -> ParsedText:
     """The text or caption, or what a place or a contact says in a sentence."""
     name = "text" if "text" in message else "caption"
-    units, text = _Units(words(message, name)), words(message, name)
+    units, text = _Units(text_field(message, name)), text_field(message, name)
     if not text:
         return ParsedText(_place(message) or _contact(message))
     entities = list(_entities(message, "entities" if name == "text" else "caption_entities"))
@@ -131,10 +131,10 @@ class _Entity:
 
 
 def _entities(message: Raw, name: str) -> Iterator[_Entity]:
-    for raw in parts(message, name):
-        start, length = number(raw, "offset"), number(raw, "length")
+    for raw in objects_field(message, name):
+        start, length = int_field(raw, "offset"), int_field(raw, "length")
         if start is not None and length is not None and start >= 0 and length > 0:
-            yield _Entity(words(raw, "type"), start, start + length, raw)
+            yield _Entity(text_field(raw, "type"), start, start + length, raw)
 
 
 def _command(units: _Units, entity: _Entity, me: BotIdentity, *, is_mentioned: bool) -> ParsedText:
@@ -154,59 +154,65 @@ def _is_my_name(username: str, me: BotIdentity) -> bool:
 def _is_mention(units: _Units, entity: _Entity, me: BotIdentity) -> bool:
     """By the numeric id where Telegram gives one, else by the name, which within Telegram only this bot has."""
     if entity.type == "text_mention":
-        return number(part(entity.raw, "user"), "id") == me.bot
+        return int_field(object_field(entity.raw, "user"), "id") == me.bot
     return entity.type == "mention" and _is_my_name(units.cut(entity.start, entity.end).removeprefix("@"), me)
 
 
 def _changes(units: _Units, entity: _Entity, me: BotIdentity) -> Iterator[_Change]:
     if _is_mention(units, entity, me):
         yield _Change(entity.start, entity.end, "")
-    elif entity.type == "text_link" and (url := words(entity.raw, "url")):
+    elif entity.type == "text_link" and (url := text_field(entity.raw, "url")):
         yield _Change(entity.start, entity.end, f"{units.cut(entity.start, entity.end)} ({url})")
 
 
 def _place(message: Raw) -> str:
-    venue = part(message, "venue")
-    where = part(venue or message, "location")
+    venue = object_field(message, "venue")
+    where = object_field(venue or message, "location")
     spots = [where.get(name) for name in ("latitude", "longitude")]
     if not all(type(spot) in (int, float) for spot in spots):
         return ""
-    named = ", ".join(filter(None, (line(venue, "title"), line(venue, "address"))))
+    named = ", ".join(filter(None, (line_field(venue, "title"), line_field(venue, "address"))))
     return f"A place: {named + ', ' if named else ''}latitude {spots[0]}, longitude {spots[1]}."
 
 
 def _contact(message: Raw) -> str:
-    contact = part(message, "contact")
-    phone = line(contact, "phone_number")
-    return f"A contact: {line(contact, 'first_name', 'last_name')}, {phone}." if phone else ""
+    contact = object_field(message, "contact")
+    phone = line_field(contact, "phone_number")
+    return f"A contact: {line_field(contact, 'first_name', 'last_name')}, {phone}." if phone else ""
 
 
 # --- what it answers --------------------------------------------------------------------------------------------
 
 
-def quoted(message: Raw, sender: int, me: BotIdentity) -> str:
+def quoted_line(message: Raw, sender: int, me: BotIdentity) -> str:
     """From whom it was forwarded, or what it replies to, as a line that says so and the quote."""
     if "forward_origin" in message:
-        return f"Forwarded from {_source(part(message, 'forward_origin'))}:"
-    replied = part(message, "reply_to_message")
-    chosen = words(part(message, "quote"), "text")
-    text = chosen or words(replied, "text") or words(replied, "caption")
-    author = number(part(replied, "from"), "id")
+        return f"Forwarded from {_source(object_field(message, 'forward_origin'))}:"
+    replied = object_field(message, "reply_to_message")
+    chosen = text_field(object_field(message, "quote"), "text")
+    text = chosen or text_field(replied, "text") or text_field(replied, "caption")
+    author = int_field(object_field(replied, "from"), "id")
     if author == me.bot and not chosen and text.startswith(MARK):
         text = text.partition("\n")[2]  # the line that says who speaks
-    text = text or ", ".join(f"{file.kind}: {one_line(file.name, _NAME_CHARS)}" for file in files(replied))
+    text = text or ", ".join(f"{file.kind}: {one_line(file.name, _NAME_CHARS)}" for file in list_files(replied))
     if not text.strip():
         return ""
-    whose = "you" if author == me.bot else "I" if author == sender else line(part(replied, "from"), "first_name")
-    return f"In reply to what {whose or 'someone'} wrote:\n{quote(text)}"
+    whose = (
+        "you"
+        if author == me.bot
+        else "I"
+        if author == sender
+        else line_field(object_field(replied, "from"), "first_name")
+    )
+    return f"In reply to what {whose or 'someone'} wrote:\n{quote_text(text)}"
 
 
 def _source(origin: Raw) -> str:
-    chat = part(origin, "sender_chat") or part(origin, "chat")
+    chat = object_field(origin, "sender_chat") or object_field(origin, "chat")
     return (
-        line(part(origin, "sender_user"), "first_name", "last_name")
-        or line(origin, "sender_user_name")
-        or line(chat, "title")
+        line_field(object_field(origin, "sender_user"), "first_name", "last_name")
+        or line_field(origin, "sender_user_name")
+        or line_field(chat, "title")
         or "somebody"
     )
 
@@ -241,14 +247,14 @@ _MOVING_STICKERS = {
 }
 
 
-def files(message: Raw) -> tuple[IncomingFile, ...]:
+def list_files(message: Raw) -> tuple[IncomingFile, ...]:
     """The file that the message carries, if it does; of a photo the largest."""
     for kind in _FILE_KINDS:
-        raw = _largest(message) if kind.field == "photo" else part(message, kind.field)
-        file_id = words(raw, "file_id")
+        raw = _largest(message) if kind.field == "photo" else object_field(message, kind.field)
+        file_id = text_field(raw, "file_id")
         if file_id and len(file_id) <= _ID_CHARS:
             name, type_ = _called(kind, raw)
-            return (IncomingFile(file_id, name, kind.kind, max(number(raw, "file_size") or 0, 0), type_),)
+            return (IncomingFile(file_id, name, kind.kind, max(int_field(raw, "file_size") or 0, 0), type_),)
     return ()
 
 
@@ -256,10 +262,10 @@ def _called(kind: _FileKind, raw: Raw) -> tuple[str, str]:
     """A file's name and type."""
     if kind.field == "sticker":
         return next((look for flag, look in _MOVING_STICKERS.items() if raw.get(flag) is True), (kind.name, kind.type))
-    type_ = words(raw, "mime_type")[:_TYPE_CHARS] or kind.type
-    return words(raw, "file_name") or kind.name or f"{kind.kind}{mimetypes.guess_extension(type_) or ''}", type_
+    type_ = text_field(raw, "mime_type")[:_TYPE_CHARS] or kind.type
+    return text_field(raw, "file_name") or kind.name or f"{kind.kind}{mimetypes.guess_extension(type_) or ''}", type_
 
 
 def _largest(message: Raw) -> Raw:
-    sizes = parts(message, "photo")
-    return max(sizes, key=lambda size: (number(size, "width") or 0) * (number(size, "height") or 0), default={})
+    sizes = objects_field(message, "photo")
+    return max(sizes, key=lambda size: (int_field(size, "width") or 0) * (int_field(size, "height") or 0), default={})

@@ -34,10 +34,10 @@ _SAID_AFTER = 3
 class PollReports(Protocol):
     """Who wants to know how the bot fares; called from threads."""
 
-    def met(self, agent: str, username: str) -> object:
+    def on_contact(self, agent: str, username: str) -> object:
         """Telegram knows the token."""
 
-    def problem(self, agent: str, text: str | None) -> object:
+    def on_problem(self, agent: str, text: str | None) -> object:
         """Something is wrong; with None, no longer."""
 
     def mark_revoked(self, agent: str) -> object:
@@ -79,44 +79,44 @@ class UpdatePoller:
     async def run(self) -> None:
         """Fetch until cancelled; returns when Telegram refuses the token."""
         try:
-            me = await self._patiently(self._meet)
-            offset = await self._patiently(lambda: asyncio.to_thread(self._inbox.next_update, self._agent, me.bot))
+            me = await self._retry_forever(self._get_me)
+            offset = await self._retry_forever(lambda: asyncio.to_thread(self._inbox.next_update, self._agent, me.bot))
             while True:
-                offset = await self._patiently(lambda offset=offset: self._fetch(me, offset))  # type: ignore[misc]  # mypy can't type a bound default
+                offset = await self._retry_forever(lambda offset=offset: self._fetch_batch(me, offset))  # type: ignore[misc]  # mypy can't type a bound default
         except TokenRevoked:
             await asyncio.to_thread(self._reports.mark_revoked, self._agent)
 
-    async def receive(self, update: object) -> None:
+    async def receive_update(self, update: object) -> None:
         """Keep one update that was posted; it is acknowledged by returning. Raises SendError or Unavailable: then it
         has to be posted again."""
         if self._me is None:
-            self._me = await self._line.me()
-        await self._keep(self._me, [update])
+            self._me = await self._line.get_me()
+        await self._save_updates(self._me, [update])
 
-    async def _meet(self) -> BotIdentity:
-        self._me = await self._line.me()
-        await self._unhook()
-        await asyncio.to_thread(self._reports.met, self._agent, self._me.username)
+    async def _get_me(self) -> BotIdentity:
+        self._me = await self._line.get_me()
+        await self._delete_webhook()
+        await asyncio.to_thread(self._reports.on_contact, self._agent, self._me.username)
         return self._me
 
-    async def _fetch(self, me: BotIdentity, offset: int) -> int:
-        updates = await self._line.updates(offset, timeout_s=self._pace.poll_s)
+    async def _fetch_batch(self, me: BotIdentity, offset: int) -> int:
+        updates = await self._line.get_updates(offset, timeout_s=self._pace.poll_s)
         if not updates:
             return offset
-        after = await self._keep(me, updates)
+        after = await self._save_updates(me, updates)
         if after == offset:  # nothing in it could be acknowledged, so it would come again at once
             await asyncio.sleep(self._pace.first_pause_s)
         return after
 
-    async def _keep(self, me: BotIdentity, updates: Sequence[object]) -> int:
-        kept = await asyncio.to_thread(self._inbox.keep, self._agent, me, updates)
+    async def _save_updates(self, me: BotIdentity, updates: Sequence[object]) -> int:
+        kept = await asyncio.to_thread(self._inbox.save_updates, self._agent, me, updates)
         if kept.chats:
             self._on_kept(self._agent, kept.chats)
         return kept.next_update
 
     # --- going on whatever happens ------------------------------------------------------------------------------
 
-    async def _patiently(self, deed: Callable[[], Awaitable[_T]]) -> _T:
+    async def _retry_forever(self, deed: Callable[[], Awaitable[_T]]) -> _T:
         """Do it until it works; raises TokenRevoked alone."""
         failures = 0
         while True:
@@ -126,10 +126,10 @@ class UpdatePoller:
                 raise
             except Exception as error:  # noqa: BLE001  # top of a task: whatever it was, the next poll may work
                 failures += 1
-                await self._told(error, failures)
+                await self._describe_error(error, failures)
                 await asyncio.sleep(self._pause_s(error, failures))
             else:
-                await self._say(None)
+                await self._report_problem(None)
                 return result
 
     def _pause_s(self, error: Exception, failures: int) -> float:
@@ -138,24 +138,24 @@ class UpdatePoller:
         pause *= random.uniform(0.7, 1.0)  # noqa: S311  # no secret
         return max(pause, error.retry_after_s) if isinstance(error, FloodWait) else pause
 
-    async def _told(self, error: Exception, failures: int) -> None:
+    async def _describe_error(self, error: Exception, failures: int) -> None:
         match error:
             case OtherPoller():
-                await self._say(OTHER)
-                await self._unhook()
+                await self._report_problem(OTHER)
+                await self._delete_webhook()
             case Unreachable() | FloodWait():
                 logger.debug("%s: %s", self._agent, error)
-                await self._say(AWAY if failures >= _SAID_AFTER else self._problem)
+                await self._report_problem(AWAY if failures >= _SAID_AFTER else self._problem)
             case Unavailable():
                 logger.warning("what came in for %s could not be kept: %s", self._agent, error.message)
-                await self._say(DISK)
+                await self._report_problem(DISK)
             case SendError():
                 logger.warning("the updates of %s could not be fetched: %s", self._agent, error)
-                await self._say(ODD)
+                await self._report_problem(ODD)
             case _:
                 logger.error("the updates of %s could not be handled", self._agent, exc_info=error)
 
-    async def _unhook(self) -> None:
+    async def _delete_webhook(self) -> None:
         """A webhook that somebody set keeps polls from working, and they say so; where it is another poller, or a
         server of one's own that knows no webhooks, this changes nothing."""
         try:
@@ -165,12 +165,12 @@ class UpdatePoller:
         except SendError as error:
             logger.debug("%s: %s", self._agent, error)
 
-    async def _say(self, problem: str | None) -> None:
+    async def _report_problem(self, problem: str | None) -> None:
         """Each problem once, and once that it is over."""
         if problem == self._problem:
             return
         try:
-            await asyncio.to_thread(self._reports.problem, self._agent, problem)
+            await asyncio.to_thread(self._reports.on_problem, self._agent, problem)
         except Unavailable as error:
             logger.warning("the problem of %s could not be noted: %s", self._agent, error.message)
         else:

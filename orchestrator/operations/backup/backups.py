@@ -1,5 +1,5 @@
-"""The backups of a running house: made one at a time into ``HERMIT_HOME/backups``, listed, handed out, deleted. A
-backup under way has no name yet, and none when it fails or the house stops.
+"""The backups of a running install: made one at a time into ``HERMIT_HOME/backups``, listed, handed out, deleted. A
+backup under way has no name yet, and none when it fails or the install stops.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ class Backups:
 
     # --- looking -------------------------------------------------------------------------------------------------
 
-    def progress(self) -> BackupProgress:
+    def get_progress(self) -> BackupProgress:
         """How the backup under way stands, or the last one ended."""
         with self._lock:
             return self._progress
 
-    def every(self) -> list[BackupFile]:
+    def list_backups(self) -> list[BackupFile]:
         """Those that are there, newest first. What lies there and is not a regular file with such a name is none."""
         found = []
         with os.scandir(self._home.backups) as entries:
@@ -102,22 +102,22 @@ class Backups:
 
     # --- doing ---------------------------------------------------------------------------------------------------
 
-    def begin(self, by: User) -> BackupProgress:
+    def begin_backup(self, by: User) -> BackupProgress:
         """A backup is made from now on. Raises Conflict while one is being made."""
         name = time.strftime("hermit-%Y-%m-%d-%H%M%S.tar.gz", time.gmtime(self._now()))
         with self._lock:
             if self._progress.stage is Stage.RUNNING:
                 raise Conflict("A backup is already being made. Wait until it is finished.")
             self._progress = begun = BackupProgress(Stage.RUNNING, name, making.WRITING, started_at=self._now())
-            self._thread = threading.Thread(target=self._run, args=(name, by), name="backup", daemon=True)
+            self._thread = threading.Thread(target=self._run_backup, args=(name, by), name="backup", daemon=True)
             self._thread.start()
-        self._tell()
+        self._publish_progress()
         return begun
 
-    def open(self, name: str, by: User) -> tuple[BinaryIO, int]:
+    def open_backup(self, name: str, by: User) -> tuple[BinaryIO, int]:
         """A backup for reading, and its size. Raises NotFound."""
         try:
-            file = os.fdopen(os.open(self._path(name), _OPEN), "rb")
+            file = os.fdopen(os.open(self._path_of(name), _OPEN), "rb")
         except OSError as error:
             raise _unknown() from error
         facts = os.fstat(file.fileno())
@@ -127,26 +127,26 @@ class Backups:
         self._audit.record_event("backup.downloaded", f"{by.name} downloaded the backup {name}.", None, file=name)
         return file, facts.st_size
 
-    def remove(self, name: str, by: User) -> None:
+    def remove_backup(self, name: str, by: User) -> None:
         """A backup is gone. Raises NotFound, Unavailable."""
-        path = self._path(name)
+        path = self._path_of(name)
         self._audit.record_event("backup.deleted", f"{by.name} deleted the backup {name}.", None, file=name)
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
             raise Unavailable(f"{name} can't be deleted ({error.strerror}).") from error
-        self._tell()
+        self._publish_progress()
 
-    def expire(self, before: float) -> int:
+    def remove_older(self, before: float) -> int:
         """Backups made before then go, but for the newest; returns how many. Raises Unavailable."""
-        old = [kept.name for kept in self.every()[1:] if kept.made_at < before]
+        old = [kept.name for kept in self.list_backups()[1:] if kept.made_at < before]
         try:
             for name in old:
                 (self._home.backups / name).unlink(missing_ok=True)
         except OSError as error:
             raise Unavailable(f"Old backups can't be deleted ({error.strerror}).") from error
         if old:
-            self._tell()
+            self._publish_progress()
         return len(old)
 
     def close(self) -> None:
@@ -159,21 +159,23 @@ class Backups:
 
     # --- the thread ----------------------------------------------------------------------------------------------
 
-    def _run(self, name: str, by: User) -> None:
+    def _run_backup(self, name: str, by: User) -> None:
         try:
             path = self._home.backups / name
-            written = making.make(self._home, path, self._watch, may_replace=False, fits=self._check_room)
+            written = making.create_backup(
+                self._home, path, self._on_progress, may_replace=False, fits=self._check_room
+            )
             size = path.stat().st_size
             self._audit.record_event(
                 "backup.made", f"{by.name} made the backup {name}.", None, file=name, bytes=size, files=written.files
             )
         except OrchestratorError as error:
-            self._end(error.message)
+            self._end_backup(error.message)
         except Exception:  # the top of a thread: whoever waits must hear that it ended
             logger.exception("the backup broke off")
-            self._end("The backup failed, and nothing of it is left; the orchestrator's log says why.")
+            self._end_backup("The backup failed, and nothing of it is left; the orchestrator's log says why.")
         else:
-            self._end("", written)
+            self._end_backup("", written)
 
     def _check_room(self, needed: int) -> None:
         free = self.free_bytes()
@@ -184,7 +186,7 @@ class Backups:
                 "'./hermit backup /other/disk/hermit.tar.gz'."
             )
 
-    def _watch(self, doing: str, done: int, total: int) -> None:
+    def _on_progress(self, doing: str, done: int, total: int) -> None:
         if self._closing.is_set():
             raise Unavailable(_GIVEN_UP)
         now = time.monotonic()
@@ -194,22 +196,22 @@ class Backups:
                 return
             self._told_at = now
             self._progress = replace(self._progress, doing=doing, done_bytes=done, total_bytes=total)
-        self._tell()
+        self._publish_progress()
 
-    def _end(self, problem: str, written: Written | None = None) -> None:
-        remarks = () if written is None else tuple(making.words(written))
+    def _end_backup(self, problem: str, written: Written | None = None) -> None:
+        remarks = () if written is None else tuple(making.describe_gaps(written))
         with self._lock:
             stage = Stage.FAILED if problem else Stage.DONE
             ended = replace(self._progress, stage=stage, ended_at=self._now(), problem=problem, remarks=remarks)
             self._progress = replace(ended, doing="", done_bytes=0, total_bytes=0)
-        self._tell()
+        self._publish_progress()
 
-    def _tell(self) -> None:
+    def _publish_progress(self) -> None:
         self._broker.publish(Event("backup", None, {}))
 
-    def _path(self, name: str) -> Path:
+    def _path_of(self, name: str) -> Path:
         """Where a backup of the list lies; a name that is not on it leads nowhere."""
-        if not any(kept.name == name for kept in self.every()):
+        if not any(kept.name == name for kept in self.list_backups()):
             raise _unknown()
         return self._home.backups / name
 

@@ -76,8 +76,8 @@ class Notes:
         return True
 
 
-class Gathering:
-    """One look through a house."""
+class BackupCollector:
+    """One look through an install."""
 
     def __init__(self, home: Path, workspaces: Workspaces, inside: Inside, database: BinaryIO, notes: Notes) -> None:
         """``inside`` and ``database``: the copy of the database, which says whose folders are looked for."""
@@ -87,27 +87,27 @@ class Gathering:
         self._database = database
         self._notes = notes
 
-    def measured(self) -> int:
+    def measure_bytes(self) -> int:
         """About how many bytes there are to be taken."""
         cubicles = (self._workspaces.measure_usage(CubicleKey(agent, int(user))).bytes for agent, user in self._keys)
         own = (facts.st_size for facts in self._own_files())
         return sum(cubicles) + sum(own) + os.fstat(self._database.fileno()).st_size
 
-    def items(self) -> Iterator[BackupItem]:
+    def walk_items(self) -> Iterator[BackupItem]:
         """Everything, in the order of a backup."""
         for name in sorted(os.listdir(self._home)):  # noqa: PTH208 - names are bytes here
             if name == layout.WORKSPACES:
                 yield BackupItem((name,))
-                yield from self._cubicles()
+                yield from self._walk_cubicles()
             elif name == layout.DATABASE[0]:
                 yield BackupItem((name,))
                 yield BackupItem(layout.DATABASE, self._open_database, 0o600)
             else:
-                yield from self._own((name,))
+                yield from self._walk_own((name,))
 
-    # --- what is the house's ---------------------------------------------------------------------------------------
+    # --- what is the install's ---------------------------------------------------------------------------------------
 
-    def _own(self, parts: Parts) -> Iterator[BackupItem]:
+    def _walk_own(self, parts: Parts) -> Iterator[BackupItem]:
         if not _is_kept(parts):
             return
         path = b"/".join((self._home, *parts))
@@ -127,7 +127,7 @@ class Gathering:
             return
         yield BackupItem(parts, None, 0o700, facts.st_mtime)
         for name in names:
-            yield from self._own((*parts, name))
+            yield from self._walk_own((*parts, name))
 
     def _own_files(self) -> Iterator[os.stat_result]:
         for folder, folders, files in os.walk(os.fsdecode(self._home)):
@@ -147,7 +147,7 @@ class Gathering:
 
     # --- what agents made ------------------------------------------------------------------------------------------
 
-    def _cubicles(self) -> Iterator[BackupItem]:
+    def _walk_cubicles(self) -> Iterator[BackupItem]:
         begun = ""
         for agent, user in self._keys:
             key = CubicleKey(agent, int(user))
@@ -158,11 +158,11 @@ class Gathering:
                 yield BackupItem((layout.WORKSPACES, agent.encode()))
             top = (layout.WORKSPACES, agent.encode(), user.encode())
             yield BackupItem(top)
-            yield from self._beneath(key, top)
+            yield from self._walk_folder(key, top)
 
-    def _beneath(self, key: CubicleKey, top: Parts) -> Iterator[BackupItem]:
+    def _walk_folder(self, key: CubicleKey, top: Parts) -> Iterator[BackupItem]:
         """Without recursion, however deep an agent went."""
-        waiting: list[tuple[Parts, Iterator[DirEntry]]] = [((), self._entries(key, ()))]
+        waiting: list[tuple[Parts, Iterator[DirEntry]]] = [((), self._list_entries(key, ()))]
         while waiting:
             folder, entries = waiting[-1]
             entry = next(entries, None)
@@ -175,15 +175,15 @@ class Gathering:
             elif len(b"/".join((*top, *below))) > layout.LONGEST:
                 self._notes.leave_out(f"{key}: {display_path(*below)} lies too deep.")
             elif entry.kind == "file":
-                yield self._file(key, top, below)
+                yield self._read_file(key, top, below)
             else:
                 yield BackupItem((*top, *below), None, 0o755, entry.modified)
-                waiting.append((below, self._entries(key, below)))
+                waiting.append((below, self._list_entries(key, below)))
 
-    def _file(self, key: CubicleKey, top: Parts, below: Parts) -> BackupItem:
+    def _read_file(self, key: CubicleKey, top: Parts, below: Parts) -> BackupItem:
         return BackupItem((*top, *below), lambda: self._workspaces.open_inside(key, below), key=key)
 
-    def _entries(self, key: CubicleKey, folder: Parts) -> Iterator[DirEntry]:
+    def _list_entries(self, key: CubicleKey, folder: Parts) -> Iterator[DirEntry]:
         after: bytes | None = None
         try:
             while True:
@@ -197,7 +197,7 @@ class Gathering:
             self._notes.leave_out(f"{key}: {error.message}")
 
 
-def taken(item: BackupItem, notes: Notes, *, most_kept: int) -> tuple[Member, BinaryIO | bytes] | None:
+def take_file(item: BackupItem, notes: Notes, *, most_kept: int) -> tuple[Member, BinaryIO | bytes] | None:
     """A file as it is now: its bytes where it is small, else open for reading. None when it is gone or can't be taken,
     which is noted.
     """

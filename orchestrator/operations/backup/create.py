@@ -17,7 +17,7 @@ WRITING, READING = "writing", "reading it back"
 _MOST_SHOWN = 20
 
 
-def make(
+def create_backup(
     home: Home, path: Path, watch: Watch, *, may_replace: bool, fits: Callable[[int], None] = lambda _: None
 ) -> Written:
     """A backup at ``path`` that was read back. ``fits`` is asked first, with about how many bytes there are; what it
@@ -25,18 +25,18 @@ def make(
     packed = writing.is_packed(path)
     with writing.whole_file(path, home.path, may_replace=may_replace) as file:
         check = writing.keeps_reserve(home.path, path.parent)
-        written = writing.write(
+        written = writing.write_archive(
             home, file, lambda done, total: watch(WRITING, done, total), packed=packed, check=check, fits=fits
         )
-        writing.flushed(file)
+        writing.flush_file(file)
         size = path.with_name(f"{path.name}.part").stat().st_size
-        back = reading.check(file, lambda done: watch(READING, done, size))
+        back = reading.check_backup(file, lambda done: watch(READING, done, size))
         if back.digest != written.digest:
             raise Unavailable(f"The data on the disk differs from what was written to {path}. Check that disk.")
     return written
 
 
-def words(written: Written) -> list[str]:
+def describe_gaps(written: Written) -> list[str]:
     """What a person should know of what is not in it."""
     notes = written.notes
     lines = [f"Left out: {line}" for line in notes.left_out[:_MOST_SHOWN]]

@@ -1,7 +1,7 @@
 """Whether the database's file can be trusted, and a copy of one that can't, beside nothing that it could overwrite.
 
 It looks without changing anything: a connection that only reads neither moves the log into the file nor forgets it. It
-mends nothing.
+fixes nothing.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _UNREADABLE = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ)
 Access = Callable[[Path, int], bool]
 
 
-def closed(path: Path, *, user: int | None = None, access: Access = os.access) -> tuple[str, str] | None:
-    """What keeps us from reading and writing the database's files, and the mend; None when nothing does. ``user``: whom
+def why_unreadable(path: Path, *, user: int | None = None, access: Access = os.access) -> tuple[str, str] | None:
+    """What keeps us from reading and writing the database's files, and the fix; None when nothing does. ``user``: whom
     we run as, where that is not asked of the system."""
     me = os.geteuid() if user is None else user
     for file in (path.parent, *_files(path)):
@@ -49,7 +49,7 @@ def closed(path: Path, *, user: int | None = None, access: Access = os.access) -
     return None
 
 
-def damage(
+def find_damage(
     path: Path, *, patience_s: float, should_be_there: bool = False, wait_s: float = _WAIT_S, steps: int = _STEPS
 ) -> str:
     """What is wrong with the content, in words for a sentence; empty when it is whole as far as could be seen within

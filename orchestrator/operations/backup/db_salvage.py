@@ -38,7 +38,7 @@ class Salvaged:
     lost: dict[str, int | None]
 
 
-def salvage(damaged: Path, fresh: Path) -> Salvaged:
+def salvage_database(damaged: Path, fresh: Path) -> Salvaged:
     """All that can be had of the damaged database is in ``fresh``, which is empty and of the current shape.
 
     Raises Unavailable when that is too little to go on with, or it is another version's, and sqlite3.Error when

@@ -61,7 +61,7 @@ class Member:
     modified: float = 0.0
 
 
-def decoded(text: bytes) -> Manifest:
+def parse_manifest(text: bytes) -> Manifest:
     """The manifest of a file; raises BadInput when it is none or of another format."""
     try:
         found = json.loads(text)
@@ -100,14 +100,14 @@ def sum_line(member: Member, digest: str) -> bytes:
     return (b"\\" if escaped != name else b"") + digest.encode() + b"  " + escaped + b"\n"
 
 
-class Order:
+class MemberOrder:
     """Members come in the order of their names, each behind the folder that it lies in; so none comes twice."""
 
     def __init__(self) -> None:
         self._last: Parts = ()
         self._open: list[bytes] = []
 
-    def follow(self, member: Member) -> None:
+    def check_member(self, member: Member) -> None:
         """Raises UnsafePath for a member that may not stand here, or not at all."""
         parts = parts_of(tuple(member.parts))
         if not parts or parts <= self._last or len(b"/".join(parts)) > LONGEST:
@@ -120,7 +120,7 @@ class Order:
         self._open = [*parts] if member.is_folder else [*parts[:-1]]
 
 
-def mode(member: Member) -> int:
+def member_mode(member: Member) -> int:
     """The permissions that a member gets: as it had them within a cubicle's folders, else its owner's alone."""
     depth = len(member.parts)
     if member.parts[0] != WORKSPACES or depth == 1:
@@ -132,8 +132,8 @@ def mode(member: Member) -> int:
     return 0o755 if member.is_folder else member.mode & 0o777
 
 
-def cubicle(parts: Parts) -> CubicleKey | None:
-    """Whose cubicle can write what lies here; None for what is the house's."""
+def cubicle_of(parts: Parts) -> CubicleKey | None:
+    """Whose cubicle can write what lies here; None for what is the install's."""
     if len(parts) < 4 or parts[0] != WORKSPACES or parts[3] not in _AGENTS_OWN or not parts[2].isdigit():
         return None
     return CubicleKey(parts[1].decode("ascii", "replace"), int(parts[2]))

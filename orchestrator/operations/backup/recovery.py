@@ -1,5 +1,5 @@
 """What is done about a database that is damaged: it is kept aside as it is, what to go back to is named, and what can
-still be read is put into a fresh one when a person asks for that. Nothing is mended by itself.
+still be read is put into a fresh one when a person asks for that. Nothing is fixed by itself.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from orchestrator.core.errors import Conflict, NotFound, OrchestratorError, Unav
 from orchestrator.core.home import hold_unused
 from orchestrator.operations.backup import manifest as layout
 from orchestrator.operations.backup import verify as reading
-from orchestrator.operations.backup.db_check import closed, damage, keep_aside
-from orchestrator.operations.backup.db_salvage import Salvaged, salvage
+from orchestrator.operations.backup.db_check import find_damage, keep_aside, why_unreadable
+from orchestrator.operations.backup.db_salvage import Salvaged, salvage_database
 from orchestrator.operations.backup.write import PACKED, PLAIN
 
 START_PATIENCE_S, PATIENCE_S = 3.0, 120.0
@@ -50,45 +50,45 @@ class Recovered:
     """None: a copy took its place, whole."""
 
 
-def database(home: Path) -> Path:
-    """Where the database of a house is."""
+def database_path(home: Path) -> Path:
+    """Where the database of an install is."""
     return home / "db" / "hermit.db"
 
 
-def check(home: Path, *, now: float) -> None:
+def check_database(home: Path, *, now: float) -> None:
     """Before anything opens the database: it can be used. One that is damaged is kept aside and otherwise left as it
     is. Raises Unavailable with what to do."""
-    found = trouble(home, patience_s=START_PATIENCE_S)
+    found = find_trouble(home, patience_s=START_PATIENCE_S)
     if found is None:
         return
     aside = _kept_aside(home, now) if found.is_damaged else ""
     raise Unavailable(" ".join(filter(None, (found.text, aside, found.mend))))
 
 
-def trouble(home: Path, *, patience_s: float = PATIENCE_S) -> Trouble | None:
-    """What is wrong with the database of a house, and the mend; None when nothing is, or there is none yet. Changes
+def find_trouble(home: Path, *, patience_s: float = PATIENCE_S) -> Trouble | None:
+    """What is wrong with the database of an install, and the fix; None when nothing is, or there is none yet. Changes
     nothing. Raises Unavailable when somebody keeps it locked."""
-    path = database(home)
-    barred = closed(path)
+    path = database_path(home)
+    barred = why_unreadable(path)
     if barred is not None:
         return Trouble(f"The database can't be used: {barred[0]}", barred[1], is_damaged=False)
-    said = damage(path, patience_s=patience_s, should_be_there=_is_lived_in(home))
+    said = find_damage(path, patience_s=patience_s, should_be_there=_is_lived_in(home))
     return None if not said else Trouble(f"The database is damaged ({said}).", _mend(home), is_damaged=True)
 
 
-def recover(home: Path, copy: Path | None, *, now: float) -> Recovered:
-    """The house has a database again that can be used: what can be read of the damaged one, or ``copy`` of one. The
+def recover_database(home: Path, copy: Path | None, *, now: float) -> Recovered:
+    """The install has a database again that can be used: what can be read of the damaged one, or ``copy`` of one. The
     damaged one is kept.
 
-    Raises Conflict when the house runs or its database is whole, NotFound, Unavailable; it is as it was then.
+    Raises Conflict when the install runs or its database is whole, NotFound, Unavailable; it is as it was then.
     """
-    path = database(home)
+    path = database_path(home)
     if not path.parent.is_dir() or (copy is None and not _has_content(path)):
         raise NotFound(f"There is no database in {home} to recover. {_mend(home)}")
     with hold_unused(home):
-        if barred := closed(path):
+        if barred := why_unreadable(path):
             raise Unavailable(f"{barred[0]} {barred[1]}")
-        if _has_content(path) and not damage(path, patience_s=PATIENCE_S):
+        if _has_content(path) and not find_damage(path, patience_s=PATIENCE_S):
             raise Conflict("The database is intact: there is nothing to recover.")
         fresh = path.with_name(_FRESH)
         try:
@@ -111,7 +111,7 @@ def _salvaged(damaged: Path, fresh: Path) -> Salvaged:
     _forget(fresh)
     Store(fresh).close()
     try:
-        return salvage(damaged, fresh)
+        return salvage_database(damaged, fresh)
     except Unavailable as error:
         raise Unavailable(f"{error.message} {_mend(damaged.parents[2], is_hopeless=True)}") from error
 
@@ -141,7 +141,7 @@ def _forget(fresh: Path) -> None:
 
 
 def _keep(home: Path, now: float) -> Path | None:
-    path = database(home)
+    path = database_path(home)
     is_there = _has_content(path) or _has_content(Path(f"{path}-wal"))
     return keep_aside(path, home / "backups", now=now) if is_there else None
 
@@ -160,7 +160,7 @@ def _kept_aside(home: Path, now: float) -> str:
 
 def _mend(home: Path, *, is_hopeless: bool = False) -> str:
     """What there is to go back to, by its command."""
-    can_salvage = _has_content(database(home)) and not is_hopeless
+    can_salvage = _has_content(database_path(home)) and not is_hopeless
     backup, copy = newest_backup(home / "backups"), None
     ways = []
     if backup is not None:
@@ -191,7 +191,7 @@ def newest_backup(folder: Path) -> Path | None:
     for path in found[:_MOST_READ]:
         try:
             with reading.from_path(path) as file:
-                reading.check(file, hurry)
+                reading.check_backup(file, hurry)
         except TimeoutError:
             return path
         except (OrchestratorError, OSError):
@@ -203,7 +203,7 @@ def newest_backup(folder: Path) -> Path | None:
 def _newest_copy(folder: Path) -> Path | None:
     """The newest copy from before an upgrade that is whole."""
     for path in _plain_files(folder):
-        if path.suffix == ".db" and not damage(path, patience_s=START_PATIENCE_S):
+        if path.suffix == ".db" and not find_damage(path, patience_s=START_PATIENCE_S):
             return path
     return None
 

@@ -1,7 +1,7 @@
-"""Putting a backup in the place of a house: checked as a whole, unpacked beside it, and moved there in one step.
+"""Putting a backup in the place of an install: checked as a whole, unpacked beside it, and moved there in one step.
 
 A restore that is killed has not begun, or is finished by the next one: the stage remembers which folder it made, so the
-next one sees whether that folder is the house by now. What was there before is kept under another name.
+next one sees whether that folder is the install by now. What was there before is kept under another name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from orchestrator.core.db.migrations import migrations
 from orchestrator.core.errors import Conflict, Unavailable
 from orchestrator.core.home import hold_unused
 from orchestrator.operations.backup import verify as reading
-from orchestrator.operations.backup.unpack import unpack
+from orchestrator.operations.backup.unpack import unpack_backup
 from orchestrator.operations.backup.verify import Checked
 
 _AT_WORKING_FOLDER, _EXCHANGE = -100, 2
@@ -37,24 +37,24 @@ Meter = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A house that is there again."""
+    """An install that is there again."""
 
     checked: Checked
     before: Path | None
-    """Where the house that was there before is now."""
+    """Where the install that was there before is now."""
 
 
-def restore(
+def restore_backup(
     archive: Path, home: Path, *, may_replace: bool, meter: Meter, make_way: Callable[[], None] = lambda: None
 ) -> Restored:
-    """The house of the backup is in ``home``. ``make_way`` is called right before it is moved there.
+    """The install of the backup is in ``home``. ``make_way`` is called right before it is moved there.
 
-    Raises BadInput or UnsafePath for a backup that is none, Conflict when the house runs or is there and may not be
+    Raises BadInput or UnsafePath for a backup that is none, Conflict when the install runs or is there and may not be
     replaced, Unavailable; then ``home`` is as it was.
     """
     with reading.from_path(archive) as file:
         size = os.fstat(file.fileno()).st_size
-        checked = reading.check(file, lambda done: meter("checking", done, size))
+        checked = reading.check_backup(file, lambda done: meter("checking", done, size))
         copies.raise_if_newer(list(checked.manifest.migrations), migrations)
         try:
             with _stage(home) as stage, hold_unused(home):
@@ -69,7 +69,7 @@ def restore(
                     )
                 _check_room(home, checked.bytes)
                 file.seek(0)
-                unpack(file, stage / "home", checked, lambda done: meter("unpacking", done, checked.bytes))
+                unpack_backup(file, stage / "home", checked, lambda done: meter("unpacking", done, checked.bytes))
                 make_way()
                 before = None if is_empty else _free_name(home)
                 _mark(stage, checked.digest, before)
@@ -81,7 +81,7 @@ def restore(
 
 @contextmanager
 def _stage(home: Path) -> Iterator[Path]:
-    """The folder beside the house in which one restore at a time works; it is gone at the end."""
+    """The folder beside the install in which one restore at a time works; it is gone at the end."""
     stage = home.with_name(f"{home.name}.restoring")
     home.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     stage.mkdir(mode=0o700, exist_ok=True)
@@ -94,7 +94,7 @@ def _stage(home: Path) -> Iterator[Path]:
         try:
             yield stage
         finally:
-            _settled(stage, home)  # never just thrown away: the house that was there before may lie in it
+            _settled(stage, home)  # never just thrown away: the install that was there before may lie in it
             stage.rmdir()
     finally:
         os.close(folder)
@@ -102,7 +102,7 @@ def _stage(home: Path) -> Iterator[Path]:
 
 def _settled(stage: Path, home: Path) -> tuple[str, Path | None] | None:
     """What an earlier restore left is finished where it had begun to move, and else gone. When it is finished: which
-    backup that was, and where the house before it is."""
+    backup that was, and where the install before it is."""
     fresh, mark = stage / "home", _read_mark(stage)
     finished = None
     if mark is not None:
@@ -138,7 +138,7 @@ def _read_mark(stage: Path) -> tuple[int, str, Path | None] | None:
 
 
 def _exchange(stage: Path, home: Path, before: Path | None) -> None:
-    """The new house is at its place, the old one at its new name, if it gets one."""
+    """The new install is at its place, the old one at its new name, if it gets one."""
     fresh = stage / "home"
     if not home.exists():
         fresh.rename(home)

@@ -22,7 +22,7 @@ _KNOWN = {b"path", b"mtime", b"hdrcharset", b"size"}
 _LAST_SECOND = 253_402_300_799.0
 
 
-def header(member: Member) -> bytes:
+def member_header(member: Member) -> bytes:
     """What stands before a member's bytes."""
     info = tarfile.TarInfo((b"/".join(member.parts)).decode("utf-8", "surrogateescape"))
     info.type = _FOLDER if member.is_folder else _FILE
@@ -32,7 +32,7 @@ def header(member: Member) -> bytes:
     return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
 
 
-def padding(size: int) -> bytes:
+def member_padding(size: int) -> bytes:
     """What stands behind ``size`` bytes."""
     return b"\0" * (-size % BLOCK)
 
@@ -44,29 +44,29 @@ class TarReader:
         self._stream = stream
         self._left = 0
 
-    def members(self) -> Iterator[tuple[Member, Iterator[bytes]]]:
+    def read_members(self) -> Iterator[tuple[Member, Iterator[bytes]]]:
         """Each member with its bytes, which must be read before the next. Raises BadInput; OSError and what the
         stream raises for a damaged file come through."""
-        while (found := self._next()) is not None:
+        while (found := self._next_member()) is not None:
             self._left = found.size
-            yield found, self._bytes()
+            yield found, self._read_bytes()
             if self._left:
                 raise not_a_backup()
-            self._exactly(len(padding(found.size)))
-        if self._exactly(BLOCK) != END[:BLOCK] or self._stream.read(1):
+            self._read_exactly(len(member_padding(found.size)))
+        if self._read_exactly(BLOCK) != END[:BLOCK] or self._stream.read(1):
             raise not_a_backup()
 
-    def _next(self) -> Member | None:
-        block = self._exactly(BLOCK)
+    def _next_member(self) -> Member | None:
+        block = self._read_exactly(BLOCK)
         if block == END[:BLOCK]:
             return None
         info, extra = _parsed(block), dict[bytes, bytes]()
         if info.type == _EXTENSION:
             if not 0 < info.size <= _MOST_EXTENSION:
                 raise not_a_backup()
-            extra = _extension(self._exactly(info.size))
-            self._exactly(len(padding(info.size)))
-            info = _parsed(self._exactly(BLOCK))
+            extra = _extension(self._read_exactly(info.size))
+            self._read_exactly(len(member_padding(info.size)))
+            info = _parsed(self._read_exactly(BLOCK))
         if info.type not in (_FILE, _FOLDER):
             raise BadInput("This backup contains a link or a device, which no HermitShell backup does. Don't use it.")
         name = extra.get(b"path", info.name.encode("utf-8", "surrogateescape")).removesuffix(b"/")
@@ -76,30 +76,30 @@ class TarReader:
         modified = _time(extra[b"mtime"]) if b"mtime" in extra else float(info.mtime)
         return Member(tuple(name.split(b"/")), info.type == _FOLDER, size, info.mode & 0o777, _sane(modified))
 
-    def _bytes(self) -> Iterator[bytes]:
+    def _read_bytes(self) -> Iterator[bytes]:
         while self._left:
             piece = self._stream.read(min(CHUNK, self._left))
             if not piece:
-                raise cut()
+                raise truncated_error()
             self._left -= len(piece)
             yield piece
 
-    def _exactly(self, count: int) -> bytes:
+    def _read_exactly(self, count: int) -> bytes:
         found = b""
         while len(found) < count:
             piece = self._stream.read(count - len(found))
             if not piece:
-                raise cut()
+                raise truncated_error()
             found += piece
         return found
 
 
-def cut() -> BadInput:
+def truncated_error() -> BadInput:
     """The error for a file that ends too early."""
     return BadInput("This backup is cut off: its end is missing. Copy it again, or use another one.")
 
 
-def whole(chunks: Iterable[bytes], most: int) -> bytes:
+def read_small(chunks: Iterable[bytes], most: int) -> bytes:
     """All of a small member. Raises BadInput when it is not small."""
     found = bytearray()
     for piece in chunks:

@@ -33,17 +33,17 @@ class Checked:
     """Of the list of hashes, and so of everything."""
 
 
-def check(file: BinaryIO, meter: Callable[[int], None] = lambda _: None) -> Checked:
+def check_backup(file: BinaryIO, meter: Callable[[int], None] = lambda _: None) -> Checked:
     """Read all of a backup. Raises BadInput or UnsafePath for one that is cut, changed or none; Unavailable."""
-    with opened(file) as reading:
-        for _, chunks in reading.members():
+    with open_backup(file) as reading:
+        for _, chunks in reading.read_members():
             for _piece in chunks:
                 meter(file.tell())
         return reading.checked
 
 
 @contextmanager
-def opened(file: BinaryIO) -> Iterator[BackupCheck]:
+def open_backup(file: BinaryIO) -> Iterator[BackupCheck]:
     """A backup at its beginning, packed or not. What reading it raises becomes a sentence."""
     try:
         is_packed = file.read(len(_GZIP)) == _GZIP
@@ -54,7 +54,7 @@ def opened(file: BinaryIO) -> Iterator[BackupCheck]:
         with gzip.GzipFile(fileobj=file, mode="rb") as stream:
             yield BackupCheck(cast("BinaryIO", stream))
     except EOFError as error:
-        raise tape.cut() from error
+        raise tape.truncated_error() from error
     except (zlib.error, gzip.BadGzipFile) as error:
         raise layout.not_a_backup() from error
 
@@ -78,7 +78,7 @@ class BackupCheck:
     """One passage through a backup."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        self._members = tape.TarReader(stream).members()
+        self._members = tape.TarReader(stream).read_members()
         self._sums = hashlib.sha256()
         self._files = self._bytes = 0
         self.manifest = self._first()
@@ -88,17 +88,17 @@ class BackupCheck:
     def checked(self) -> Checked:
         """What it was, once all of it went by and was good."""
         if self._checked is None:
-            raise tape.cut()
+            raise tape.truncated_error()
         return self._checked
 
-    def members(self) -> Iterator[tuple[Member, Iterator[bytes]]]:
+    def read_members(self) -> Iterator[tuple[Member, Iterator[bytes]]]:
         """Each folder and file with its bytes, which are to be read before the next one is asked for."""
-        order = layout.Order()
+        order = layout.MemberOrder()
         for count, (member, chunks) in enumerate(self._members, start=1):
             if member.parts == layout.SUMS:
-                self._end(chunks)
+                self._check_hashes(chunks)
                 return
-            order.follow(member)
+            order.check_member(member)
             self._bytes += member.size
             if count > self.manifest.most_members or self._bytes > self.manifest.most_bytes:
                 raise BadInput("This backup contains more than it lists. Don't use it.")
@@ -106,18 +106,18 @@ class BackupCheck:
             yield member, _hashed(chunks, digest)
             self._files += not member.is_folder
             self._sums.update(layout.sum_line(member, digest.hexdigest()))
-        raise tape.cut()
+        raise tape.truncated_error()
 
     def _first(self) -> Manifest:
         found = next(self._members, None)
         if found is None or found[0].parts != layout.MANIFEST:
             raise layout.not_a_backup()
-        text = tape.whole(found[1], layout.MOST_MANIFEST)
-        manifest = layout.decoded(text)
+        text = tape.read_small(found[1], layout.MOST_MANIFEST)
+        manifest = layout.parse_manifest(text)
         self._sums.update(layout.sum_line(found[0], hashlib.sha256(text).hexdigest()))
         return manifest
 
-    def _end(self, chunks: Iterator[bytes]) -> None:
+    def _check_hashes(self, chunks: Iterator[bytes]) -> None:
         """The list of hashes is exactly the one that this passage comes to, and nothing stands behind it."""
         listed = hashlib.sha256()
         for piece in chunks:

@@ -1,6 +1,6 @@
-"""Making a backup: the whole of a house into one file, which has its name only when it was read back and found good.
+"""Making a backup: the whole of an install into one file, which has its name only when it was read back and found good.
 
-Whatever goes wrong on the way, nothing is left behind and the house was not touched.
+Whatever goes wrong on the way, nothing is left behind and the install was not touched.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from orchestrator.files.names import display_path
 from orchestrator.files.workspace import Workspaces
 from orchestrator.operations.backup import manifest as layout
 from orchestrator.operations.backup import tar_format as tape
-from orchestrator.operations.backup.collect import BackupItem, Gathering, Notes, has_changed, taken
+from orchestrator.operations.backup.collect import BackupCollector, BackupItem, Notes, has_changed, take_file
 from orchestrator.operations.backup.manifest import Manifest, Member
 
 PACKED, PLAIN = (".tar.gz", ".tgz"), (".tar",)
@@ -53,7 +53,7 @@ class Written:
     notes: Notes
 
 
-def write(
+def write_archive(
     home: Home,
     target: BinaryIO,
     meter: Meter,
@@ -67,8 +67,8 @@ def write(
     notes, workspaces = Notes(), Workspaces(home.path)
     home.backups.mkdir(mode=0o700, exist_ok=True)
     with copies.open_unnamed_copy(home.database, home.backups) as (database, inside):
-        gathering = Gathering(home.path, workspaces, inside, database, notes)
-        measured = gathering.measured()
+        gathering = BackupCollector(home.path, workspaces, inside, database, notes)
+        measured = gathering.measure_bytes()
         fits(measured)
         manifest = Manifest(
             install=home.install,
@@ -82,7 +82,7 @@ def write(
         )
         stream = gzip.GzipFile(fileobj=target, mode="wb", compresslevel=1, mtime=0) if packed else target
         writing = _Writing(cast("BinaryIO", stream), manifest, notes, lambda done: meter(done, measured), check)
-        digest = writing.run(gathering.items())
+        digest = writing.run(gathering.walk_items())
         if packed:
             stream.close()
     return Written(manifest, writing.files, writing.bytes, digest, notes)
@@ -99,7 +99,7 @@ def whole_file(path: Path, home: Path, *, may_replace: bool) -> Iterator[BinaryI
     try:
         descriptor = os.open(part, _NEW, 0o600)
     except OSError as error:
-        raise explained(path, error) from error
+        raise explain_error(path, error) from error
     with os.fdopen(descriptor, "w+b") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -111,13 +111,13 @@ def whole_file(path: Path, home: Path, *, may_replace: bool) -> Iterator[BinaryI
             yield file
             _name(part, path, may_replace=may_replace)
         except OSError as error:
-            raise explained(path, error) from error
+            raise explain_error(path, error) from error
         finally:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
 
 
-def flushed(file: BinaryIO) -> None:
+def flush_file(file: BinaryIO) -> None:
     """All that was written is on the disk, and the file is at its beginning again."""
     file.flush()
     os.fsync(file.fileno())
@@ -134,7 +134,7 @@ def is_packed(path: Path) -> bool:
 
 
 def keeps_reserve(home: Path, folder: Path) -> Callable[[], None]:
-    """A check that a backup on the house's own disk leaves the house the room that it needs."""
+    """A check that a backup on the install's own disk leaves the install the room that it needs."""
     reserve = Reserve(home, ballast=home)
     if folder.stat().st_dev != home.stat().st_dev:
         return lambda: None
@@ -149,7 +149,7 @@ def keeps_reserve(home: Path, folder: Path) -> Callable[[], None]:
     return check
 
 
-def explained(path: Path, error: OSError) -> Unavailable:
+def explain_error(path: Path, error: OSError) -> Unavailable:
     """What a refusing disk means for the file."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return Unavailable(f"There is no room for {path}, and nothing of it is left. Free some space there.")
@@ -201,55 +201,55 @@ class _Writing:
 
     def run(self, items: Iterator[BackupItem]) -> str:
         """Everything, from the manifest to the end."""
-        order = layout.Order()
+        order = layout.MemberOrder()
         self._check()
         with tempfile.TemporaryFile() as lines:  # as long as there are names, so it is kept out of memory
             text = self._manifest.encoded()
-            lines.write(self._add(Member(layout.MANIFEST, False, len(text)), text))
+            lines.write(self._add_member(Member(layout.MANIFEST, False, len(text)), text))
             for item in items:
                 member, content = Member(item.parts, True, 0, item.mode, item.modified), None
                 if item.open is not None:
-                    found = taken(item, self._notes, most_kept=_MOST_KEPT)
+                    found = take_file(item, self._notes, most_kept=_MOST_KEPT)
                     if found is None:
                         continue
                     member, content = found
                     self.files += 1
-                order.follow(member)
-                lines.write(self._add(member, content))
+                order.check_member(member)
+                lines.write(self._add_member(member, content))
             size = lines.tell()
             lines.seek(0)
-            self._add(Member(layout.SUMS, False, size), cast("BinaryIO", lines))
+            self._add_member(Member(layout.SUMS, False, size), cast("BinaryIO", lines))
         self._out.write(tape.END)
         return self._sums.hexdigest()
 
-    def _add(self, member: Member, content: bytes | BinaryIO | None) -> bytes:
+    def _add_member(self, member: Member, content: bytes | BinaryIO | None) -> bytes:
         """A member is in the archive; its line for the list of hashes."""
-        self._out.write(tape.header(member))
+        self._out.write(tape.member_header(member))
         digest = hashlib.sha256()
         if isinstance(content, bytes):
-            self._put(content, digest)
+            self._put_piece(content, digest)
         elif content is not None:
             with content:
                 before = os.fstat(content.fileno())
-                self._copy(content, member, digest)
+                self._copy_content(content, member, digest)
                 if member.parts != layout.SUMS and has_changed(content, before):
                     self._notes.changing.append(display_path(*member.parts))
-        self._out.write(tape.padding(member.size))
+        self._out.write(tape.member_padding(member.size))
         if member.parts == layout.SUMS:
             return b""
         line = layout.sum_line(member, digest.hexdigest())
         self._sums.update(line)
         return line
 
-    def _copy(self, content: BinaryIO, member: Member, digest: hashlib._Hash) -> None:
+    def _copy_content(self, content: BinaryIO, member: Member, digest: hashlib._Hash) -> None:
         """Exactly as many bytes as were announced, whatever becomes of the file."""
         left = member.size
         while left:
             piece = content.read(min(tape.CHUNK, left)) or b"\0" * min(tape.CHUNK, left)
-            self._put(piece, digest)
+            self._put_piece(piece, digest)
             left -= len(piece)
 
-    def _put(self, piece: bytes, digest: hashlib._Hash) -> None:
+    def _put_piece(self, piece: bytes, digest: hashlib._Hash) -> None:
         digest.update(piece)
         self._out.write(piece)
         self.bytes += len(piece)

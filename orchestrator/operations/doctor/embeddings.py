@@ -15,7 +15,7 @@ def examine_embeddings(embedder: Embedder) -> Finding:
     """It answers. Without it memories are found by their words alone, so nothing is broken when it does not."""
     began = time.monotonic()
     try:
-        found = embedder.embed(["ok"])
+        found = embedder.embed_texts(["ok"])
     except UpstreamFailed as error:
         return warn(
             EMBEDDINGS,

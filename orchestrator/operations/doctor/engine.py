@@ -25,7 +25,7 @@ def examine_engine(version: Mapping[str, Any], info: Mapping[str, Any]) -> list[
     number = str(version.get("Version", "of unknown version"))
     found = [ok(ENGINE, f"{name} {number} answers{f' ({beside})' if beside else ''}.")]
     found += [fail(ENGINE, lack.text, f"{lack.mend[:1].upper()}{lack.mend[1:]}.") for lack in limits_lacking(info)]
-    if name == "Docker" and numbers(number) < FILTERS_ALG:
+    if name == "Docker" and parse_version(number) < FILTERS_ALG:
         found.append(
             warn(
                 ENGINE,
@@ -47,7 +47,7 @@ def examine_image(images: ImageEngine, target: str = "base") -> Finding:
     return ok(IMAGE, f"{image.name} is up to date ({image.size_bytes // 10**6:,} MB).")
 
 
-def numbers(version: str) -> tuple[int, ...]:
+def parse_version(version: str) -> tuple[int, ...]:
     """``20.10.24+dfsg1`` as (20, 10, 24); empty when it starts with no number."""
     found = re.match(r"\d+(?:\.\d+)*", version)
     return tuple(int(part) for part in found[0].split(".")) if found else ()

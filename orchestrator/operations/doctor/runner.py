@@ -1,5 +1,5 @@
-"""The doctor in a running house: one examination at a time, in a thread of its own, and what the last one found. It
-mends nothing.
+"""The doctor in a running install: one examination at a time, in a thread of its own, and what the last one found. It
+fixes nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Report:
     """Why it broke off, as a sentence."""
 
 
-class Checkups:
+class DoctorRunner:
     """The last examination, and the one under way. May be used from any thread."""
 
     def __init__(self, examine: Callable[[], list[Finding]], broker: Broker) -> None:
@@ -42,21 +42,21 @@ class Checkups:
         self._lock = threading.Lock()  # protects _report and _thread
         self._thread: threading.Thread | None = None
 
-    def report(self) -> Report:
+    def get_report(self) -> Report:
         """How it stands."""
         with self._lock:
             return self._report
 
-    def begin(self) -> Report:
+    def begin_run(self) -> Report:
         """Everything is looked at from now on. Raises Conflict while it is being looked at already."""
         with self._lock:
             if self._report.stage is Stage.RUNNING:
                 raise Conflict("The diagnostics are already running. Wait until they have finished.")
             self._report = Report(Stage.RUNNING, started_at=time.time())
-            self._thread = threading.Thread(target=self._run, name="doctor", daemon=True)
+            self._thread = threading.Thread(target=self._run_checks, name="doctor", daemon=True)
             self._thread.start()
             begun = self._report
-        self._tell()
+        self._publish_report()
         return begun
 
     def close(self) -> None:
@@ -66,7 +66,7 @@ class Checkups:
         if thread is not None:
             thread.join(_STOP_S)
 
-    def _run(self) -> None:
+    def _run_checks(self) -> None:
         found: list[Finding] = []
         problem = ""
         try:
@@ -84,7 +84,7 @@ class Checkups:
                 findings=tuple(found),
                 problem=problem,
             )
-        self._tell()
+        self._publish_report()
 
-    def _tell(self) -> None:
+    def _publish_report(self) -> None:
         self._broker.publish(Event("doctor", None, {}))

@@ -112,7 +112,7 @@ def examine_watches(machine: Machine) -> Finding:
 
 
 def examine_descriptors(used_of_limit: tuple[int, int] | None) -> Finding:
-    """How many files and connections the running house has open, of how many; None where nobody knows."""
+    """How many files and connections the running install has open, of how many; None where nobody knows."""
     if used_of_limit is None:
         return ok(DESCRIPTORS, "Not checked: HermitShell is not running here.")
     used, limit = used_of_limit
@@ -135,7 +135,7 @@ def examine_ports(ports: Mapping[str, int]) -> list[Finding]:
     return found or [ok(PORTS, f"Free: {', '.join(str(port) for port in ports.values())}.")]
 
 
-def newest(files: Path) -> float:
+def newest_change(files: Path) -> float:
     """When the newest program file below a folder was written."""
     return max((path.stat().st_mtime for path in files.rglob("*.py")), default=0.0)
 

@@ -27,7 +27,7 @@ from orchestrator.files import quota as rules
 from orchestrator.files.free_space import Reserve
 from orchestrator.files.quota import Allowance, QuotaLevel, QuotaState, Room
 from orchestrator.files.workspace import Workspaces
-from orchestrator.operations.quota.sampling import URGENT_SHARE, WRITES_BYTES, Gauge, Moment, Rota
+from orchestrator.operations.quota.sampling import URGENT_SHARE, WRITES_BYTES, Gauge, Moment, SamplingPlan
 from orchestrator.turns.queue import Turns
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class DiskUse:
     measured_at: float
 
 
-class Disk:
+class QuotaMonitor:
     """Looks after the disk in a thread of its own; ``check_start`` and what surfaces ask may come from any other."""
 
     def __init__(
@@ -81,12 +81,12 @@ class Disk:
         self._changes = 0
         self._table_lock = threading.Lock()  # protects the three above; nothing is waited for under it
         self._walking = threading.Lock()  # one look at a time, whoever wants it
-        self._rota = Rota(clock)
+        self._rota = SamplingPlan(clock)
         self._fallen = Allowance(0, 0)
         self._room: Room | None = None
         self._was_short = self._is_falling = False
         self._recount_at = float("-inf")
-        self._rounds = Periodic("disk", self.look, every_s=self._pause_s, after_failure_s=_AFTER_FAILURE_S)
+        self._rounds = Periodic("disk", self.run_once, every_s=self._pause_s, after_failure_s=_AFTER_FAILURE_S)
         hooks.cubicle_starting.subscribe(self.check_start)
 
     def start(self) -> None:
@@ -103,13 +103,13 @@ class Disk:
         """The cubicle may start, and is looked after from now on. Raises Unavailable when the host's disk is almost
         full, Conflict when only a person can make room in the workspace."""
         self._reserve.check_room()
-        gauge = self.known(key)
+        gauge = self.last_gauge(key)
         if gauge is None or gauge.standing.level is QuotaLevel.FULL:
-            gauge = self._look(key)
+            gauge = self._measure_workspace(key)
             standing = rules.with_room_to_clean_up(gauge.standing, gauge.use, gauge.limit)
             gauge = replace(gauge, standing=standing)
             if gauge.standing.is_out_of_tries:
-                raise Conflict(self._sentence(key, gauge))
+                raise Conflict(self._describe_gauge(key, gauge))
         with self._table_lock:
             self._gauges[key] = gauge
             self._running[key] = self._clock()
@@ -117,7 +117,7 @@ class Disk:
 
     def use_of(self, key: CubicleKey) -> DiskUse:
         """What the workspace takes, looked at just now or a moment ago. Raises NotFound, UnsafePath, Unavailable."""
-        gauge = self._recent(key)
+        gauge = self._recent_gauge(key)
         limit = rules.get_allowance(self._agents.get(key.agent).limits)
         return DiskUse(
             used_bytes=gauge.use.bytes,
@@ -130,27 +130,27 @@ class Disk:
 
     def used_bytes(self, key: CubicleKey) -> int | None:
         """What the workspace took at the last look, if there was one."""
-        gauge = self.known(key)
+        gauge = self.last_gauge(key)
         return None if gauge is None else gauge.use.bytes
 
-    def known(self, key: CubicleKey) -> Gauge | None:
+    def last_gauge(self, key: CubicleKey) -> Gauge | None:
         """The last look at a workspace, if there was one."""
         with self._table_lock:
             return self._gauges.get(key)
 
-    def note(self, key: CubicleKey) -> str:
+    def turn_note(self, key: CubicleKey) -> str:
         """What the agent should know of its disk before its turn; empty while there is room."""
         try:
-            gauge = self.known(key) or self._look(key)
+            gauge = self.last_gauge(key) or self._measure_workspace(key)
             if gauge.limit.get_share(gauge.use) < rules.WARN_SHARE:
                 return ""
-            gauge = self._recent(key)
+            gauge = self._recent_gauge(key)
             return rules.for_the_agent(gauge.use, gauge.limit, self._workspaces.list_largest(key))
         except OrchestratorError as error:
             logger.warning("the workspace of %s can't be measured: %s", key, error.message)
             return ""
 
-    def forget(self, agent: str) -> None:
+    def forget_agent(self, agent: str) -> None:
         """The agent was deleted."""
         with self._table_lock:
             self._gauges = {key: gauge for key, gauge in self._gauges.items() if key.agent != agent}
@@ -158,16 +158,16 @@ class Disk:
 
     # --- the pass ----------------------------------------------------------------------------------------------
 
-    def look(self) -> None:
+    def run_once(self) -> None:
         """One pass."""
         room = self._read_room()
         if self._clock() >= self._recount_at or (room.is_short and not self._was_short):
-            self._recount()
+            self._recount_running()
         self._guard_reserve(room)
         while (key := self._most_pressing(room)) is not None and not self._rounds.is_ending:
-            self._attend(key, room)
+            self._check_workspace(key, room)
 
-    def _recount(self) -> None:
+    def _recount_running(self) -> None:
         """Ask the engine what runs. What passed by ``check_start`` lately may be about to start, so it stays."""
         running, now = self._cubicles.list_running(), self._clock()
         with self._table_lock:
@@ -194,13 +194,13 @@ class Disk:
             if self._rota.is_calm(moment):
                 return None
             running = {key: self._gauges.get(key) for key in self._running}
-        return self._rota.next(running, moment)
+        return self._rota.next_due(running, moment)
 
-    def _attend(self, key: CubicleKey, room: Room) -> None:
+    def _check_workspace(self, key: CubicleKey, room: Room) -> None:
         """Look at one workspace and do what follows."""
-        fallen, before = self._fallen, self.known(key)
+        fallen, before = self._fallen, self.last_gauge(key)
         try:
-            gauge = self._look(key)
+            gauge = self._measure_workspace(key)
         except OrchestratorError as error:  # deleted meanwhile, or something of it is no folder any more
             logger.info("the workspace of %s can't be measured: %s", key, error.message)
             with self._table_lock:
@@ -208,7 +208,7 @@ class Disk:
             return
         standing, must_stop = rules.judge_usage(gauge.standing, gauge.use, gauge.limit)
         gauge = replace(gauge, standing=standing, judged_fallen=fallen)
-        self._put(key, gauge)
+        self._store_gauge(key, gauge)
         if must_stop:
             self._stop_full(key, gauge)
         elif room.is_short and before is not None and gauge.use.bytes - before.use.bytes >= WRITES_BYTES:
@@ -216,7 +216,7 @@ class Disk:
         elif standing.level is QuotaLevel.NEARLY_FULL and (before is None or before.standing.level is QuotaLevel.OK):
             used = rules.in_words(gauge.use, gauge.limit)
             text = f"The workspace of {key.agent} is nearly full: {used} are used."
-            self._tell("disk.warning", text, key, standing.level)
+            self._post_notification("disk.warning", text, key, standing.level)
 
     def _guard_reserve(self, room: Room) -> None:
         if room.is_critical:
@@ -230,34 +230,34 @@ class Disk:
 
     def _stop_full(self, key: CubicleKey, gauge: Gauge) -> None:
         """The workspace is at its limit: the turn fails with the reason, and nothing in the cubicle runs any more."""
-        sentence = self._sentence(key, gauge)
-        self._halt(key, sentence)
-        after = self._look(key)  # it may have grown until it was stopped
+        sentence = self._describe_gauge(key, gauge)
+        self._halt_cubicle(key, sentence)
+        after = self._measure_workspace(key)  # it may have grown until it was stopped
         standing = rules.with_room_to_clean_up(gauge.standing, after.use, after.limit)
-        self._put(key, replace(after, standing=standing, judged_fallen=self._fallen))
-        self._tell("disk.full", sentence, key, QuotaLevel.FULL)
+        self._store_gauge(key, replace(after, standing=standing, judged_fallen=self._fallen))
+        self._post_notification("disk.full", sentence, key, QuotaLevel.FULL)
 
     def _stop_for_the_host(self, keys: set[CubicleKey], room: Room) -> None:
         for key in keys:
-            self._halt(key, rules.of_the_host(room))
+            self._halt_cubicle(key, rules.of_the_host(room))
 
-    def _halt(self, key: CubicleKey, why: str) -> None:
+    def _halt_cubicle(self, key: CubicleKey, why: str) -> None:
         """The turn first, so that nobody else ends it with a worse reason; but whatever happens, the container."""
         try:
             self._end_turn(key, why)
         except Unavailable:  # the disk is so full that not even this can be written
-            self._stop(key)
+            self._stop_cubicle(key)
             self._reserve.release_reserve()
             self._end_turn(key, why)
         else:
-            self._stop(key)
+            self._stop_cubicle(key)
 
     def _end_turn(self, key: CubicleKey, why: str) -> None:
         for held, claim in self._turns.list_running():
             if held == key:
                 self._turns.end_turn(key, claim.turn, TurnStatus.FAILED, error=why)
 
-    def _stop(self, key: CubicleKey) -> None:
+    def _stop_cubicle(self, key: CubicleKey) -> None:
         with self._table_lock:  # before, as a start that waits for the stop's end makes it one that runs again
             self._running.pop(key, None)
         try:
@@ -270,35 +270,35 @@ class Disk:
 
     # --- looking -----------------------------------------------------------------------------------------------
 
-    def _recent(self, key: CubicleKey) -> Gauge:
+    def _recent_gauge(self, key: CubicleKey) -> Gauge:
         """What was seen a moment ago; a workspace that takes long to look at is looked at more seldom."""
-        gauge = self.known(key)
+        gauge = self.last_gauge(key)
         if gauge is not None and self._clock() - gauge.seen_at < max(1.0, gauge.cost_s / URGENT_SHARE):
             return gauge
-        return self._look(key)
+        return self._measure_workspace(key)
 
-    def _look(self, key: CubicleKey) -> Gauge:
+    def _measure_workspace(self, key: CubicleKey) -> Gauge:
         """Walk through the workspace. How it stands is another question. Raises UnsafePath, Unavailable."""
         with self._walking:
-            started, before = self._clock(), self.known(key)
+            started, before = self._clock(), self.last_gauge(key)
             limit = rules.get_allowance(self._agents.get(key.agent).limits)
             use = self._workspaces.measure_usage(key, max_entries=_MOST_ENTRIES)
             now = self._clock()
         cost = now - started
-        self._rota.spent(started, cost)
+        self._rota.note_cost(started, cost)
         standing, fallen = (QuotaState(), self._fallen) if before is None else (before.standing, before.judged_fallen)
         gauge = Gauge(use, limit, standing, time.time(), now, cost, fallen)
-        self._put(key, gauge)
+        self._store_gauge(key, gauge)
         return gauge
 
-    def _put(self, key: CubicleKey, gauge: Gauge) -> None:
+    def _store_gauge(self, key: CubicleKey, gauge: Gauge) -> None:
         with self._table_lock:
             self._gauges[key] = gauge
             self._changes += 1
 
     # --- telling -----------------------------------------------------------------------------------------------
 
-    def _sentence(self, key: CubicleKey, gauge: Gauge) -> str:
+    def _describe_gauge(self, key: CubicleKey, gauge: Gauge) -> str:
         return rules.for_the_person(
             key.agent,
             gauge.use,
@@ -307,7 +307,7 @@ class Disk:
             may_try=not gauge.standing.is_out_of_tries,
         )
 
-    def _tell(self, kind: str, text: str, key: CubicleKey, level: QuotaLevel) -> None:
+    def _post_notification(self, kind: str, text: str, key: CubicleKey, level: QuotaLevel) -> None:
         self._audit.record_event(kind, text, key)
         self._broker.publish(Event("cubicle", key, {"state": level.value, "text": text}))
 

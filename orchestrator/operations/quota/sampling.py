@@ -61,28 +61,28 @@ class _Calm:
     until: float
 
 
-class Rota:
-    """The ration, and the next in turn. Used by one thread, but for ``spent``."""
+class SamplingPlan:
+    """The ration, and the next in turn. Used by one thread, but for ``note_cost``."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._urgent_at = self._routine_at = float("-inf")
         self._calm: _Calm | None = None
 
-    def spent(self, started: float, cost_s: float) -> None:
+    def note_cost(self, started: float, cost_s: float) -> None:
         """A look was begun then, and took so long."""
         self._urgent_at = max(self._urgent_at, started - _CREDIT_S) + cost_s / URGENT_SHARE
         self._routine_at = max(self._routine_at, started - _CREDIT_S) + cost_s / ROUTINE_SHARE
 
     def is_calm(self, moment: Moment) -> bool:
-        """Nothing can have come to pass since ``next`` found nobody."""
+        """Nothing can have come to pass since ``next_due`` found nobody."""
         calm = self._calm
         if calm is None or (calm.changes, calm.is_short) != (moment.changes, moment.is_short):
             return False
         is_below = moment.fallen.bytes < calm.mark.bytes and moment.fallen.inodes < calm.mark.inodes
         return is_below and self._clock() < calm.until
 
-    def next(self, running: Mapping[CubicleKey, Gauge | None], moment: Moment) -> CubicleKey | None:
+    def next_due(self, running: Mapping[CubicleKey, Gauge | None], moment: Moment) -> CubicleKey | None:
         """Whom to look at now, as far as the ration allows."""
         now = self._clock()
         pressures = {key: _pressure(gauge, moment) for key, gauge in running.items()}

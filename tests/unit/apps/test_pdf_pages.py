@@ -44,7 +44,7 @@ class Desk:
         self.jobs = Jobs(
             house.store,
             Notifications(house.store, house.broker),
-            finish=Calls(store=house.store, agents=house.agents).finish,
+            finish=Calls(store=house.store, agents=house.agents).finish_calls,
         )
         self.pages = PdfPages(
             self.drawing,
@@ -66,7 +66,7 @@ class Desk:
     def fails(self, path: str = "out/a.pdf") -> OrchestratorError:
         """Why it is not drawn."""
         with pytest.raises(OrchestratorError) as failed:
-            self.pages.drawn(KEY, path, wait_s=LONG_S)
+            self.pages.draw_pages(KEY, path, wait_s=LONG_S)
         return failed.value
 
 
@@ -84,28 +84,28 @@ def test_the_first_pages_are_drawn_once(desk: Desk) -> None:
     """They come as they were brought, with the number that the file has; the same file again costs nothing."""
     desk.drawing.brings = {"count": b"30", "1.png": PAGE, "2.png": png(1400, 700)}
     path = desk.write()
-    drawn = desk.pages.drawn(KEY, path, wait_s=LONG_S)
+    drawn = desk.pages.draw_pages(KEY, path, wait_s=LONG_S)
     assert drawn is not None
     assert (drawn.sizes, drawn.count) == (((990, 1400), (1400, 700)), 30)
-    assert desk.pages.page(KEY, drawn.digest, 1) == PAGE
-    assert desk.pages.drawn(KEY, path, wait_s=LONG_S) == drawn
+    assert desk.pages.get_page(KEY, drawn.digest, 1) == PAGE
+    assert desk.pages.draw_pages(KEY, path, wait_s=LONG_S) == drawn
     assert len(desk.drawing.given) == 1
     assert desk.drawing.given[0]["file.pdf"] == PDF
     assert json.loads(desk.drawing.given[0]["task.json"]) == {"most": MOST_PAGES, "long_side": LONG_SIDE}
     assert list((desk.folder / "box").iterdir()) == []
     desk.write(content=PDF + b"changed")
-    assert desk.pages.drawn(KEY, path, wait_s=LONG_S) != drawn
+    assert desk.pages.draw_pages(KEY, path, wait_s=LONG_S) != drawn
     assert len(desk.drawing.given) == 2
 
 
 @pytest.mark.parametrize("number", [0, -1, 2, 10**9])
 def test_there_are_no_other_pages(desk: Desk, number: int) -> None:
     """Nor anybody else's, nor by what is no digest."""
-    drawn = desk.pages.drawn(KEY, desk.write(), wait_s=LONG_S)
+    drawn = desk.pages.draw_pages(KEY, desk.write(), wait_s=LONG_S)
     assert drawn is not None
     for key, digest, page in ((KEY, drawn.digest, number), (OTHER, drawn.digest, 1), (KEY, "../x", 1), (KEY, "", 1)):
         with pytest.raises(NotFound):
-            desk.pages.page(key, digest, page)
+            desk.pages.get_page(key, digest, page)
 
 
 @pytest.mark.parametrize("content", [b"", b"plain text", png(), b"x" * 2000 + PDF])
@@ -159,7 +159,7 @@ def test_a_link_is_no_page(desk: Desk, tmp_path: Path) -> None:
 def test_a_count_that_is_none_counts_what_is_there(desk: Desk, count: bytes) -> None:
     """The pages show all the same."""
     desk.drawing.brings["count"] = count
-    drawn = desk.pages.drawn(KEY, desk.write(), wait_s=LONG_S)
+    drawn = desk.pages.draw_pages(KEY, desk.write(), wait_s=LONG_S)
     assert drawn is not None
     assert drawn.count == 1
 
@@ -167,7 +167,7 @@ def test_a_count_that_is_none_counts_what_is_there(desk: Desk, count: bytes) -> 
 def test_no_more_pages_than_are_looked_at(desk: Desk) -> None:
     """Whatever else it brings."""
     desk.drawing.brings = {"count": b"900"} | {f"{n}.png": PAGE for n in range(1, MOST_PAGES + 5)}
-    drawn = desk.pages.drawn(KEY, desk.write(), wait_s=LONG_S)
+    drawn = desk.pages.draw_pages(KEY, desk.write(), wait_s=LONG_S)
     assert drawn is not None
     assert (len(drawn.sizes), drawn.count) == (MOST_PAGES, 900)
 
@@ -178,13 +178,13 @@ def test_nobody_waits_for_long(desk: Desk) -> None:
     desk.drawing.may_go.clear()
     paths = [desk.write(f"{n}.pdf", PDF + b"%d" % n) for n in range(MOST_WAITING + 1)]
     for path in paths[:MOST_WAITING]:
-        assert desk.pages.drawn(KEY, path, wait_s=0.01) is None
-    assert desk.pages.drawn(KEY, paths[0], wait_s=0.01) is None
+        assert desk.pages.draw_pages(KEY, path, wait_s=0.01) is None
+    assert desk.pages.draw_pages(KEY, paths[0], wait_s=0.01) is None
     assert isinstance(desk.fails(paths[-1]), TooMany)
     assert len(desk.drawing.given) <= 1
     desk.drawing.may_go.set()
     for path in paths:
-        assert desk.pages.drawn(KEY, path, wait_s=LONG_S) is not None
+        assert desk.pages.draw_pages(KEY, path, wait_s=LONG_S) is not None
     assert len(desk.drawing.given) == len(paths)
 
 
@@ -194,7 +194,7 @@ def test_an_engine_that_is_away_is_told_and_asked_again(desk: Desk) -> None:
         desk.drawing.breaks = breaks
         assert words in desk.fails(desk.write()).message
     desk.drawing.breaks = None
-    assert desk.pages.drawn(KEY, "out/a.pdf", wait_s=LONG_S) is not None
+    assert desk.pages.draw_pages(KEY, "out/a.pdf", wait_s=LONG_S) is not None
 
 
 def test_pages_are_kept_for_a_while_and_not_too_many(tmp_path: Path) -> None:
@@ -203,14 +203,14 @@ def test_pages_are_kept_for_a_while_and_not_too_many(tmp_path: Path) -> None:
         desk = Desk(house)
         kept = desk.folder / "kept"
         for n in range(MOST_KEPT + 3):
-            assert desk.pages.drawn(KEY, desk.write(content=PDF + b"%d" % n), wait_s=LONG_S) is not None
+            assert desk.pages.draw_pages(KEY, desk.write(content=PDF + b"%d" % n), wait_s=LONG_S) is not None
         assert MOST_KEPT <= len(list(kept.glob("*-*"))) <= MOST_KEPT + 1
         desk.pages.start()
         assert list(kept.iterdir()) == []
         assert desk.drawing.cleared == 2
         desk.jobs.close()
         brief = Desk(house, kept_s=0.2)
-        drawn = brief.pages.drawn(KEY, brief.write(), wait_s=LONG_S)
+        drawn = brief.pages.draw_pages(KEY, brief.write(), wait_s=LONG_S)
         assert drawn is not None
         gone = threading.Event()
         for _ in range(200):
@@ -218,14 +218,14 @@ def test_pages_are_kept_for_a_while_and_not_too_many(tmp_path: Path) -> None:
                 break
             gone.wait(0.05)
         with pytest.raises(NotFound, match="Open the file again"):
-            brief.pages.page(KEY, drawn.digest, 1)
+            brief.pages.get_page(KEY, drawn.digest, 1)
         brief.jobs.close()
 
 
 def test_a_house_that_closes_breaks_off(desk: Desk) -> None:
     """What is under way is no longer wanted, and nothing new begins."""
     desk.drawing.may_go.clear()
-    assert desk.pages.drawn(KEY, desk.write(), wait_s=0.01) is None
+    assert desk.pages.draw_pages(KEY, desk.write(), wait_s=0.01) is None
     closing = threading.Thread(target=desk.jobs.close)
     closing.start()
     while not desk.jobs.is_closing:
@@ -244,6 +244,6 @@ def test_a_house_without_an_engine_draws_nothing(tmp_path: Path) -> None:
         pages.start()
         assert (pages.is_there, desk.pages.is_there) == (False, True)
         with pytest.raises(NotFound):
-            pages.drawn(KEY, desk.write(), wait_s=LONG_S)
+            pages.draw_pages(KEY, desk.write(), wait_s=LONG_S)
         assert not (tmp_path / "none").exists()
         desk.jobs.close()

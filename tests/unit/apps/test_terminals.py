@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from dashboard.api.openapi import document
-from dashboard.api.terminal import _stream
+from dashboard.api.openapi import build_document
+from dashboard.api.terminal import _output_stream
 from dashboard.app import create_app
 from orchestrator.apps.terminals import output_buffer as screens
 from orchestrator.apps.terminals.output_buffer import OutputPace, Screen
@@ -53,8 +53,8 @@ def lines(house: AppFixture, all_lines: ScriptedTtys) -> Iterator[ScriptedTtys]:
     all_lines.lines, all_lines.hung_up, all_lines.is_broken = [], [], False
     yield all_lines
     all_lines.is_broken = False
-    for terminal in house.services.terminals._every():
-        house.services.terminals.end(terminal, "The test is over.")
+    for terminal in house.services.terminals._list_all():
+        house.services.terminals.end_terminal(terminal, "The test is over.")
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def ada(house: AppFixture, web: Flask) -> Browser:
 def opened(house: AppFixture, key: CubicleKey, *, is_welcome: bool = True) -> Terminal:
     """A terminal of somebody."""
     opener = Opener(house.services.people.get_operator(), "login", lambda: is_welcome)
-    return house.services.terminals.open(key, opener, Size(80, 24))
+    return house.services.terminals.open_terminal(key, opener, Size(80, 24))
 
 
 def audited(house: AppFixture, kind: str, key: CubicleKey | None = None) -> list[Any]:
@@ -104,18 +104,22 @@ def delete(who: Browser, path: str) -> int:
 def test_a_page_gets_what_it_has_not_taken_from_where_it_is() -> None:
     """In pieces, again and again until it says that it has it."""
     screen = Screen()
-    assert screen.show(b"hello ")
-    assert screen.show(b"world")
-    assert (screen.after(0, 0), screen.after(6, 0), screen.after(11, 0)) == (b"hello world", b"world", b"")
-    screen.taken(6)
-    assert screen.after(6, 0) == b"world"
+    assert screen.append_output(b"hello ")
+    assert screen.append_output(b"world")
+    assert (screen.read_after(0, 0), screen.read_after(6, 0), screen.read_after(11, 0)) == (
+        b"hello world",
+        b"world",
+        b"",
+    )
+    screen.confirm_taken(6)
+    assert screen.read_after(6, 0) == b"world"
     for place in (0, 5, 12):
         with pytest.raises(BadInput):
-            screen.after(place, 0)
+            screen.read_after(place, 0)
     with pytest.raises(BadInput):
-        screen.taken(12)
+        screen.confirm_taken(12)
     screen.close()
-    assert (screen.after(6, 9), screen.after(11, 9), screen.show(b"more")) == (b"world", None, False)
+    assert (screen.read_after(6, 9), screen.read_after(11, 9), screen.append_output(b"more")) == (b"world", None, False)
 
 
 def test_who_prints_waits_for_a_page_that_is_behind() -> None:
@@ -124,16 +128,16 @@ def test_who_prints_waits_for_a_page_that_is_behind() -> None:
     piece = bytes(screens.PIECE_BYTES)
 
     def flood() -> None:
-        while screen.show(piece):
+        while screen.append_output(piece):
             printed.append(1)
 
     thread = threading.Thread(target=flood)
     thread.start()
     most = screens.WINDOW_BYTES // screens.PIECE_BYTES
     eventually(lambda: len(printed) == most)
-    screen.taken(screens.PIECE_BYTES)
+    screen.confirm_taken(screens.PIECE_BYTES)
     eventually(lambda: len(printed) == most + 1)
-    assert len(screen.after(screens.PIECE_BYTES, 0) or b"") == screens.PIECE_BYTES
+    assert len(screen.read_after(screens.PIECE_BYTES, 0) or b"") == screens.PIECE_BYTES
     screen.close()
     thread.join()
     assert len(printed) == most + 1
@@ -142,8 +146,8 @@ def test_who_prints_waits_for_a_page_that_is_behind() -> None:
 def test_a_flood_is_slowed_down_and_a_page_of_text_is_not() -> None:
     """As much as anybody reads comes at once."""
     pace = OutputPace()
-    assert pace.spend(screens.BURST_BYTES // 2) == 0
-    assert 3 < pace.spend(screens.BURST_BYTES // 2 + 4 * screens.RATE) <= 4
+    assert pace.delay_for(screens.BURST_BYTES // 2) == 0
+    assert 3 < pace.delay_for(screens.BURST_BYTES // 2 + 4 * screens.RATE) <= 4
 
 
 # --- what is typed ---------------------------------------------------------------------------------------------
@@ -152,13 +156,13 @@ def test_a_flood_is_slowed_down_and_a_page_of_text_is_not() -> None:
 def test_what_is_typed_arrives_once_and_in_order(house: AppFixture, key: CubicleKey, lines: ScriptedTtys) -> None:
     """A piece sent twice is typed once, and none is skipped."""
     terminal = opened(house, key)
-    terminal.type(1, "ec")
-    terminal.type(1, "ec")
-    terminal.type(2, "ho ü\n")
+    terminal.type_text(1, "ec")
+    terminal.type_text(1, "ec")
+    terminal.type_text(2, "ho ü\n")
     with pytest.raises(Conflict):
-        terminal.type(4, "rm -rf .\n")
+        terminal.type_text(4, "rm -rf .\n")
     with pytest.raises(BadInput):
-        terminal.type(3, "x" * (64 * 1024 + 1))
+        terminal.type_text(3, "x" * (64 * 1024 + 1))
     assert lines.lines[0].typed == "echo ü\n".encode()
     terminal.resize(Size(100, 30))
     assert lines.lines[0].sizes == [Size(80, 24), Size(100, 30)]
@@ -187,9 +191,9 @@ def test_closing_ends_what_runs_inside_and_is_written_down(
     terminal = opened(house, key)
     lines.lines[0].say(b"secret output")
     eventually(lambda: terminal.bytes_out)
-    terminal.type(1, "secret input")
-    house.services.terminals.end(terminal, "Its page was closed.")
-    house.services.terminals.end(terminal, "Its page was closed.")
+    terminal.type_text(1, "secret input")
+    house.services.terminals.end_terminal(terminal, "Its page was closed.")
+    house.services.terminals.end_terminal(terminal, "Its page was closed.")
     assert lines.hung_up == [(house.services.cubicles.container_name(key), terminal.id)]
     assert lines.lines[0].is_closed
     (begun,), (done,) = audited(house, "opened", key), audited(house, "closed", key)
@@ -197,7 +201,7 @@ def test_closing_ends_what_runs_inside_and_is_written_down(
     assert (done.detail["bytes_in"], done.detail["bytes_out"]) == (12, 13)
     assert "secret" not in json.dumps([begun.text, done.text, done.detail])
     with pytest.raises(NotFound, match="page was closed"):
-        terminal.type(2, "more")
+        terminal.type_text(2, "more")
 
 
 @pytest.mark.parametrize(
@@ -215,7 +219,7 @@ def test_its_time_comes(house: AppFixture, key: CubicleKey, what: str, why: str)
         terminal._typed_at -= IDLE_S + 1
     if what == "lost":
         terminal._left_at -= LOST_S + 1
-    house.services.terminals.look()
+    house.services.terminals.end_expired()
     eventually(lambda: audited(house, "closed", key))
     assert terminal.why == why
 
@@ -226,7 +230,7 @@ def test_one_that_is_used_stays(house: AppFixture, key: CubicleKey) -> None:
     with terminal.looked_at():
         terminal._left_at -= LOST_S + 1
         terminal._typed_at -= IDLE_S - 60
-        house.services.terminals.look()
+        house.services.terminals.end_expired()
         assert not terminal.is_over
 
 
@@ -275,7 +279,7 @@ def test_there_are_a_few_at_once(house: AppFixture, key: CubicleKey, terminals: 
     found = [opened(house, key) for _ in range(MOST)]
     with pytest.raises(TooMany, match="Close one"):
         opened(house, key)
-    terminals.end(found[0], "Its page was closed.")
+    terminals.end_terminal(found[0], "Its page was closed.")
     opened(house, key)
 
 
@@ -291,7 +295,7 @@ def test_a_broken_engine_takes_no_place(house: AppFixture, key: CubicleKey, line
 
 def test_the_watch_rests_when_none_is_open(house: AppFixture, key: CubicleKey, terminals: Terminals) -> None:
     """A house without terminals has no thread for them."""
-    terminals.end(opened(house, key), "Its page was closed.")
+    terminals.end_terminal(opened(house, key), "Its page was closed.")
     eventually(lambda: terminals._watch is None)
 
 
@@ -360,7 +364,7 @@ def test_the_whole_way(house: AppFixture, key: CubicleKey, ada: Browser, lines: 
     stream = ada.client.get(f"{path}/output")
     assert stream.mimetype == "text/event-stream"
     stream.close()
-    pieces = _stream(terminal, 0, 15)
+    pieces = _output_stream(terminal, 0, 15)
     assert next(pieces).startswith("retry:")
     said = re.fullmatch(r"id: 24\ndata: (\S+)\n\n", next(pieces))
     assert said is not None
@@ -384,7 +388,7 @@ def test_the_description_is_true_with_terminals(web: Flask) -> None:
     }
     said = web.test_client().get("/api/openapi.json").get_json()
     assert {(method, path) for path, methods in said["paths"].items() for method in methods} == real
-    assert said == json.loads(json.dumps(document(terminal=True)))
+    assert said == json.loads(json.dumps(build_document(terminal=True)))
     assert set(re.findall(r"#/components/schemas/(\w+)", json.dumps(said))) == set(said["components"]["schemas"])
 
 

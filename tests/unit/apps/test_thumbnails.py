@@ -13,7 +13,7 @@ from orchestrator.approvals.notifications import Notifications
 from orchestrator.apps.previews.apps import Apps
 from orchestrator.apps.previews.changed_apps import AppChanges
 from orchestrator.apps.thumbnails.png import size_of
-from orchestrator.apps.thumbnails.renderer import MOST_BYTES, Photographer
+from orchestrator.apps.thumbnails.renderer import MOST_BYTES, ThumbnailRenderer
 from orchestrator.apps.thumbnails.thumbnails import KIND, MOST_AN_HOUR, Thumbnails
 from orchestrator.capabilities.calls import Calls
 from orchestrator.core.models import CubicleKey, TurnStatus
@@ -38,10 +38,13 @@ class Desk:
         self.folder.mkdir(exist_ok=True)
         self.news = house.broker.subscribe("app")
         apps = Apps(house.workspaces)
-        photographer = Photographer(browser, house.workspaces, folder=house.home / "browser", image=self._image)
+        photographer = ThumbnailRenderer(browser, house.workspaces, folder=house.home / "browser", image=self._image)
         notices = Notifications(house.store, house.broker)
         self.jobs = Jobs(
-            house.store, notices, finish=Calls(store=house.store, agents=house.agents).finish, now=lambda: self.now
+            house.store,
+            notices,
+            finish=Calls(store=house.store, agents=house.agents).finish_calls,
+            now=lambda: self.now,
         )
         self.thumbnails = Thumbnails(
             house.store,
@@ -53,8 +56,8 @@ class Desk:
             now=lambda: self.now,
         )
         changes = AppChanges(house.store, apps, house.workspaces)
-        house.hooks.turn_ended.subscribe(lambda ended: changes.note(ended.turn))
-        house.hooks.turn_ended.subscribe(lambda ended: self.thumbnails.note(ended.turn))
+        house.hooks.turn_ended.subscribe(lambda ended: changes.on_turn_end(ended.turn))
+        house.hooks.turn_ended.subscribe(lambda ended: self.thumbnails.on_turn_end(ended.turn))
         self.jobs.reconcile()
         self.jobs.prepare_kinds()
 
@@ -89,7 +92,7 @@ class Desk:
 
     def picture(self, app: str = "game") -> bytes | None:
         """The picture of an app."""
-        path = self.thumbnails.of(KEY, app)
+        path = self.thumbnails.picture_of(KEY, app)
         return None if path is None else path.read_bytes()
 
 
@@ -186,13 +189,13 @@ def test_an_app_that_a_turn_made_gets_a_picture(desk: Desk) -> None:
     assert desk.works() == 1
     assert not desk.thumbnails.is_coming(KEY, "game")
     assert desk.picture() == png()
-    path = desk.thumbnails.of(KEY, "game")
+    path = desk.thumbnails.picture_of(KEY, "game")
     assert path is not None
     assert path.stat().st_mode & 0o777 == 0o600
     event = desk.news.get(0)
     assert event is not None
     assert (event.cubicle, event.body) == (KEY, {"agent": "crab", "app": "game"})
-    assert desk.thumbnails.of(OTHER, "game") is None
+    assert desk.thumbnails.picture_of(OTHER, "game") is None
     assert list((desk.house.home / "browser").iterdir()) == []
 
 
@@ -200,13 +203,13 @@ def test_one_that_changed_gets_a_new_one(desk: Desk) -> None:
     """The old file goes; a turn that changed nothing asks for nothing."""
     made(desk)
     desk.works()
-    before = desk.thumbnails.of(KEY, "game")
+    before = desk.thumbnails.picture_of(KEY, "game")
     time.sleep(0.05)  # the kernel's clock for files has ticks
     desk.turn(lambda: None)
     assert desk.works() == 0
     desk.turn(lambda: desk.write("game/more.js", b"1"))
     assert desk.works() == 1
-    after = desk.thumbnails.of(KEY, "game")
+    after = desk.thumbnails.picture_of(KEY, "game")
     assert before is not None
     assert after != before
     assert list(desk.folder.iterdir()) == [after]
@@ -254,7 +257,7 @@ def test_a_picture_goes_with_its_app_and_with_its_agent(desk: Desk) -> None:
     assert len(list(desk.folder.iterdir())) == 1
     desk.house.agents.remove("crab")
     desk.works()
-    assert desk.thumbnails.of(KEY, "other") is None
+    assert desk.thumbnails.picture_of(KEY, "other") is None
     assert list(desk.folder.iterdir()) == []
 
 

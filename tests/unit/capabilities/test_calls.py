@@ -65,13 +65,13 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
             "ASSET_REQUEST": fetch,
             "STATUS": lambda _db, _caller, _action: Outcome("All is well."),
         }
-        made.calls.offer(REGISTRY, deeds)
+        made.calls.set_registry(REGISTRY, deeds)
         yield made
 
 
 def test_a_call_is_done_and_answered(desk: Desk) -> None:
     """The effect, the sentence, the JSON, what follows, and a line in the audit log."""
-    call = desk.calls.command(ME, "c1", "MEMORY_ADD", FACT)
+    call = desk.calls.run_command(ME, "c1", "MEMORY_ADD", FACT)
     assert (call.status, call.text, call.result) == ("done", "Kept: the cat is called Mia", {"id": 7})
     assert desk.done() == ["crab/1: the cat is called Mia"]
     assert desk.followed == [FACT["text"]]
@@ -82,28 +82,28 @@ def test_a_call_is_done_and_answered(desk: Desk) -> None:
 
 def test_asked_again_it_is_not_done_again(desk: Desk) -> None:
     """The same id gives the same answer, however often and at once; for something else it is refused."""
-    results = at_once(*[partial(desk.calls.command, ME, "c1", "MEMORY_ADD", FACT)] * 12)
+    results = at_once(*[partial(desk.calls.run_command, ME, "c1", "MEMORY_ADD", FACT)] * 12)
     assert {call.text for call in results} == {"Kept: the cat is called Mia"}
     assert len(desk.done()) == len(desk.followed) == 1
     with pytest.raises(Conflict, match="used for something else"):
-        desk.calls.command(ME, "c1", "MEMORY_ADD", {"text": "another"})
+        desk.calls.run_command(ME, "c1", "MEMORY_ADD", {"text": "another"})
 
 
 def test_ids_are_each_cubicles_own(desk: Desk) -> None:
     """Another cubicle's same id is another call, and its answer is nobody else's."""
-    desk.calls.command(ME, "c1", "MEMORY_ADD", FACT)
+    desk.calls.run_command(ME, "c1", "MEMORY_ADD", FACT)
     with pytest.raises(NotFound):
-        desk.calls.get(OTHER, "c1")
-    desk.calls.command(Caller(OTHER, None), "c1", "MEMORY_ADD", FACT)
+        desk.calls.get_call(OTHER, "c1")
+    desk.calls.run_command(Caller(OTHER, None), "c1", "MEMORY_ADD", FACT)
     assert desk.done() == ["crab/1: the cat is called Mia", "crab/2: the cat is called Mia"]
 
 
 def test_what_is_refused_changes_nothing(desk: Desk) -> None:
     """A deed that raises is taken back whole; the refusal is recorded, and asking again says so."""
     with pytest.raises(Conflict, match="Not that"):
-        desk.calls.command(ME, "c1", "MEMORY_ADD", {"text": "bad"})
+        desk.calls.run_command(ME, "c1", "MEMORY_ADD", {"text": "bad"})
     assert (desk.done(), desk.followed) == ([], [])
-    again = desk.calls.command(ME, "c1", "MEMORY_ADD", {"text": "bad"})
+    again = desk.calls.run_command(ME, "c1", "MEMORY_ADD", {"text": "bad"})
     assert (again.status, again.text, again.result) == ("failed", "Not that.", {"code": "conflict"})
     assert [row.text for row in desk.house.audited("capability.refused")] == ["MEMORY_ADD: Not that."]
 
@@ -112,7 +112,7 @@ def test_what_is_refused_changes_nothing(desk: Desk) -> None:
 def test_ids_have_a_form(desk: Desk, call: str) -> None:
     """Nothing else becomes part of a row."""
     with pytest.raises(BadInput, match="call:"):
-        desk.calls.command(ME, call, "MEMORY_ADD", FACT)
+        desk.calls.run_command(ME, call, "MEMORY_ADD", FACT)
 
 
 @pytest.mark.parametrize(
@@ -130,33 +130,33 @@ def test_what_can_not_be_asked_says_why(
 ) -> None:
     """And nothing happens, nor is anything written."""
     with pytest.raises(error, match=says):
-        desk.calls.command(ME, "c1", name, fields)
+        desk.calls.run_command(ME, "c1", name, fields)
     assert desk.done() == []
     with pytest.raises(NotFound):
-        desk.calls.get(KEY, "c1")
+        desk.calls.get_call(KEY, "c1")
 
 
 def test_an_agent_has_what_its_toolsets_say(desk: Desk) -> None:
     """Without the toolset a capability is not there, and is not listed; what belongs to none is everybody's."""
-    assert desk.calls.offered(KEY) == ["ASSET_REQUEST", "MEMORY_ADD", "STATUS"]
+    assert desk.calls.offered_names(KEY) == ["ASSET_REQUEST", "MEMORY_ADD", "STATUS"]
     desk.house.agents.update_agent("crab", {"toolsets": ["assets"]})
-    assert desk.calls.offered(KEY) == ["ASSET_REQUEST", "STATUS"]
+    assert desk.calls.offered_names(KEY) == ["ASSET_REQUEST", "STATUS"]
     with pytest.raises(NotFound, match="switched off"):
-        desk.calls.command(ME, "c1", "MEMORY_ADD", FACT)
-    assert desk.calls.command(ME, "c2", "STATUS", {}).text == "All is well."
+        desk.calls.run_command(ME, "c1", "MEMORY_ADD", FACT)
+    assert desk.calls.run_command(ME, "c2", "STATUS", {}).text == "All is well."
 
 
 def test_an_hours_allowance_ends_and_comes_back(desk: Desk) -> None:
     """Everything costs something, refusals too; what comes after the end is refused without a record."""
     for n in range(HOURLY_UNITS // 20):
-        desk.calls.command(ME, f"c{n}", "ASSET_REQUEST", ASSET)
+        desk.calls.run_command(ME, f"c{n}", "ASSET_REQUEST", ASSET)
     for n in range(3):
         with pytest.raises(TooMany, match="within an hour"):
-            desk.calls.command(ME, f"over{n}", "MEMORY_ADD", FACT)
+            desk.calls.run_command(ME, f"over{n}", "MEMORY_ADD", FACT)
     assert desk.house.audited("capability.refused") == []
-    desk.calls.command(Caller(OTHER, None), "c1", "MEMORY_ADD", FACT)
+    desk.calls.run_command(Caller(OTHER, None), "c1", "MEMORY_ADD", FACT)
     desk.now += 3601
-    desk.calls.command(ME, "later", "MEMORY_ADD", FACT)
+    desk.calls.run_command(ME, "later", "MEMORY_ADD", FACT)
     assert len(desk.done()) == 2
 
 
@@ -164,14 +164,14 @@ def test_refusals_use_up_the_allowance(desk: Desk) -> None:
     """So an agent that only fails fills no records for ever."""
     for n in range(HOURLY_UNITS + 20):
         with pytest.raises((Conflict, TooMany)):
-            desk.calls.command(ME, f"c{n}", "MEMORY_ADD", {"text": "bad"})
+            desk.calls.run_command(ME, f"c{n}", "MEMORY_ADD", {"text": "bad"})
     assert len(desk.house.audited("capability.refused")) <= HOURLY_UNITS
 
 
 def test_a_batch_is_done_action_by_action(desk: Desk) -> None:
     """One that fails takes none of the others with it; each has its result in its place."""
     entries = ["MEMORY_ADD:one", "MEMORY_ADD:bad", "NO_SUCH:x", {"name": "MEMORY_ADD", "text": "two"}, 7, "STATUS:"]
-    results = desk.calls.batch(Caller(KEY, 5), 1, entries)
+    results = desk.calls.run_batch(Caller(KEY, 5), 1, entries)
     assert [result["ok"] for result in results] == [True, False, False, True, False, False]
     assert results[0]["result"] == "Kept: one"
     assert results[1]["error"] == "Not that."
@@ -181,25 +181,25 @@ def test_a_batch_is_done_action_by_action(desk: Desk) -> None:
 def test_a_batch_that_comes_again_is_not_done_again(desk: Desk) -> None:
     """The crab repeats a step whose answer it did not get."""
     entries = [f"MEMORY_ADD:fact {n}" for n in range(5)]
-    first = desk.calls.batch(Caller(KEY, 5), 1, entries)
-    assert desk.calls.batch(Caller(KEY, 5), 1, entries) == first
+    first = desk.calls.run_batch(Caller(KEY, 5), 1, entries)
+    assert desk.calls.run_batch(Caller(KEY, 5), 1, entries) == first
     assert len(desk.done()) == 5
-    desk.calls.batch(Caller(KEY, 5), 2, entries)
+    desk.calls.run_batch(Caller(KEY, 5), 2, entries)
     assert len(desk.done()) == 10
 
 
 def test_whoever_waits_is_told(desk: Desk) -> None:
     """A call that needs a person ends when that is settled, with its outcome; settled again changes nothing."""
-    call = desk.calls.command(ME, "c1", "ASSET_REQUEST", ASSET)
-    assert (call.status, desk.calls.wait(KEY, "c1", 0).status) == ("waiting", "waiting")
+    call = desk.calls.run_command(ME, "c1", "ASSET_REQUEST", ASSET)
+    assert (call.status, desk.calls.wait_call(KEY, "c1", 0).status) == ("waiting", "waiting")
     found: list[Any] = []
-    waiter = threading.Thread(target=lambda: found.append(desk.calls.wait(KEY, "c1", 20)))
+    waiter = threading.Thread(target=lambda: found.append(desk.calls.wait_call(KEY, "c1", 20)))
     waiter.start()
-    desk.calls.finish(f"approval:{ASSET['url']}", ok=True, text="Here it is.", result={"path": "in/a.png"})
+    desk.calls.finish_calls(f"approval:{ASSET['url']}", ok=True, text="Here it is.", result={"path": "in/a.png"})
     waiter.join(20)
     assert (found[0].status, found[0].text, found[0].result) == ("done", "Here it is.", {"path": "in/a.png"})
-    desk.calls.finish(f"approval:{ASSET['url']}", ok=False, text="No.")
-    assert desk.calls.get(KEY, "c1").status == "done"
+    desk.calls.finish_calls(f"approval:{ASSET['url']}", ok=False, text="No.")
+    assert desk.calls.get_call(KEY, "c1").status == "done"
 
 
 def test_time_spent_waiting_for_people_is_known(desk: Desk) -> None:
@@ -207,14 +207,14 @@ def test_time_spent_waiting_for_people_is_known(desk: Desk) -> None:
     turn = desk.house.under_way()
     assert desk.calls.waited_s(KEY, turn.id) == (0.0, False)
     caller = Caller(KEY, turn.id)
-    desk.calls.command(caller, "a", "ASSET_REQUEST", ASSET)
+    desk.calls.run_command(caller, "a", "ASSET_REQUEST", ASSET)
     desk.now += 10
-    desk.calls.command(caller, "b", "ASSET_REQUEST", {**ASSET, "url": "https://example.com/b"})
+    desk.calls.run_command(caller, "b", "ASSET_REQUEST", {**ASSET, "url": "https://example.com/b"})
     desk.now += 5
     assert desk.calls.waited_s(KEY, turn.id) == (15.0, True)
     assert desk.calls.waited_s(KEY, turn.id, since=desk.now - 7) == (7.0, True)
     for name in ("a.png", "b"):
-        desk.calls.finish(f"approval:https://example.com/{name}", ok=True, text="ok")
+        desk.calls.finish_calls(f"approval:https://example.com/{name}", ok=True, text="ok")
     desk.now += 100
     assert desk.calls.waited_s(KEY, turn.id) == (15.0, False)
     assert desk.calls.waited_s(KEY, turn.id, since=desk.now) == (0.0, False)
@@ -223,59 +223,59 @@ def test_time_spent_waiting_for_people_is_known(desk: Desk) -> None:
 
 def test_old_calls_are_forgotten_and_open_ones_kept(desk: Desk) -> None:
     """The audit log keeps what was done."""
-    desk.calls.command(ME, "old", "MEMORY_ADD", FACT)
-    desk.calls.command(ME, "open", "ASSET_REQUEST", ASSET)
+    desk.calls.run_command(ME, "old", "MEMORY_ADD", FACT)
+    desk.calls.run_command(ME, "open", "ASSET_REQUEST", ASSET)
     desk.now += 30 * 24 * 3600
-    desk.calls.tidy()
+    desk.calls.forget_old()
     with pytest.raises(NotFound):
-        desk.calls.get(KEY, "old")
-    assert desk.calls.get(KEY, "open").status == "waiting"
+        desk.calls.get_call(KEY, "old")
+    assert desk.calls.get_call(KEY, "open").status == "waiting"
 
 
 def test_calls_go_with_their_agent(desk: Desk) -> None:
     """Whoever has the name later does not find them."""
-    desk.calls.command(ME, "c1", "MEMORY_ADD", FACT)
+    desk.calls.run_command(ME, "c1", "MEMORY_ADD", FACT)
     desk.house.agents.remove("crab")
     with pytest.raises(NotFound):
-        desk.calls.get(KEY, "c1")
+        desk.calls.get_call(KEY, "c1")
 
 
 def test_waiting_ends_with_the_time(desk: Desk) -> None:
     """Nobody is held for ever."""
-    desk.calls.command(ME, "c1", "ASSET_REQUEST", ASSET)
+    desk.calls.run_command(ME, "c1", "ASSET_REQUEST", ASSET)
     began = time.monotonic()
-    assert desk.calls.wait(KEY, "c1", 0.2).status == "waiting"
+    assert desk.calls.wait_call(KEY, "c1", 0.2).status == "waiting"
     assert time.monotonic() - began < 10
 
 
 def test_nobody_fills_the_log(desk: Desk) -> None:
     """Of long texts the log keeps the beginning and the digest of the whole, of what was refused even less."""
-    desk.calls.command(ME, "c1", "MEMORY_ADD", {"text": "x" * 2000})
+    desk.calls.run_command(ME, "c1", "MEMORY_ADD", {"text": "x" * 2000})
     with pytest.raises(Conflict):
-        desk.calls.command(ME, "c2", "MEMORY_ADD", {"text": "bad" + "x" * 1900})
+        desk.calls.run_command(ME, "c2", "MEMORY_ADD", {"text": "bad" + "x" * 1900})
     done, refused = desk.house.audited("capability")[0], desk.house.audited("capability.refused")[0]
     assert done.detail["text"] == "x" * 500 + "…"
-    assert done.detail["sha256"] == desk.calls.get(KEY, "c1").sha256
+    assert done.detail["sha256"] == desk.calls.get_call(KEY, "c1").sha256
     assert len(str(refused.detail)) < 300
 
 
 def test_what_ended_long_ago_is_forgotten_while_the_house_runs(desk: Desk) -> None:
     """Once an hour, however often it is asked for; what waits stays."""
-    desk.calls.command(ME, "c1", "MEMORY_ADD", FACT)
-    desk.calls.command(ME, "c2", "ASSET_REQUEST", ASSET)
-    desk.calls.tidy()
+    desk.calls.run_command(ME, "c1", "MEMORY_ADD", FACT)
+    desk.calls.run_command(ME, "c2", "ASSET_REQUEST", ASSET)
+    desk.calls.forget_old()
     desk.now += 8 * 24 * 3600
-    desk.calls.tidy()
+    desk.calls.forget_old()
     with pytest.raises(NotFound):
-        desk.calls.get(KEY, "c1")
-    assert desk.calls.get(KEY, "c2").status == "waiting"
+        desk.calls.get_call(KEY, "c1")
+    assert desk.calls.get_call(KEY, "c2").status == "waiting"
 
 
 # --- in which turn ---------------------------------------------------------------------------------------------
 
 
 def _turn_of(desk: Desk, named: int | None) -> int | None:
-    return desk.calls.caller(KEY, named).turn
+    return desk.calls.find_caller(KEY, named).turn
 
 
 def test_a_call_is_made_in_the_turn_that_it_names(desk: Desk) -> None:

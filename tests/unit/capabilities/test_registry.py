@@ -41,16 +41,16 @@ def test_two_of_a_name_are_a_mistake() -> None:
         with pytest.raises(ValueError, match="two of the name"):
             Registry(wrong)
     with pytest.raises(ValueError, match="two of the name A"):
-        Registry((capability("a", run=RUN),)).complete({"A": RUN})
+        Registry((capability("a", run=RUN),)).collect_deeds({"A": RUN})
 
 
 def test_every_action_needs_its_deed() -> None:
     """Its own, or one that is brought; not one too many."""
     registry = Registry((capability("a", run=RUN), capability("b")))
-    assert set(registry.complete({"B": RUN})) == {"A", "B"}
+    assert set(registry.collect_deeds({"B": RUN})) == {"A", "B"}
     for brought in ({}, {"B": RUN, "C": RUN}):
         with pytest.raises(ValueError, match="without a deed"):
-            registry.complete(brought)
+            registry.collect_deeds(brought)
 
 
 def test_who_has_what() -> None:
@@ -70,8 +70,8 @@ def test_the_prompt_is_put_together() -> None:
             capability("c", None, Prompt(bare="`hermit c`", command="`hermit c` twice")),
         )
     )
-    assert registry.prompt(()) == "- `hermit b`, `hermit c`.\n- `hermit c` twice\n\nLike so."
-    everything = registry.prompt(("t",))
+    assert registry.prompt_text(()) == "- `hermit b`, `hermit c`.\n- `hermit c` twice\n\nLike so."
+    everything = registry.prompt_text(("t",))
     assert everything.index("`hermit c` twice") < everything.index("`hermit a`") < everything.index("- A:")
     assert everything.index("- A:") < everything.index("Mind.") < everything.index("Like so.")
-    assert Registry(()).prompt(("t",)) == ""
+    assert Registry(()).prompt_text(("t",)) == ""

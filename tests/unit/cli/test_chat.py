@@ -14,7 +14,7 @@ import pytest
 
 from orchestrator.__main__ import parser
 from orchestrator.cli.context import Context
-from orchestrator.cli.event_stream import Growing, News
+from orchestrator.cli.event_stream import EventStream, LivePrinter
 from orchestrator.core.models import TurnStatus
 from tests.support.app_fixture import API_TOKEN, PATIENCE_S, AppFixture, Scene, run_app
 from tests.support.free_ports import free_port
@@ -171,14 +171,14 @@ def test_a_pipe_gets_what_was_written_before_the_turn_was_stopped(terminal: Term
 
 def test_news_of_nobody_end_at_once() -> None:
     """Nobody answers there, or somebody who doesn't know us: one looks by oneself."""
-    with News(f"http://127.0.0.1:{free_port()}", API_TOKEN) as news:
-        assert news.next(PATIENCE_S) is None
+    with EventStream(f"http://127.0.0.1:{free_port()}", API_TOKEN) as news:
+        assert news.next_event(PATIENCE_S) is None
         assert not news.is_live
 
 
 def test_news_end_at_once_while_nothing_comes(terminal: Terminal) -> None:
     """Whoever leaves does not wait for the next sign of life."""
-    with News(terminal.house.url, API_TOKEN) as news:
+    with EventStream(terminal.house.url, API_TOKEN) as news:
         until = time.monotonic() + PATIENCE_S
         while not news.is_live and time.monotonic() < until:
             time.sleep(0.01)
@@ -204,22 +204,22 @@ def test_news_end_at_once_while_nothing_comes(terminal: Terminal) -> None:
 def test_words_grow(drafts: list[str], reply: str, shown: str) -> None:
     """What is told again is not shown again; what is another text begins anew."""
     out = io.StringIO()
-    growing = Growing(out, io.StringIO())
+    growing = LivePrinter(out, io.StringIO())
     for draft in drafts:
-        growing.write(draft)
-    growing.finish(reply)
+        growing.write_text(draft)
+    growing.finish_reply(reply)
     assert out.getvalue() == shown
 
 
 def test_output_grows_by_whole_lines_and_not_for_ever() -> None:
     """The first few of each command."""
     aside = io.StringIO()
-    growing = Growing(io.StringIO(), aside)
+    growing = LivePrinter(io.StringIO(), aside)
     for so_far in ("a", "a\nb", "a\nb\n", "a\nb\nc\n"):
-        growing.print(1, so_far)
+        growing.print_output(1, so_far)
     assert aside.getvalue() == "    a\n    b\n    c\n"
-    growing.print(2, "x\n" * 500)
-    growing.print(2, "x\n" * 600)
+    growing.print_output(2, "x\n" * 500)
+    growing.print_output(2, "x\n" * 600)
     assert aside.getvalue().count("x") == 12
     assert aside.getvalue().count("…") == 1
 

@@ -229,8 +229,8 @@ def test_a_question_is_answered_in_place(desk: Desk) -> None:
         calls, steps = scene.house.app._capabilities.calls, scene.house.steps
         steps.start_step(scene.key, scene.turn.id, 1, thought="", command="hermit ask", approval=None)
         fields = {"question": "Which tea?", "choices": ["green", "black"]}
-        calls.command(Caller(scene.key, scene.turn.id), "q1", "ASK", fields)
-        done = calls.wait(scene.key, "q1", PATIENCE_S)
+        calls.run_command(Caller(scene.key, scene.turn.id), "q1", "ASK", fields)
+        done = calls.wait_call(scene.key, "q1", PATIENCE_S)
         steps.end_step(scene.key, scene.turn.id, 1, exit_code=0, output=done.text, ended="exited")
         scene.say(f"So {done.text}.")
 

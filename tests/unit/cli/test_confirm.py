@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.__main__ import parser
-from orchestrator.cli.confirm import confirm
+from orchestrator.cli.confirm import confirm_deed
 from orchestrator.cli.context import Context
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import CubicleKey
@@ -126,7 +126,7 @@ def test_what_was_not_done_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A refused restore deleted nothing, but that is not what it would have done."""
     for given in (_typed, _piped):
         with given(monkeypatch, "no"), pytest.raises(OrchestratorError, match=r"Nothing was replaced\b"):
-            confirm("This replaces the install", yes=False, undone="replaced")
+            confirm_deed("This replaces the install", yes=False, undone="replaced")
 
 
 @pytest.mark.parametrize(

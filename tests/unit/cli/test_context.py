@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from orchestrator.cli.tunnel import has_browser, tunnel
+from orchestrator.cli.tunnel import has_browser, ssh_command
 from orchestrator.core.config import load
 from orchestrator.core.home import HomeLock, prepare_home
 from orchestrator.core.models import CubicleKey
@@ -163,7 +163,7 @@ def test_who_needs_a_tunnel(tmp_path: Path, given: dict[str, str], environment: 
     settings = load(
         {"HERMIT_HOME": str(tmp_path), "HERMIT_PORT": "4000", "HERMIT_PREVIEW_PORT": "4001", **given}, tmp_path
     )
-    assert tunnel(settings, environment) == line.format("-L 4000:127.0.0.1:4000 -L 4001:127.0.0.1:4001")
+    assert ssh_command(settings, environment) == line.format("-L 4000:127.0.0.1:4000 -L 4001:127.0.0.1:4001")
 
 
 def test_open_hands_the_link_to_the_browser_alone(hermit: CommandLine, tmp_path: Path) -> None:

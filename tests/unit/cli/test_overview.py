@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.__main__ import COMMANDS, main, parser
-from orchestrator.cli.completion import levels
+from orchestrator.cli.completion import list_levels
 from orchestrator.cli.overview import GROUPS
 from orchestrator.core.config import SETTINGS
 
@@ -90,7 +90,7 @@ def _every() -> dict[str, argparse.ArgumentParser]:
     top = parser()
     commands = next(action for action in top._actions if isinstance(action, argparse._SubParsersAction))
     found: dict[str, argparse.ArgumentParser] = {}
-    for level in levels(commands):
+    for level in list_levels(commands):
         inner = commands
         for word in level.path.split():
             found[level.path] = inner.choices[word]

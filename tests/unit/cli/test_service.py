@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.__main__ import main
-from orchestrator.cli.service import STOP_S, unit
+from orchestrator.cli.service import STOP_S, unit_text
 from orchestrator.cli.up import STOPPED_WITHIN_S
 from orchestrator.core.errors import BadInput
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[3]
 @pytest.mark.parametrize("home", ["/srv/hermit", "/srv/a b 100%"])
 def test_systemd_reads_it(tmp_path: Path, is_users: bool, home: str) -> None:  # noqa: FBT001 - pytest's
     """Whatever the folders are called; a path that it can't find is all that it may miss."""
-    text = unit(Path("/opt/hermit shell"), Path(home), "root", is_users=is_users)
+    text = unit_text(Path("/opt/hermit shell"), Path(home), "root", is_users=is_users)
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         pytest.skip("systemd-analyze is not here")
@@ -40,8 +40,8 @@ def test_systemd_reads_it(tmp_path: Path, is_users: bool, home: str) -> None:  #
 
 def test_the_machines_is_walled_and_the_users_is_not(tmp_path: Path) -> None:
     """A person's own service manager can't put up walls; both end by SIGTERM, with time for it."""
-    system = unit(Path("/opt/hermit"), Path("/srv/hermit"), "ada", is_users=False)
-    users = unit(Path("/opt/hermit"), Path("/srv/hermit"), "ada", is_users=True)
+    system = unit_text(Path("/opt/hermit"), Path("/srv/hermit"), "ada", is_users=False)
+    users = unit_text(Path("/opt/hermit"), Path("/srv/hermit"), "ada", is_users=True)
     assert "\nUser=ada\n" in system
     assert '\nReadWritePaths="/srv/hermit" "/opt/hermit"\n' in system
     assert "ProtectSystem" not in users
@@ -57,11 +57,11 @@ def test_the_machines_is_walled_and_the_users_is_not(tmp_path: Path) -> None:
 def test_refuses_folders_that_it_would_hide() -> None:
     """A service has a /tmp of its own."""
     with pytest.raises(BadInput, match="/tmp"):
-        unit(ROOT, Path("/tmp/home"), "root", is_users=False)
+        unit_text(ROOT, Path("/tmp/home"), "root", is_users=False)
     with pytest.raises(BadInput, match="character"):
-        unit(ROOT, Path("/srv/a\nExecStart=evil"), "root", is_users=True)
+        unit_text(ROOT, Path("/srv/a\nExecStart=evil"), "root", is_users=True)
     with pytest.raises(BadInput, match="character"):
-        unit(ROOT, Path("/srv/$HOME"), "root", is_users=False)
+        unit_text(ROOT, Path("/srv/$HOME"), "root", is_users=False)
 
 
 def test_it_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli.colors import Paint, paint_for
-from orchestrator.cli.context import Context, table
+from orchestrator.cli.context import Context, format_table
 from orchestrator.core.home import HomeLock, prepare_home
 from tests.support.app_fixture import PATIENCE_S, Scene, run_app
 from tests.support.command_line import ROOT, CommandLine
@@ -101,6 +101,6 @@ def test_who_gets_colours(environment: dict[str, str], *, at_terminal: bool, els
 def test_columns_stay_aligned_in_colours() -> None:
     """What is painted takes no room."""
     rows, head = [("crab", "active", "x"), ("clerk", "idle", "y")], ("AGENT", "STATUS", "ROLE")
-    painted = table(rows, head=head, paint=Paint(is_on=True))
-    assert [re.sub("\033[^m]*m", "", line) for line in painted] == table(rows, head=head)
+    painted = format_table(rows, head=head, paint=Paint(is_on=True))
+    assert [re.sub("\033[^m]*m", "", line) for line in painted] == format_table(rows, head=head)
     assert "\033[32mactive\033[0m" in painted[1]

@@ -53,7 +53,7 @@ class Terminal:
 
     def code(self) -> str:
         """What the bot would send."""
-        state = self.house.services.bots.of("crab")
+        state = self.house.services.bots.find_bot("crab")
         assert state is not None
         return str(state.code)
 
@@ -76,7 +76,7 @@ def test_a_bot_from_nothing_to_gone(terminal: Terminal) -> None:
     assert f"Send {terminal.code()} to @crab_bot in Telegram (https://t.me/crab_bot)" in said
     listed = terminal.types("list")
     assert terminal.code() in listed
-    assert terminal.house.services.bots.heard("crab", ADA, terminal.code())
+    assert terminal.house.services.bots.on_code("crab", ADA, terminal.code())
     assert "paired  Write to @crab_bot" in terminal.types("list")
     assert "no Telegram bot any more" in terminal.types("rm", "crab", "--yes")
     assert "crab" in terminal.refused("rm", "crab", "--yes")

@@ -90,7 +90,7 @@ def at_the_previews(error: OrchestratorError) -> int:
         live=cast("Any", None), is_open=lambda _: True, is_own_host=fail, origin_of=str,
     )  # fmt: skip
     wire = ToldWire()
-    asyncio.run(routes.answer(cast("PreviewConnection", wire), PreviewRequest("GET", b"/a/x/", ())))
+    asyncio.run(routes.answer_request(cast("PreviewConnection", wire), PreviewRequest("GET", b"/a/x/", ())))
     return wire.status
 
 

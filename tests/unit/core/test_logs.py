@@ -53,8 +53,8 @@ def test_blots_out_secrets(log: Path, said: str) -> None:
 def secrets_of_ours() -> dict[str, tuple[str, str]]:
     """One of each kind that the house makes, as it makes it: a line that would tell it, and the secret."""
     key = CubicleKey("crab", 1)
-    link = DownloadLinks("key").token(7, now=1_800_000_000)
-    ticket = Tickets("key").write(Ticket(key, "calc", "http://127.0.0.1:3000", 1_800_000_000))
+    link = DownloadLinks("key").make_token(7, now=1_800_000_000)
+    ticket = Tickets("key").encode_ticket(Ticket(key, "calc", "http://127.0.0.1:3000", 1_800_000_000))
     random = [token_urlsafe(32) for _ in range(3)]
     return {
         "API token": (f"token hs_{random[0]} is used", random[0]),

@@ -46,8 +46,8 @@ def _texts() -> dict[str, str]:
 def test_no_answer_takes_long(text: str) -> None:
     """Seconds each, before; the bound is ten times what it takes."""
     began = time.process_time()
-    page = markdown.render.__wrapped__(text)
-    message = telegram_markdown.render(text)
+    page = markdown.render_markdown.__wrapped__(text)
+    message = telegram_markdown.render_markdown(text)
     assert time.process_time() - began < 5
     assert page.count("a") >= text.count("a")
     assert message.text.count("a") >= text.count("a")
@@ -59,4 +59,4 @@ def test_a_long_honest_answer_is_laid_out() -> None:
     code = "```python\nfor name in names:\n    print(f'{name}: {values[name]}')\n```\n\n"
     text = ((part + "Plain words follow here, as they do. " * 12 + code) * 200)[:60_000]
     assert not is_costly(text)
-    assert "<strong>weight</strong>" in markdown.render(text)
+    assert "<strong>weight</strong>" in markdown.render_markdown(text)

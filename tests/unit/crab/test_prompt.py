@@ -29,7 +29,7 @@ it was 3.36 when this was written, and 3.80 with o200k of OpenAI's models. The t
 
 def told(toolsets: list[str]) -> str:
     """What the host says of them."""
-    return REGISTRY.prompt(toolsets)
+    return REGISTRY.prompt_text(toolsets)
 
 
 def prompt(toolsets: list[str], **more: object) -> str:

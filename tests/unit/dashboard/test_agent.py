@@ -55,7 +55,7 @@ def seen(browser: Browser, path: str) -> str:
 def set_in_motion(paper: AppFixture, name: str, key: CubicleKey = KEY, turn: int | None = None, **fields: Any) -> Any:
     """As the agent does it."""
     calls = paper.app._capabilities.calls
-    return calls.command(Caller(key, turn), os.urandom(8).hex(), name, fields).result
+    return calls.run_command(Caller(key, turn), os.urandom(8).hex(), name, fields).result
 
 
 def ask_about(paper: AppFixture, kind: str, detail: dict[str, Any], text: str, turn: int | None = None) -> str:
@@ -99,12 +99,12 @@ def test_nothing_that_is_set_in_motion_reaches_the_browser_as_markup(paper: AppF
     packages(paper)
     set_in_motion(paper, "ASK", question=EVIL, choices=[EVIL[:40], "b"], free_text=True)
     answered = set_in_motion(paper, "ASK", question=EVIL)["question"]
-    house.questions.answer(answered, EVIL, by=house.people.get_operator(), surface="test")
+    house.questions.answer_question(answered, EVIL, by=house.people.get_operator(), surface="test")
     house.notices.post(KEY, "calendar", EVIL, turn=turn, offers=[Offer(EVIL, EVIL)])
     house.notices.post(KEY, "budget", EVIL)
     fields = {"title": EVIL, "prompt": EVIL, "start": "2099-01-01T09:00", "repeat": "FREQ=DAILY"}
-    entry = house.agenda.create(KEY, fields, by=None).id
-    house.memories.add(KEY, EVIL, by=EVIL, turn=turn)
+    entry = house.agenda.create_entry(KEY, fields, by=None).id
+    house.memories.add_fact(KEY, EVIL, by=EVIL, turn=turn)
     paths = (
         *(f"/agents/crab{path}" for path in (*PAGES, f"/turns/{turn}", f"/calendar/{entry}", "/memory?q=<script>")),
         "/",
@@ -167,15 +167,15 @@ def test_what_was_decided_stands_at_its_turn(paper: AppFixture, browser: Browser
 def test_what_is_anothers_is_nowhere(paper: AppFixture, app: Flask, browser: Browser, member: Api) -> None:
     """A member finds nothing of the operator's, and the operator's own pages have nothing of a member's."""
     house = paper.services
-    house.memories.add(KEY, "the code is in the clock", by="ada")
+    house.memories.add_fact(KEY, "the code is in the clock", by="ada")
     fields = {"title": "secret meeting", "prompt": "x", "start": "2099-01-01T09:00"}
-    entry = house.agenda.create(KEY, fields, by=house.people.get_operator()).id
+    entry = house.agenda.create_entry(KEY, fields, by=house.people.get_operator()).id
     notice = house.notices.post(KEY, "calendar", "secret notice").id
     turn = house.turns.submit(KEY, "hi", source="api").id
     house.turns.wait_for_end(turn, PATIENCE_S)
     set_in_motion(paper, "ASK", question="secret question")
     theirs = CubicleKey("crab", member.user.id)
-    house.memories.add(theirs, "bens memory", by="ben")
+    house.memories.add_fact(theirs, "bens memory", by="ben")
     operator = house.people.get_operator()
     house.grants.add_grant("crab", GrantKind.COMMAND, "run: my grant", GrantScope.HOUR, by=operator, surface="test")
     them = logged_in(paper, app, member.user)
@@ -218,7 +218,7 @@ def test_members_look_at_settings(paper: AppFixture, app: Flask, member: Api) ->
 def test_runs_of_the_calendar_are_marked(paper: AppFixture, browser: Browser) -> None:
     """One that told something, and one that was silent: folded."""
     agenda, turns = paper.services.agenda, paper.services.turns
-    entry = agenda.create(KEY, {"title": "Tides", "prompt": "tell", "start": "2099-01-01T09:00"}, by=None)
+    entry = agenda.create_entry(KEY, {"title": "Tides", "prompt": "tell", "start": "2099-01-01T09:00"}, by=None)
     paper.plays["tell"] = lambda scene: scene.say("High water at six.")
     turns.wait_for_end(agenda.run_now(entry.id), PATIENCE_S)
     assert "Tides, from the calendar" in seen(browser, "/agents/crab")

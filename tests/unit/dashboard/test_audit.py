@@ -9,7 +9,7 @@ import json
 import pytest
 from flask import Flask
 
-from dashboard.api.audit_export import harmless, lines
+from dashboard.api.audit_export import escape_formula, export_lines
 from orchestrator.core.audit import MAX_PAGE, Audit
 from orchestrator.core.db import audit_rows
 from orchestrator.core.models import CubicleKey
@@ -96,8 +96,8 @@ def test_members_see_none_of_it(paper: AppFixture, app: Flask, member: Api) -> N
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "  =1", "＝1"])
 def test_no_cell_is_a_formula(text: str) -> None:
     """An apostrophe before what a spreadsheet would compute; all else as it is."""
-    assert harmless(text) == f"'{text}"
-    assert [harmless(value) for value in ("a=1", "", None, -5)] == ["a=1", "", None, -5]
+    assert escape_formula(text) == f"'{text}"
+    assert [escape_formula(value) for value in ("a=1", "", None, -5)] == ["a=1", "", None, -5]
 
 
 def test_the_same_rows_as_csv_and_json_lines(paper: AppFixture, operator: Api) -> None:
@@ -129,7 +129,7 @@ def test_an_export_holds_one_page_at_a_time(paper: AppFixture) -> None:
             asked.append(1)
             return super().search_records(**wanted)  # type: ignore[arg-type]  # as given
 
-    pieces = lines(Watched(paper.app._store).iterate_pages(kind="test.noted"), "jsonl")
+    pieces = export_lines(Watched(paper.app._store).iterate_pages(kind="test.noted"), "jsonl")
     assert next(pieces).count(b"\n") == MAX_PAGE
     assert len(asked) == 1
     assert b"".join(pieces).count(b"\n") == 1

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.markdown import MAX_CHARS, render
+from dashboard.markdown import MAX_CHARS, render_markdown
 
 ALLOWED = {
     **{tag: set() for tag in ("p", "br", "hr", "em", "strong", "s", "code", "blockquote", "ul", "li", "h3", "h4")},
@@ -81,7 +81,7 @@ class Reader(HTMLParser):
 )
 def test_what_might_hurt_is_text(text: str) -> None:
     """No tag of the agent's own, and no link to anything but the web."""
-    assert Reader(render(text)).links == []
+    assert Reader(render_markdown(text)).links == []
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_what_might_hurt_is_text(text: str) -> None:
 )
 def test_a_picture_is_text(text: str) -> None:
     """The browser is given nothing to fetch, and the reader sees that there was something."""
-    reader = Reader(render(text))
+    reader = Reader(render_markdown(text))
     assert "[picture: x https://evil.example/p" in reader.text
     assert reader.links == []
 
@@ -113,7 +113,7 @@ def test_a_picture_is_text(text: str) -> None:
 )
 def test_a_link_shows_where_it_leads(text: str, host: str) -> None:
     """The real host stands beside it, it takes nothing along, and it has no title to lie in."""
-    html = render(text)
+    html = render_markdown(text)
     link = Reader(html).links[0]
     assert link["rel"] == "noopener noreferrer nofollow"
     assert link["target"] == "_blank"
@@ -133,7 +133,7 @@ def test_a_link_shows_where_it_leads(text: str, host: str) -> None:
 )
 def test_an_address_in_the_text_is_a_link(text: str, href: str) -> None:
     """As far as it goes, and no further; as careful as any other."""
-    (link,) = Reader(render(text)).links
+    (link,) = Reader(render_markdown(text)).links
     assert link == {"href": href, "target": "_blank", "rel": "noopener noreferrer nofollow"}
 
 
@@ -152,7 +152,7 @@ def test_an_address_in_the_text_is_a_link(text: str, href: str) -> None:
 )
 def test_what_is_no_web_address_is_text(text: str) -> None:
     """So is one within code."""
-    assert Reader(render(text)).links == []
+    assert Reader(render_markdown(text)).links == []
 
 
 @pytest.mark.parametrize(
@@ -168,19 +168,19 @@ def test_what_is_no_web_address_is_text(text: str) -> None:
 )
 def test_the_host_stands_beside_an_address_that_hides_it(text: str, host: str | None) -> None:
     """Where it can be read from the address it is not said twice."""
-    found = re.search(r'<span class="host">([^<]*)</span>', render(text))
+    found = re.search(r'<span class="host">([^<]*)</span>', render_markdown(text))
     assert (found and found[1]) == host
 
 
 def test_a_link_holds_no_link() -> None:
     """Words that look like an address lead where their link does."""
-    (link,) = Reader(render("[https://bank.example/](https://evil.example/)")).links
+    (link,) = Reader(render_markdown("[https://bank.example/](https://evil.example/)")).links
     assert link["href"] == "https://evil.example/"
 
 
 def test_code_scrolls_by_keyboard_and_can_be_copied() -> None:
     """With its language, where that is a word, and its text as it is."""
-    html = render("```python x\na < 1\n```\n\n    indented\n\n```<b>\nc\n```")
+    html = render_markdown("```python x\na < 1\n```\n\n    indented\n\n```<b>\nc\n```")
     assert html.count('<pre tabindex="0"><code>') == html.count("data-copy") == 3
     assert "<span>python</span>" in html
     assert html.count("<span></span>") == 2
@@ -190,14 +190,14 @@ def test_code_scrolls_by_keyboard_and_can_be_copied() -> None:
 @pytest.mark.parametrize("text", ["[words]()", "[words](<>)", "[words][x]\n\n[x]: <>", "*[words]()* [words]( 'title')"])
 def test_a_link_to_nothing_is_its_words(text: str) -> None:
     """It would lead to the page it stands on."""
-    read = Reader(render(text))
+    read = Reader(render_markdown(text))
     assert read.links == []
     assert "words" in read.text
 
 
 def test_a_page_is_laid_out() -> None:
     """Headings below the page's own, lists, code, tables without inline style."""
-    html = render(
+    html = render_markdown(
         "# One\n\n- a\n- b\n\n```python\nx < 1\n```\n\n| a | b |\n|--:|:-:|\n| 1 | 2 |\n\n~~old~~ **new**\nline"
     )
     Reader(html)
@@ -209,7 +209,7 @@ def test_a_page_is_laid_out() -> None:
 
 def test_a_very_long_text_is_shown_as_it_is() -> None:
     """Without layout, escaped."""
-    html = render("<b>" + "x" * MAX_CHARS)
+    html = render_markdown("<b>" + "x" * MAX_CHARS)
     assert html.startswith('<pre class="plain">&lt;b&gt;x')
 
 
@@ -220,12 +220,12 @@ def test_a_very_long_text_is_shown_as_it_is() -> None:
 def test_no_text_takes_long(piece: str) -> None:
     """Tricky nesting is done in a moment, too."""
     started = time.thread_time()
-    Reader(render(piece * (20_000 // len(piece))))
+    Reader(render_markdown(piece * (20_000 // len(piece))))
     assert time.thread_time() - started < 20
 
 
 @given(st.text(alphabet=st.sampled_from(list("[]()!<>*_`~|#-:\\/\"'&;= \nahtps.javscrit:@"))), st.text())
 def test_whatever_comes_only_the_allowed_goes_out(tricky: str, any_text: str) -> None:
     """No input leads to another tag, attribute or kind of link."""
-    for link in Reader(render(tricky + any_text)).links:
+    for link in Reader(render_markdown(tricky + any_text)).links:
         assert str(link["href"]).lower().startswith(("http://", "https://"))

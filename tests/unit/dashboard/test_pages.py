@@ -222,7 +222,7 @@ def test_a_disk_that_fills_up_is_said(paper: AppFixture, browser: Browser) -> No
     assert "nearly full" not in page
     (work / "file").write_bytes(b"x" * 15 * 2**20)
     paper.services.agents.update_agent("crab", {"limits": {"disk_mb": 16}})
-    paper.services.disk.forget("crab")
+    paper.services.disk.forget_agent("crab")
     part = browser.client.get("/parts/disk/crab").get_data(as_text=True)
     assert "is nearly full" in part
     assert "15 MB of 16 MB" in part

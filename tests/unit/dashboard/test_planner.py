@@ -28,7 +28,9 @@ YEAR = datetime.now(UTC).year + 1
 def plan(paper: AppFixture, title: str, start: str, key: CubicleKey = KEY, **words: Any) -> CalendarEntry:
     """A person's entry."""
     user = paper.services.people.get(key.user)
-    return paper.services.agenda.create(key, {"title": title, "prompt": "Look.", "start": start, **words}, by=user)
+    return paper.services.agenda.create_entry(
+        key, {"title": title, "prompt": "Look.", "start": start, **words}, by=user
+    )
 
 
 def sundays(month: int) -> date:
@@ -179,5 +181,5 @@ def test_ten_thousand_entries(paper: AppFixture, browser: Browser) -> None:
     html = page(browser, f"/calendar?at={YEAR}-03-20")
     assert time.thread_time() - begun < 10 * unit  # a ratio, since machines differ
     assert "There is more than can be shown" not in html
-    found = paper.services.agenda.outlook(CalendarScope(user=1), "UTC", date(YEAR, 3, 1), 1, most_a_day=3)
+    found = paper.services.agenda.view_days(CalendarScope(user=1), "UTC", date(YEAR, 3, 1), 1, most_a_day=3)
     assert (len(found.days[0].items), found.days[0].total) == (3, 500)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from dashboard.pages.settings import span
+from dashboard.pages.settings import format_span
 from orchestrator.agents.agents import FIELDS, LIMITS
 from tests.support.app_fixture import AppFixture, run_app
 from tests.support.bot_api import BotApi
@@ -167,7 +167,7 @@ def test_choices_are_told_in_words(browser: Browser, paper: AppFixture) -> None:
 )
 def test_times_are_in_the_largest_unit_that_fits(seconds: int, words: str) -> None:
     """Nothing is rounded."""
-    assert span(seconds) == words
+    assert format_span(seconds) == words
 
 
 def test_a_bot_from_nothing_to_gone(browser: Browser, operator: Api, paper: AppFixture, telegram: BotApi) -> None:
@@ -178,7 +178,7 @@ def test_a_bot_from_nothing_to_gone(browser: Browser, operator: Api, paper: AppF
     code = operator.post("/agents/crab/telegram", {"token": token})["code"]
     assert "send this code to @crab_bot in Telegram. It is valid until" in text(browser, part)
     assert code in text(browser, part)
-    assert paper.services.bots.heard("crab", ADA, code)
+    assert paper.services.bots.on_code("crab", ADA, code)
     assert "crab answers as @crab_bot, linked to you just now." in text(browser, part)
     assert code not in text(browser, SETTINGS)
     for path in (part, SETTINGS):
@@ -198,7 +198,7 @@ def test_a_code_that_the_bot_sent_is_shown_nowhere(
     token = telegram.bot("Crab", username="crab_bot")
     telegram.person(ADA).opens(token)
     operator.post("/agents/crab/telegram", {"token": token})
-    bot = paper.services.bots.get("crab")
+    bot = paper.services.bots.get_bot("crab")
     assert bot.code
     html = page(browser, "/parts/bot/crab")
     assert bot.code not in html

@@ -106,7 +106,7 @@ def test_a_bot_with_a_name_is_a_link_and_a_qr_code(paper: AppFixture, browser: B
         page = browser.client.get(path).get_data(as_text=True)
         assert 'class="qr"' not in page
         assert "https://t.me/" not in page.replace("https://t.me/BotFather", "")
-    bots.met("crab", "crab_bot")
+    bots.on_contact("crab", "crab_bot")
     for path in ("/parts/setup/bot", "/parts/bot/crab"):
         page = browser.client.get(path).get_data(as_text=True)
         assert 'href="https://t.me/crab_bot"' in page

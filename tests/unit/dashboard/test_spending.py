@@ -7,7 +7,7 @@ import time
 import pytest
 from flask import Flask
 
-from dashboard.pages.spending import DAYS, chart, round_up
+from dashboard.pages.spending import DAYS, build_chart, round_up
 from orchestrator.llm import ledger_rows as ledger
 from tests.support.app_fixture import AppFixture
 from tests.unit.conftest import Api, Browser, logged_in
@@ -104,7 +104,7 @@ def test_the_top_is_round_and_never_below(micro: int, top: int) -> None:
 def test_a_budget_is_a_line_unless_it_is_far_above(budget: int, line: float | None) -> None:
     """Everything stays within the drawing."""
     days = tuple(f"2026-02-{n:02}" for n in range(1, 29))
-    drawn = chart(days, {"2026-02-03": 2_000_000, "2026-02-04": 1}, budget)
+    drawn = build_chart(days, {"2026-02-03": 2_000_000, "2026-02-04": 1}, budget)
     assert drawn.budget_y == line
     assert all(bar.y >= 0 and bar.y + bar.height <= 100 for bar in drawn.bars)
     assert drawn.highest.label == "3 Feb"

@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 
 import dashboard
-from dashboard.bundles import Unbundled, script, stylesheet
+from dashboard.bundles import Unbundled, bundle_script, bundle_stylesheet
 from dashboard.headers import FOR_GOOD
 from dashboard.statics import Statics
 from tests.unit.conftest import Browser
@@ -98,7 +98,7 @@ def test_what_changed_has_another_url_and_nothing_else(tmp_path: Path, changed: 
         file.write("/* */" if changed.endswith("css") else "\n// \n")
     after = Statics(copy)
     names = "logo.svg main.css main.js terminal.css terminal.js vendor/xterm/xterm.mjs vendor/xterm/addon-fit.mjs"
-    assert {name for name in names.split() if before.url(name) != after.url(name)} == has_another_url
+    assert {name for name in names.split() if before.url_of(name) != after.url_of(name)} == has_another_url
 
 
 def test_every_style_of_ours_is_in_one_of_the_two() -> None:
@@ -114,8 +114,8 @@ def test_every_style_of_ours_is_in_one_of_the_two() -> None:
 
 def test_every_script_of_ours_is_in_one_of_the_two() -> None:
     """And in one alone: what the terminal shares with every page runs once."""
-    main = script(FOLDER, "main.js", url=theirs)
-    terminal = script(FOLDER, "terminal.js", url=theirs, beside=dict.fromkeys(main.modules, "/main.js"))
+    main = bundle_script(FOLDER, "main.js", url=theirs)
+    terminal = bundle_script(FOLDER, "terminal.js", url=theirs, beside=dict.fromkeys(main.modules, "/main.js"))
     assert sorted(main.modules + terminal.modules) == sorted(path.name for path in FOLDER.glob("*.js"))
     assert 'import { $api } from "/main.js";' in terminal.text
     assert 'import { Terminal } from "/theirs/vendor/xterm/xterm.mjs";' in terminal.text
@@ -129,7 +129,7 @@ def test_modules_are_put_together_in_the_order_of_their_imports(tmp_path: Path) 
         b='import { c } from "./c-d.js";\n\nexport function b() {}\n',
         **{"c-d": "export const c = 1; // the end"},
     )
-    assert script(folder, "a.js", url=theirs).text.splitlines() == [
+    assert bundle_script(folder, "a.js", url=theirs).text.splitlines() == [
         "const $c_d = (() => {",
         "const c = 1; // the end",
         "return { c };",
@@ -172,7 +172,7 @@ def test_what_is_not_understood_is_refused(tmp_path: Path, text: str, why: str) 
     c = 'import { d } from "./a.js";\n\nexport const c = 1;\n'
     folder = folder_of(tmp_path, a=text + "export const d = 1;\n", b="export const b = 1;\n", c=c)
     with pytest.raises(Unbundled, match=re.escape(why)):
-        script(folder, "a.js", url=theirs)
+        bundle_script(folder, "a.js", url=theirs)
 
 
 @pytest.mark.parametrize("text", ['@import url("b.css");', "a { background: url(b.png) }", '@import "./b.css" print;'])
@@ -180,7 +180,7 @@ def test_a_style_that_names_other_files_is_refused(tmp_path: Path, text: str) ->
     """Its names would lead elsewhere; what is in the text itself is fine."""
     (tmp_path / "a.css").write_text(text, encoding="utf-8")
     with pytest.raises(Unbundled, match=re.escape(text.partition(" {")[0][:4] if "@" in text else "url(b.png)")):
-        stylesheet(tmp_path, "a.css")
+        bundle_stylesheet(tmp_path, "a.css")
     (tmp_path / "b.css").write_text('b { background: url("data:,") }\n', encoding="utf-8")
     (tmp_path / "a.css").write_text('@import "./b.css";\na {}\n', encoding="utf-8")
-    assert stylesheet(tmp_path, "a.css") == 'b { background: url("data:,") }\n\na {}\n'
+    assert bundle_stylesheet(tmp_path, "a.css") == 'b { background: url("data:,") }\n\na {}\n'

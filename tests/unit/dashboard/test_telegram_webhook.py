@@ -144,5 +144,5 @@ def test_a_rotated_token_has_another_secret(desk: Desk) -> None:
     desk.house.services.bots.set_up("crab", f"{BOT}:AA{'r' * 33}")
     assert desk.post().status_code == 401
     assert desk.post(**{SECRET: desk.house.services.bots.webhook_secret("crab")}).status_code == 200
-    desk.house.services.bots.remove("crab")
+    desk.house.services.bots.remove_bot("crab")
     assert desk.post().status_code == 401

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import dashboard
 from dashboard import ages
-from dashboard.marks import marked
-from dashboard.times import iso, with_iso_times
+from dashboard.marks import mark_hidden
+from dashboard.times import iso_time, with_iso_times
 
 
 @pytest.mark.parametrize(
@@ -40,13 +40,13 @@ from dashboard.times import iso, with_iso_times
 )
 def test_what_an_eye_would_miss_is_marked(text: str, seen: str) -> None:
     """Invisible, reordering and foreign characters, long gaps and blanks at the end."""
-    assert read(marked(text)) == seen
+    assert read(mark_hidden(text)) == seen
 
 
 @given(st.text())
 def test_nothing_is_left_out(text: str) -> None:
     """Every visible ASCII character of the command is there, in order, and no tag but ours."""
-    shown = marked(text)
+    shown = mark_hidden(text)
     assert set(re.findall(r"</?(\w+)", shown)) <= {"mark"}
     outside = re.sub(r"<mark.*?</mark>", "", shown, flags=re.DOTALL)
     assert re.sub(r"\s", "", html.unescape(outside)) == "".join(c for c in text if "!" <= c <= "~")
@@ -75,23 +75,23 @@ def read(shown: str) -> str:
 )
 def test_ages(ago: float, text: str) -> None:
     """As people say them."""
-    assert ages.relative(1_000_000 - ago, 1_000_000) == text
+    assert ages.format_relative(1_000_000 - ago, 1_000_000) == text
 
 
 def test_exact_times_are_in_the_persons_zone() -> None:
     """With the zone's name, in summer and winter."""
-    assert ages.exact(1_772_269_200, "Europe/Vienna") == "Sat 28 Feb 2026, 10:00:00 CET"
-    assert ages.exact(1_782_637_200, "Europe/Vienna").endswith("CEST")
+    assert ages.format_exact(1_772_269_200, "Europe/Vienna") == "Sat 28 Feb 2026, 10:00:00 CET"
+    assert ages.format_exact(1_782_637_200, "Europe/Vienna").endswith("CEST")
 
 
 def test_durations() -> None:
     """Short ones with a tenth, long ones in minutes."""
-    assert [ages.took(s) for s in (0.04, 9.94, 14.2, 185)] == ["0.0 s", "9.9 s", "14 s", "3 min 5 s"]
+    assert [ages.format_duration(s) for s in (0.04, 9.94, 14.2, 185)] == ["0.0 s", "9.9 s", "14 s", "3 min 5 s"]
 
 
 def test_times_at_the_edge() -> None:
     """ISO 8601 in UTC for what is a time, and for nothing else."""
-    assert iso(1_772_269_200.5) == "2026-02-28T09:00:00.500Z"
+    assert iso_time(1_772_269_200.5) == "2026-02-28T09:00:00.500Z"
     assert with_iso_times({"at": 0.0, "ended_at": None, "cost": 1.5}) == {
         "at": "1970-01-01T00:00:00.000Z",
         "ended_at": None,

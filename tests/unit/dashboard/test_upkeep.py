@@ -24,7 +24,7 @@ from orchestrator.core.models import CubicleKey, Stage
 from orchestrator.files.quota import Room
 from orchestrator.operations.backup import verify as reading
 from orchestrator.operations.backup.backups import Backups
-from orchestrator.operations.doctor.runner import Checkups
+from orchestrator.operations.doctor.runner import DoctorRunner
 from tests.support.app_fixture import AppFixture
 from tests.unit.conftest import Api, Browser, logged_in
 from tests.unit.dashboard.test_audit import page
@@ -56,16 +56,16 @@ def test_the_doctor_looks_once_at_a_time() -> None:
         assert going.wait(30)
         return FOUND
 
-    checkups = Checkups(examine, broker)
-    assert checkups.report().stage is Stage.NONE
-    assert checkups.begin().stage is Stage.RUNNING
+    checkups = DoctorRunner(examine, broker)
+    assert checkups.get_report().stage is Stage.NONE
+    assert checkups.begin_run().stage is Stage.RUNNING
     with pytest.raises(Conflict):
-        checkups.begin()
+        checkups.begin_run()
     going.set()
-    until(lambda: checkups.report().stage is Stage.DONE)
-    assert checkups.report().findings == tuple(FOUND)
+    until(lambda: checkups.get_report().stage is Stage.DONE)
+    assert checkups.get_report().findings == tuple(FOUND)
     assert [event.kind for _ in range(2) if (event := news.get(5))] == ["doctor", "doctor"]
-    checkups.begin()
+    checkups.begin_run()
     checkups.close()
 
 
@@ -79,13 +79,13 @@ def test_a_round_that_breaks_off_says_so(error: Exception, said: str) -> None:
     def examine() -> list[Finding]:
         raise error
 
-    checkups = Checkups(examine, Broker())
-    checkups.begin()
+    checkups = DoctorRunner(examine, Broker())
+    checkups.begin_run()
     checkups.close()
-    report = checkups.report()
+    report = checkups.get_report()
     assert report.stage is Stage.FAILED
     assert report.problem.startswith(said)
-    assert checkups.begin().problem == ""
+    assert checkups.begin_run().problem == ""
     checkups.close()
 
 
@@ -105,7 +105,7 @@ def test_what_was_found_is_shown_worst_first(paper: AppFixture, operator: Api, b
 def test_the_diagnostics_write_the_name_as_it_is(paper: AppFixture, browser: Browser) -> None:
     """HermitShell, which the program itself calls ``hermitshell``."""
     paper.services.checkups._examine = lambda: [ok("hermitshell", "Running and healthy.")]
-    paper.services.checkups.begin()
+    paper.services.checkups.begin_run()
     paper.services.checkups.close()
     assert "HermitShell Running and healthy." in page(browser, "/parts/doctor")
 
@@ -116,8 +116,8 @@ def test_the_diagnostics_write_the_name_as_it_is(paper: AppFixture, browser: Bro
 def made(paper: AppFixture, api: Api) -> str:
     """A backup that is there; its name."""
     name: str = api.post("/backups")["file"]
-    until(lambda: paper.services.backups.progress().stage is not Stage.RUNNING)
-    assert paper.services.backups.progress().problem == ""
+    until(lambda: paper.services.backups.get_progress().stage is not Stage.RUNNING)
+    assert paper.services.backups.get_progress().problem == ""
     return name
 
 
@@ -131,7 +131,7 @@ def test_a_backup_is_made_downloaded_and_deleted(paper: AppFixture, operator: Ap
     answer.close()
     assert (listed["name"], listed["size_bytes"]) == (name, len(content))
     assert answer.headers["Content-Disposition"].startswith("attachment")
-    assert reading.check(io.BytesIO(content)).manifest.agents == 1
+    assert reading.check_backup(io.BytesIO(content)).manifest.agents == 1
     assert "was created and verified" in page(browser, "/parts/backups")
     assert operator.call("DELETE", f"/backups/{name}").status_code == 204
     assert operator.refused("GET", f"/backups/{name}")[0] == 404
@@ -172,9 +172,9 @@ def test_a_disk_without_room_is_said_before_anything_is_written(paper: AppFixtur
 
     backups._reserve = Small()  # type: ignore[assignment]  # a reserve is only asked for its room here
     operator.post("/backups")
-    until(lambda: backups.progress().stage is not Stage.RUNNING)
-    assert backups.progress().stage is Stage.FAILED
-    assert "Free some space" in backups.progress().problem
+    until(lambda: backups.get_progress().stage is not Stage.RUNNING)
+    assert backups.get_progress().stage is Stage.FAILED
+    assert "Free some space" in backups.get_progress().problem
     assert list((paper.services.settings.home / "backups").iterdir()) == []
 
 
@@ -190,14 +190,14 @@ def test_a_house_that_stops_gives_a_backup_up(paper: AppFixture, tmp_path: Path)
 
     slow = Slow(services.backups._home, services.audit, services.broker)
     operator = services.people.get_operator()
-    slow.begin(operator)
+    slow.begin_backup(operator)
     assert begun.wait(30)
     with pytest.raises(Conflict):
-        slow.begin(operator)
+        slow.begin_backup(operator)
     slow._closing.set()
     going.set()
     slow.close()
-    assert "being stopped" in slow.progress().problem
+    assert "being stopped" in slow.get_progress().problem
     assert list((services.settings.home / "backups").iterdir()) == []
 
 

@@ -117,23 +117,23 @@ def test_packages_go_on(old: Old, home: Path) -> None:
         old.waits(f"c{number}", f"packages:{number}", "INSTALL")
     old.close()
     with package_desk(home) as at:
-        found = {one.id: one for one in at.packages.every()}
+        found = {one.id: one for one in at.packages.list_installs()}
         statuses = {number: one.status for number, one in found.items()}
         assert statuses == {4: "resolving", 5: "asked", 6: "downloading", 7: "done", 8: "denied", 9: "failed"}
-        assert [one.id for one in at.packages.every(status=records.DENIED)] == [8]
+        assert [one.id for one in at.packages.list_installs(status=records.DENIED)] == [8]
         shown = as_json(found[5])
         assert (shown["approval"], shown["packages"][0]["name"], shown["asked_at"]) == ("k3j9", "six", NOW)
         assert (as_json(found[9])["error"], as_json(found[4])["error"]) == ("No.", "")
-        said = at.packages.note(at.house.under_way())
+        said = at.packages.turn_note(at.house.under_way())
         assert ("hermit install pip six" in said, "failed" in said) == (True, False)
         at.work()
         assert [(task["do"], task["asked"]) for task in at.errands.tasks if task["do"] == "resolve"] == [
             ("resolve", ["six"])
         ]
-        assert at.calls.get(KEY, "c6").status == "done"
-        assert at.calls.get(KEY, "c6").result["folder"].endswith("/packages/6")
+        assert at.calls.get_call(KEY, "c6").status == "done"
+        assert at.calls.get_call(KEY, "c6").result["folder"].endswith("/packages/6")
         at.house.approvals.decide("k3j9", approve=False, by=at.house.operator, surface="test")
-        assert (at.calls.get(KEY, "c5").status, at.packages.get(5).status) == ("failed", "denied")
+        assert (at.calls.get_call(KEY, "c5").status, at.packages.get_install(5).status) == ("failed", "denied")
         new = at.ask("flask")
         assert int(new.waits_for.removeprefix("packages:")) > 9
 
@@ -161,7 +161,7 @@ def test_downloads_go_on(old: Old, home: Path, tmp_path: Path) -> None:
     authority, server = make_certificate(tmp_path, "DNS:files.example")
     certificates = Certificates(tls_context(str(authority)), server)
     with asset_desk(home, certificates, is_started=False) as at:
-        found = {one.id: one for one in at.assets.every()}
+        found = {one.id: one for one in at.assets.list_downloads()}
         assert {name: str(one.status) for name, one in found.items()} == {
             "aaaa": "asked", "bbbb": "fetching", "cccc": "fetching", "dddd": "done", "eeee": "failed",
             "ffff": "cancelled",
@@ -169,14 +169,14 @@ def test_downloads_go_on(old: Old, home: Path, tmp_path: Path) -> None:
         assert (found["cccc"].onward, found["aaaa"].onward, found["aaaa"].url) == ("aaaa", "", f"{url}a")
         assert (found["dddd"].name, found["dddd"].size_bytes, found["dddd"].sha256) == ("d.pdf", 7, "ff")
         assert (found["eeee"].error, found["dddd"].error) == ("Gone.", "")
-        assert [one.id for one in at.assets.every(AssetStatus.DONE)] == ["dddd"]
-        assert at.assets.note(at.house.under_way()) == f"in/d.pdf has arrived (you asked for {url}d)."
+        assert [one.id for one in at.assets.list_downloads(AssetStatus.DONE)] == ["dddd"]
+        assert at.assets.turn_note(at.house.under_way()) == f"in/d.pdf has arrived (you asked for {url}d)."
         at.site(_gives)
         at.jobs.start()
-        assert at.calls.wait(KEY, "bbbb", 10).status == "done"
+        assert at.calls.wait_call(KEY, "bbbb", 10).status == "done"
         at.house.approvals.decide("aaaa", approve=False, by=at.house.operator, surface="test")
-        assert (at.calls.get(KEY, "aaaa").status, at.calls.get(KEY, "cccc").status) == ("failed", "failed")
-        assert "files.example sends on" in at.assets.get("cccc").error
+        assert (at.calls.get_call(KEY, "aaaa").status, at.calls.get_call(KEY, "cccc").status) == ("failed", "failed")
+        assert "files.example sends on" in at.assets.get_download("cccc").error
 
 
 def test_videos_go_on(old: Old, home: Path) -> None:
@@ -192,12 +192,12 @@ def test_videos_go_on(old: Old, home: Path) -> None:
     with film_set(home) as at:
         at.tray.mkdir(parents=True, exist_ok=True)
         (at.tray / "b.mp4").write_bytes(FILMS["mp4"])
-        note = at.motions.note(at.house.under_way())
+        note = at.motions.turn_note(at.house.under_way())
         assert ("No room." in note, "c.mp4" in note) == (True, False)
         at.work()
         assert set(at.films()) == {"a.mp4", "b.mp4"}
-        assert at.calls.get(KEY, "c3").result["file"] == "out/a.mp4"
-        assert (at.calls.get(KEY, "c4").status, len(at.paper.tasks)) == ("done", 1)
+        assert at.calls.get_call(KEY, "c3").result["file"] == "out/a.mp4"
+        assert (at.calls.get_call(KEY, "c4").status, len(at.paper.tasks)) == ("done", 1)
         assert int(str(at.ask().result["video"])) > 6
 
 
@@ -214,7 +214,10 @@ def test_what_else_waited_waits_on(old: Old, home: Path) -> None:
         assert (sending.name, sending.payload) == ("00ff", {"file": "a.txt", "caption": "look"})
         (picture,) = job_rows.list_open_jobs(db, thumbnails.KIND, KEY)
         assert (picture.payload, picture.tries, picture.created) == ({"app": "game"}, 2, NOW)
-        assert {one.app: one.file for one in thumbnail_rows.every(db)} == {"game": "1-x.png", "other": "2-x.png"}
+        assert {one.app: one.file for one in thumbnail_rows.list_thumbnails(db)} == {
+            "game": "1-x.png",
+            "other": "2-x.png",
+        }
         (wanted,) = job_rows.list_open_jobs(db, summary_rows.KIND, KEY)
         assert (wanted.tries, wanted.not_before, wanted.name) == (1, NOW + 900, str(wanted.id))
         made = summary_rows.get_latest(db, KEY)

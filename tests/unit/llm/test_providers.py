@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.agents.install_settings import InstallSettings
-from orchestrator.cli.context import surroundings
+from orchestrator.cli.context import read_context
 from orchestrator.cli.providers import with_own
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
@@ -205,7 +205,7 @@ def test_the_doctor_knows_the_keys_that_were_given_here(tmp_path: Path) -> None:
     (tmp_path / "keys").mkdir()
     KeyStore(tmp_path / "keys" / "providers.json").save_key("openai", OwnKey(KEY))
     for environment, default in (({}, "openai"), ({"GROQ_API_KEY": "gsk-of-the-environment"}, "groq")):
-        upstreams, chosen = with_own(surroundings({"HERMIT_HOME": str(tmp_path), **environment}))
+        upstreams, chosen = with_own(read_context({"HERMIT_HOME": str(tmp_path), **environment}))
         assert (chosen, "openai" in upstreams) == (default, True)
 
 

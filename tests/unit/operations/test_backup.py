@@ -208,7 +208,7 @@ def test_force_replaces_a_file_once_the_new_one_is_good(tmp_path: Path) -> None:
     target.write_text("mine")
     back_up(home, target, force=True)
     with target.open("rb") as file:
-        assert reading.check(file).manifest.agents == 2
+        assert reading.check_backup(file).manifest.agents == 2
 
 
 @pytest.fixture
@@ -242,7 +242,7 @@ def test_a_backup_on_the_houses_disk_leaves_it_its_reserve(small_disk: Path) -> 
 
 
 def _check(data: bytes) -> reading.Checked:
-    return reading.check(io.BytesIO(data))
+    return reading.check_backup(io.BytesIO(data))
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -291,7 +291,7 @@ def _archive(members: list[tuple[Member, bytes]], *, most_bytes: int = 1 << 20) 
     everything = [(Member(layout.MANIFEST, False, len(text)), text), *members]
     lines = b"".join(layout.sum_line(member, layout_digest(content)) for member, content in everything)
     everything.append((Member(layout.SUMS, False, len(lines)), lines))
-    parts = [tape.header(member) + content + tape.padding(member.size) for member, content in everything]
+    parts = [tape.member_header(member) + content + tape.member_padding(member.size) for member, content in everything]
     return b"".join(parts) + tape.END
 
 
@@ -312,8 +312,8 @@ def test_no_name_leads_out(members: list[tuple[list[bytes], bool, bytes]]) -> No
     seen: set[tuple[bytes, ...]] = set()
     folders: set[tuple[bytes, ...]] = {()}
     try:
-        with reading.opened(io.BytesIO(_archive(made))) as found:
-            for member, chunks in found.members():
+        with reading.open_backup(io.BytesIO(_archive(made))) as found:
+            for member, chunks in found.read_members():
                 assert b"".join(chunks) is not None
                 assert member.parts not in seen
                 assert member.parts[:-1] in folders
@@ -335,7 +335,7 @@ def test_links_devices_and_the_like_are_refused(kind: bytes) -> None:
     info.type, info.linkname = kind, "/etc"
     block = info.tobuf(tarfile.USTAR_FORMAT)
     text = Manifest("ab12", (), 1.0, 0, 0, 0, 1, 1).encoded()
-    head = tape.header(Member(layout.MANIFEST, False, len(text))) + text + tape.padding(len(text))
+    head = tape.member_header(Member(layout.MANIFEST, False, len(text))) + text + tape.member_padding(len(text))
     with pytest.raises(BadInput):
         _check(head + block + tape.END)
 
@@ -379,7 +379,7 @@ def test_a_newer_backup_is_refused(tmp_path: Path) -> None:
     for content in (text, text.replace(b'"format": 1', b'"format": 2')):
         lines = layout.sum_line(Member(layout.MANIFEST, False, len(content)), layout_digest(content))
         data = b"".join(
-            tape.header(Member(name, False, len(body))) + body + tape.padding(len(body))
+            tape.member_header(Member(name, False, len(body))) + body + tape.member_padding(len(body))
             for name, body in ((layout.MANIFEST, content), (layout.SUMS, lines))
         )
         (tmp_path / "b.tar").write_bytes(data + tape.END)
@@ -507,7 +507,7 @@ def test_every_moment_of_the_move_is_finished(tmp_path: Path, at: str) -> None:
     stage.mkdir()
     (tmp_path / "fresh").rename(stage / "home")
     with (tmp_path / "b.tar").open("rb") as file:
-        restoring._mark(stage, reading.check(file).digest, before)
+        restoring._mark(stage, reading.check_backup(file).digest, before)
     if at == "exchanged":
         home.rename(tmp_path / "aside")
         (stage / "home").rename(home)

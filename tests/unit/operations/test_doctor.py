@@ -17,7 +17,7 @@ from orchestrator.engine import probe_inside
 from orchestrator.engine.probe import find_missing_walls, judge_walls
 from orchestrator.llm.upstreams.openai_compatible import OpenAICompatible
 from orchestrator.llm.upstreams.rehearsal import Rehearsal
-from orchestrator.operations.doctor.engine import examine_engine, numbers
+from orchestrator.operations.doctor.engine import examine_engine, parse_version
 from orchestrator.operations.doctor.services import examine_model
 from orchestrator.operations.doctor.surroundings import (
     examine_clock,
@@ -27,7 +27,7 @@ from orchestrator.operations.doctor.surroundings import (
     examine_permissions,
     examine_ports,
     examine_watches,
-    newest,
+    newest_change,
 )
 from tests.support.fake_machine import FakeMachine
 from tests.support.scripted_upstream import ScriptedUpstream, says, status
@@ -74,7 +74,12 @@ def test_the_engine(said: dict[str, Any], info: dict[str, Any], expected: list[s
 
 def test_versions_are_read_as_numbers() -> None:
     """Whatever a distribution hangs on behind them."""
-    assert [numbers(text) for text in ("20.10.24+dfsg1", "29.4.3", "v1", "")] == [(20, 10, 24), (29, 4, 3), (), ()]
+    assert [parse_version(text) for text in ("20.10.24+dfsg1", "29.4.3", "v1", "")] == [
+        (20, 10, 24),
+        (29, 4, 3),
+        (),
+        (),
+    ]
 
 
 def test_the_runtime_is_named() -> None:
@@ -215,8 +220,8 @@ def test_the_newest_file(tmp_path: Path) -> None:
     """Of the program's own."""
     (tmp_path / "a.py").touch()
     os.utime(tmp_path / "a.py", (5, 5))
-    assert newest(tmp_path) == 5
-    assert newest(tmp_path / "nothing") == 0
+    assert newest_change(tmp_path) == 5
+    assert newest_change(tmp_path / "nothing") == 0
 
 
 @pytest.mark.parametrize(

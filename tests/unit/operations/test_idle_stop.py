@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.models import TurnStatus
-from orchestrator.operations.idle_stop import Hibernation
+from orchestrator.operations.idle_stop import IdleStop
 from orchestrator.turns.queue import Turns
 from tests.support.core_fixture import KEY, CoreFixture, core_fixture
 from tests.support.fakes import DeadEngine
@@ -36,7 +36,7 @@ class Dormitory:
         )
         self.waking = False
         self.now = time.time()
-        self.hibernation = Hibernation(
+        self.hibernation = IdleStop(
             self.cubicles, house.store, after_s=HOUR_S, is_waking=lambda _: self.waking, now=lambda: self.now
         )
         self.cubicles.ensure_running(KEY)
@@ -49,7 +49,7 @@ class Dormitory:
     def look(self, later_s: float) -> bool:
         """A look some time later; whether it still runs then."""
         self.now += later_s
-        self.hibernation.look()
+        self.hibernation.run_once()
         return self.is_up
 
 
@@ -123,7 +123,7 @@ def test_a_turn_that_came_before_keeps_it_awake(dormitory: Dormitory) -> None:
 
 def test_never_is_never(dormitory: Dormitory) -> None:
     """No thread is begun, and closing is fine."""
-    asleep = Hibernation(dormitory.cubicles, dormitory.house.store, after_s=0, is_waking=lambda _: False)
+    asleep = IdleStop(dormitory.cubicles, dormitory.house.store, after_s=0, is_waking=lambda _: False)
     asleep.start()
     asleep.close()
     assert dormitory.is_up

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from orchestrator.core.models import CubicleKey
 from orchestrator.operations import metrics_rows as tallies
-from orchestrator.operations.metrics_rows import Look
+from orchestrator.operations.metrics_rows import EndedCounts
 from tests.support.app_fixture import AppFixture
 from tests.unit.conftest import Api
 
@@ -75,7 +75,7 @@ def test_what_parts_tell_is_there(paper: AppFixture, operator: Api) -> None:
     metrics.channel_call("telegram", "flood")
     metrics.channel_updates("telegram", 3)
     paper.services.cubicles.start(KEY)
-    paper.services.samples.look()
+    paper.services.samples.run_once()
     subscription = paper.services.broker.subscribe()
     found = scraped(operator)
     paper.services.broker.unsubscribe(subscription)
@@ -113,25 +113,25 @@ def test_approvals_that_come_late_are_counted_too(paper: AppFixture) -> None:
     now = time.time()
     ask("before", now - 5, "denied")
     with store.reading() as db:
-        look = Look(db, tallies.APPROVALS)
+        look = EndedCounts(db, tallies.APPROVALS)
     ask("later", now + 1, "approved")
     with store.reading() as db:
-        assert [row["id"] for row in look.ended(db)] == ["later"]
+        assert [row["id"] for row in look.count_ended(db)] == ["later"]
     ask("earlier", now + 0.5, "pending")
     with store.reading() as db:
-        assert look.ended(db) == []
+        assert look.count_ended(db) == []
     with store.writing() as db:
         db.execute("UPDATE approvals SET status = 'denied' WHERE id = 'earlier'")
     with store.reading() as db:
-        assert [row["id"] for row in look.ended(db)] == ["earlier"]
-        assert look.ended(db) == []
+        assert [row["id"] for row in look.count_ended(db)] == ["earlier"]
+        assert look.count_ended(db) == []
 
 
 def test_a_look_reads_no_history(paper: AppFixture) -> None:
     """What is open, and what is new, are found by their indexes."""
     with paper.app._store.reading() as db:
         for ledger in LEDGERS:
-            look = Look(db, ledger)
+            look = EndedCounts(db, ledger)
             plans = db.execute(f"EXPLAIN QUERY PLAN {look._select()} WHERE {ledger.order} > 5 ORDER BY {ledger.order}")
             said = [str(row["detail"]) for row in plans]
             plans = db.execute(f"EXPLAIN QUERY PLAN {look._select()} WHERE {ledger.is_open}")

@@ -20,7 +20,7 @@ from orchestrator.files.free_space import BALLAST_BYTES, Reserve
 from orchestrator.files.models import Use
 from orchestrator.files.quota import MB, TRIES, QuotaLevel, Room
 from orchestrator.files.workspace import Workspaces
-from orchestrator.operations.quota.monitor import Disk
+from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.operations.quota.sampling import ROUTINE_S, ROUTINE_SHARE, URGENT_SHARE
 from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture, heard, of_kind, watching
 from tests.support.fakes import ENGINE_SILENT, FakeEngine
@@ -122,10 +122,10 @@ class Post:
         )
         self.disk = self.made()
 
-    def made(self) -> Disk:
+    def made(self) -> QuotaMonitor:
         """A fresh one, as after a restart."""
         self.house.hooks.cubicle_starting.__init__("cubicle_starting")  # type: ignore[misc]  # the one before is gone
-        return Disk(
+        return QuotaMonitor(
             workspaces=self.scales,
             reserve=self.paper,
             agents=self.house.agents,
@@ -155,7 +155,7 @@ class Post:
     def look(self, later_s: float = 0.25) -> None:
         """A pass, some time after the last."""
         self.clock.now += later_s
-        self.disk.look()
+        self.disk.run_once()
 
     def turn(self, turn: Turn) -> Turn:
         """The turn as it stands now."""
@@ -259,7 +259,7 @@ def test_a_start_during_the_count_of_what_runs_is_not_forgotten(post: Post) -> N
 def test_at_80_percent_people_are_told_once_and_the_agent_before_its_next_turn(post: Post) -> None:
     """An event, a row, a note; the turn goes on."""
     turn = post.running()
-    assert post.disk.note(KEY) == ""
+    assert post.disk.turn_note(KEY) == ""
     with watching(post.house.broker) as news:
         post.writes(85)
         for _ in range(3):
@@ -267,7 +267,7 @@ def test_at_80_percent_people_are_told_once_and_the_agent_before_its_next_turn(p
         told = of_kind(heard(news), "cubicle")
     assert [body["state"] for body in told] == ["nearly full"]
     assert "85 of 100 MB" in post.house.audited("disk.warning")[0].text
-    assert "nearly full: 85 of 100 MB" in post.disk.note(KEY)
+    assert "nearly full: 85 of 100 MB" in post.disk.turn_note(KEY)
     assert post.turn(turn).status is TurnStatus.RUNNING
     assert post.disk.use_of(KEY).level is QuotaLevel.NEARLY_FULL
 
@@ -302,7 +302,7 @@ def test_the_agent_may_clean_up_and_go_on(post: Post) -> None:
     post.writes(110)
     post.look()
     turn = post.running()
-    assert "FULL" in post.disk.note(KEY)
+    assert "FULL" in post.disk.turn_note(KEY)
     post.writes(5)
     post.look(ROUTINE_S)
     assert post.turn(turn).status is TurnStatus.RUNNING
@@ -311,7 +311,7 @@ def test_the_agent_may_clean_up_and_go_on(post: Post) -> None:
     post.writes(60)
     post.look()
     assert post.turn(turn).status is TurnStatus.RUNNING
-    assert post.disk.note(KEY) == ""
+    assert post.disk.turn_note(KEY) == ""
 
 
 @pytest.mark.parametrize("way_out", ["delete", "raise"])
@@ -361,7 +361,7 @@ def test_an_agent_that_is_deleted_meanwhile_is_left_out(post: Post) -> None:
     post.cubicles.ensure_running(other)
     post.look()
     post.house.agents.remove("second")
-    post.disk.forget("second")
+    post.disk.forget_agent("second")
     post.writes(150)
     post.look()
     post.look()

@@ -12,7 +12,7 @@ import pytest
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.models import Use
 from orchestrator.files.quota import MB, Allowance, QuotaState
-from orchestrator.operations.quota.sampling import ROUTINE_S, Gauge, Moment, Rota
+from orchestrator.operations.quota.sampling import ROUTINE_S, Gauge, Moment, SamplingPlan
 
 KEY, OTHER = CubicleKey("crab", 1), CubicleKey("crab", 2)
 LIMIT = Allowance(100 * MB, 1000)
@@ -35,10 +35,10 @@ def gauge(at: float = 1000.0, *, used_mb: int = 10, fallen: Allowance = NOTHING)
     return Gauge(use, LIMIT, QuotaState(), measured_at=0, seen_at=at, cost_s=0.01, judged_fallen=fallen)
 
 
-def calm(clock: Hand) -> Rota:
+def calm(clock: Hand) -> SamplingPlan:
     """A rota that has found nobody to look at."""
-    rota = Rota(clock)
-    assert rota.next({KEY: gauge(), OTHER: gauge()}, NOW) is None
+    rota = SamplingPlan(clock)
+    assert rota.next_due({KEY: gauge(), OTHER: gauge()}, NOW) is None
     assert rota.is_calm(NOW)
     return rota
 
@@ -70,10 +70,10 @@ def test_a_little_that_is_written_leaves_the_calm() -> None:
 def test_whoever_was_never_seen_is_looked_at_first() -> None:
     """And until the ration allows it, there is no calm."""
     clock = Hand()
-    rota = Rota(clock)
-    assert rota.next({KEY: gauge(), OTHER: None}, NOW) == OTHER
-    rota.spent(clock.now, 100.0)
-    assert rota.next({KEY: gauge(), OTHER: None}, NOW) is None
+    rota = SamplingPlan(clock)
+    assert rota.next_due({KEY: gauge(), OTHER: None}, NOW) == OTHER
+    rota.note_cost(clock.now, 100.0)
+    assert rota.next_due({KEY: gauge(), OTHER: None}, NOW) is None
     assert not rota.is_calm(NOW)
 
 
@@ -83,7 +83,7 @@ def test_while_it_is_calm_nobody_would_be_looked_at() -> None:
     seen = 0
     for _ in range(1000):
         clock = Hand()
-        rota = Rota(clock)
+        rota = SamplingPlan(clock)
         start = Allowance(dice.randrange(100 * MB), dice.randrange(500))
         running: dict[CubicleKey, Gauge | None] = {
             CubicleKey("crab", n): gauge(
@@ -94,12 +94,12 @@ def test_while_it_is_calm_nobody_would_be_looked_at() -> None:
             for n in range(dice.randrange(6))
         }
         is_short = dice.random() < 0.3
-        if rota.next(running, Moment(start, is_short, 1)) is not None:
+        if rota.next_due(running, Moment(start, is_short, 1)) is not None:
             continue
         clock.now += dice.uniform(0, 70)
         fallen = Allowance(start.bytes + dice.randrange(20 * MB), start.inodes + dice.randrange(100))
         moment = Moment(fallen, is_short, 1)
         if rota.is_calm(moment):
             seen += 1
-            assert rota.next(running, moment) is None
+            assert rota.next_due(running, moment) is None
     assert seen > 50

@@ -22,7 +22,7 @@ from orchestrator.core.errors import Conflict, NotFound, Unavailable
 from orchestrator.core.home import Home, HomeLock, prepare_home
 from orchestrator.operations.backup import db_check as damages
 from orchestrator.operations.backup import recovery as rescue
-from orchestrator.operations.backup.create import make as make_backup
+from orchestrator.operations.backup.create import create_backup as make_backup
 from tests.support import home_fixture as kept_home
 from tests.support.core_fixture import at_once
 from tests.support.home_fixture import put_back
@@ -149,7 +149,7 @@ def test_damage_is_said_and_nothing_is_overwritten(home: Home, break_it: Callabl
     before = sums(home.database.parent)
     for _ in range(3):
         with pytest.raises(Unavailable, match="The database is damaged") as refused:
-            rescue.check(home.path, now=NOW)
+            rescue.check_database(home.path, now=NOW)
     assert said in refused.value.message
     assert "'./hermit restore FILE --force'" in refused.value.message
     assert "\n" not in refused.value.message
@@ -163,26 +163,26 @@ def test_what_is_whole_is_not_complained_of(home: Home, tmp_path: Path) -> None:
     """With its log, without its log's index, without its log (what only that held is not there), and before there is
     anything. Looking changes nothing."""
     before = sums(home.database.parent)
-    rescue.check(home.path, now=NOW)
+    rescue.check_database(home.path, now=NOW)
     Path(f"{home.database}-shm").unlink()
-    rescue.check(home.path, now=NOW)
+    rescue.check_database(home.path, now=NOW)
     assert sums(home.database.parent) == before
     for ending in ("-wal", "-shm"):
         Path(f"{home.database}{ending}").unlink()
-    rescue.check(home.path, now=NOW)
+    rescue.check_database(home.path, now=NOW)
     store = Store(home.database)
     with store.reading() as db:
         assert db.execute("SELECT COUNT(*) FROM turns").fetchone()[0] == FACTS
     store.close()
     fresh = prepare_home(tmp_path / "fresh")
-    rescue.check(fresh.path, now=NOW)
+    rescue.check_database(fresh.path, now=NOW)
     assert not list(fresh.backups.iterdir())
 
 
 def test_a_log_that_is_garbage_is_passed_over(home: Home) -> None:
     """SQLite knows its own frames by their sums: the file is as it was before them."""
     Path(f"{home.database}-wal").write_bytes(os.urandom(100_000))
-    rescue.check(home.path, now=NOW)
+    rescue.check_database(home.path, now=NOW)
 
 
 def test_the_newest_whole_backup_is_named(home: Home) -> None:
@@ -196,10 +196,10 @@ def test_the_newest_whole_backup_is_named(home: Home) -> None:
     os.truncate(newer, newer.stat().st_size - 100)
     _garbage_header(home.database)
     with pytest.raises(Unavailable, match="damaged") as refused:
-        rescue.check(home.path, now=NOW)
+        rescue.check_database(home.path, now=NOW)
     assert f"'./hermit restore {older} --force'" in refused.value.message
     put_back(older, home.path, force=True)
-    rescue.check(home.path, now=NOW)
+    rescue.check_database(home.path, now=NOW)
 
 
 def test_a_copy_from_before_an_upgrade_is_named(home: Home) -> None:
@@ -210,14 +210,14 @@ def test_a_copy_from_before_an_upgrade_is_named(home: Home) -> None:
         source.backup(target)
     _garbage_header(home.database)
     broken = sums(home.database.parent)
-    found = rescue.trouble(home.path)
+    found = rescue.find_trouble(home.path)
     assert found is not None
     assert f"'./hermit recover {copy}'" in found.mend
-    recovered = rescue.recover(home.path, copy, now=NOW)
+    recovered = rescue.recover_database(home.path, copy, now=NOW)
     assert recovered.salvaged is None
     assert recovered.kept is not None
     assert sums(recovered.kept) == broken
-    assert rescue.trouble(home.path) is None
+    assert rescue.find_trouble(home.path) is None
 
 
 def test_without_room_for_a_copy_the_start_is_refused_all_the_same(home: Home) -> None:
@@ -226,7 +226,7 @@ def test_without_room_for_a_copy_the_start_is_refused_all_the_same(home: Home) -
     shutil.rmtree(home.backups)
     home.backups.write_text("a file where the folder should be")
     with pytest.raises(Unavailable, match="could not be copied"):
-        rescue.check(home.path, now=NOW)
+        rescue.check_database(home.path, now=NOW)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_without_room_for_a_copy_the_start_is_refused_all_the_same(home: Home) -
 )
 def test_who_may_not_use_it_is_told(home: Home, user: int | None, may: bool, said: str, mend: str) -> None:  # noqa: FBT001 - a table's column
     """Whose it is and what to do; root, who may everything, included."""
-    found = damages.closed(home.database, user=user, access=lambda _path, _how: may)
+    found = damages.why_unreadable(home.database, user=user, access=lambda _path, _how: may)
     assert (found is None) == may
     if found is not None:
         assert said in found[0]
@@ -251,7 +251,7 @@ def test_a_folder_in_its_place_is_told(home: Home) -> None:
     _all_gone(home.database)
     home.database.mkdir()
     with pytest.raises(Unavailable, match="not a regular file"):
-        rescue.check(home.path, now=NOW)
+        rescue.check_database(home.path, now=NOW)
     assert not list(home.backups.glob("damaged-*"))
 
 
@@ -262,7 +262,7 @@ def test_one_that_is_kept_locked_is_told(home: Home) -> None:
         db.execute("PRAGMA locking_mode=EXCLUSIVE")
         db.execute("BEGIN EXCLUSIVE")
         with pytest.raises(Unavailable, match=r"keeps .* locked"):
-            damages.damage(home.database, patience_s=1.0, wait_s=0.05)
+            damages.find_damage(home.database, patience_s=1.0, wait_s=0.05)
 
 
 def test_a_full_disk_is_not_taken_for_damage(home: Home) -> None:
@@ -273,7 +273,7 @@ def test_a_full_disk_is_not_taken_for_damage(home: Home) -> None:
     try:
         with pytest.raises(sqlite3.OperationalError), closing(sqlite3.connect(home.database)) as db:
             db.execute("SELECT COUNT(*) FROM turns")
-        assert damages.damage(home.database, patience_s=1.0) == ""
+        assert damages.find_damage(home.database, patience_s=1.0) == ""
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
@@ -281,8 +281,8 @@ def test_a_full_disk_is_not_taken_for_damage(home: Home) -> None:
 def test_a_large_one_is_not_looked_through_for_ever(home: Home) -> None:
     """When the time is up, what was seen counts."""
     _torn_page(home.database)
-    assert damages.damage(home.database, patience_s=10.0)
-    assert damages.damage(home.database, patience_s=-1.0, steps=10) == ""
+    assert damages.find_damage(home.database, patience_s=10.0)
+    assert damages.find_damage(home.database, patience_s=-1.0, steps=10) == ""
 
 
 # --- what can be saved -----------------------------------------------------------------------------------------
@@ -292,7 +292,7 @@ def test_what_can_be_read_is_saved(home: Home) -> None:
     """All but the rows of the torn page; the log and the agents are there, numbers are not given out again, and the
     house opens it."""
     _torn_page(home.database)
-    recovered = rescue.recover(home.path, None, now=NOW)
+    recovered = rescue.recover_database(home.path, None, now=NOW)
     assert recovered.salvaged is not None
     assert set(recovered.salvaged.lost) == {"turns"}
     lost = recovered.salvaged.lost["turns"]
@@ -307,7 +307,7 @@ def test_what_can_be_read_is_saved(home: Home) -> None:
         _add_turns(db, 1)
         assert db.execute("SELECT MAX(id) FROM turns").fetchone()[0] == FACTS + 51
     store.close()
-    assert rescue.trouble(home.path) is None
+    assert rescue.find_trouble(home.path) is None
 
 
 def test_rows_that_would_point_nowhere_are_left_out(home: Home) -> None:
@@ -321,7 +321,7 @@ def test_rows_that_would_point_nowhere_are_left_out(home: Home) -> None:
     _without_log(home.database)
     for leaf in _pages_of(home.database, "turns")[3:6]:
         _write(home.database, (leaf - 1) * PAGE, b"\xff" * PAGE)
-    recovered = rescue.recover(home.path, None, now=NOW)
+    recovered = rescue.recover_database(home.path, None, now=NOW)
     assert recovered.salvaged is not None
     lost = recovered.salvaged.lost
     assert set(lost) == {"turns", "steps"}
@@ -336,22 +336,22 @@ def test_where_nothing_can_be_read_nothing_is_replaced(home: Home, break_it: Cal
     break_it(home.database)
     before = sums(home.database.parent)
     with pytest.raises(Unavailable, match=r"Too little .* restore FILE --force"):
-        rescue.recover(home.path, None, now=NOW)
+        rescue.recover_database(home.path, None, now=NOW)
     assert sums(home.database.parent) == before
 
 
 def test_recovering_is_for_what_is_damaged_and_at_rest(home: Home, tmp_path: Path) -> None:
     """Not for a whole database, none at all, a house that runs, or a copy that is none."""
     with pytest.raises(Conflict, match="intact"):
-        rescue.recover(home.path, None, now=NOW)
+        rescue.recover_database(home.path, None, now=NOW)
     with pytest.raises(NotFound):
-        rescue.recover(tmp_path / "nowhere", None, now=NOW)
+        rescue.recover_database(tmp_path / "nowhere", None, now=NOW)
     _torn_page(home.database)
     with pytest.raises(NotFound, match="no file"):
-        rescue.recover(home.path, tmp_path / "missing.db", now=NOW)
+        rescue.recover_database(home.path, tmp_path / "missing.db", now=NOW)
     claim = HomeLock(home)
     with pytest.raises(Conflict, match="runs"):
-        rescue.recover(home.path, None, now=NOW)
+        rescue.recover_database(home.path, None, now=NOW)
     claim.release()
 
 
@@ -374,7 +374,7 @@ def test_the_commands_say_it_in_one_line_and_mend_it(home: Home) -> None:
     assert recovered.returncode == 0, recovered.stderr
     assert "Lost from turns: at most " in recovered.stdout
     assert f"The damaged one is in {kept}." in recovered.stdout
-    assert rescue.trouble(home.path) is None
+    assert rescue.find_trouble(home.path) is None
 
 
 # --- while it runs ---------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ def look(store: Store, keep: Keep, backups: list[float] | None = None) -> dict[s
         asked.append(before)
         return 2
 
-    return Retention(store, keep, expire_backups=expire, now=lambda: NOW, pause_s=0).look()
+    return Retention(store, keep, expire_backups=expire, now=lambda: NOW, pause_s=0).run_once()
 
 
 def fill(db: sqlite3.Connection, *, at: float, count: int = 1, status: str = "done") -> None:
@@ -199,9 +199,9 @@ def test_backups_go_by_age_but_for_the_newest(paper: AppFixture) -> None:
     folder = paper.app.services.backups._home.backups
     for n in range(3):
         (folder / f"hermit-{n}.tar").write_bytes(b"x")
-    assert paper.services.backups.expire(time.time() + 60) == 2
+    assert paper.services.backups.remove_older(time.time() + 60) == 2
     assert len(list(folder.glob("*.tar"))) == 1
-    assert paper.services.backups.expire(0) == 0
+    assert paper.services.backups.remove_older(0) == 0
 
 
 def test_each_piece_is_small(store: Store) -> None:
@@ -228,17 +228,17 @@ def test_a_date_that_jumps_costs_nothing(store: Store) -> None:
     retention = Retention(
         store, Keep(1, 1, 1, 0), expire_backups=lambda _: 0, now=lambda: date[0], running=lambda: running[0], pause_s=0
     )
-    assert retention.look() == {}
+    assert retention.run_once() == {}
     with store.writing() as db:
         fill(db, at=NOW)
     date[0] = NOW + 3650 * DAY_S
     for _ in range(3):
-        assert retention.look() == {}
+        assert retention.run_once() == {}
         running[0] += 6 * 3600
         date[0] += 6 * 3600
     date[0] = NOW + 0.6 * DAY_S
-    assert retention.look() == {}
+    assert retention.run_once() == {}
     running[0] += DAY_S
-    assert retention.look() == {}
+    assert retention.run_once() == {}
     date[0] = NOW + 2.5 * DAY_S
-    assert retention.look()
+    assert retention.run_once()

@@ -19,7 +19,15 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.operations.sbom import LOCKS, VENDORED, cyclonedx, licence_of, of_repository, read_debian, read_lock
+from orchestrator.operations.sbom import (
+    LOCKS,
+    VENDORED,
+    cyclonedx_document,
+    licence_of,
+    of_repository,
+    read_debian,
+    read_lock,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -109,7 +117,7 @@ def test_the_bill_names_everything_once() -> None:
     """Every locked package and vendored file, under names of its own, with hashes and with the licences that are known;
     and the same materials have the same number."""
     materials = of_repository(ROOT)
-    bill = cyclonedx(materials, version="1.2", now=NOW)
+    bill = cyclonedx_document(materials, version="1.2", now=NOW)
     assert (bill["bomFormat"], bill["specVersion"], bill["metadata"]["component"]["version"]) == (
         "CycloneDX",
         "1.5",
@@ -125,7 +133,7 @@ def test_the_bill_names_everything_once() -> None:
     assert flask["licenses"] == [{"license": {"name": "BSD-3-Clause"}}]
     assert next(part for purl, part in parts.items() if "numpy" in purl)["scope"] == "optional"
     assert set(bill["dependencies"][0]["dependsOn"]) == set(parts)
-    assert cyclonedx(materials, version="1.2", now=NOW) == json.loads(json.dumps(bill))
+    assert cyclonedx_document(materials, version="1.2", now=NOW) == json.loads(json.dumps(bill))
 
 
 def test_what_is_not_installed_has_no_licence() -> None:
@@ -133,7 +141,7 @@ def test_what_is_not_installed_has_no_licence() -> None:
     assert licence_of("hermit-no-such-package") == ""
     (one,) = read_lock("hermit-no-such-package==1.0 ; sys_platform == 'win32' \\\n    --hash=sha256:" + "a" * 64)
     assert (one.where, one.hashes, one.licence) == ("sys_platform == 'win32'", ("a" * 64,), "")
-    assert "licenses" not in cyclonedx([one], version="1", now=NOW)["components"][0]
+    assert "licenses" not in cyclonedx_document([one], version="1", now=NOW)["components"][0]
 
 
 @pytest.mark.parametrize(

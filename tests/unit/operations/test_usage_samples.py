@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard.pages.curves import curve
+from dashboard.pages.curves import draw_curve
 from orchestrator.core.models import CubicleKey, Usage
 from orchestrator.operations import usage_sample_rows as rows
 from orchestrator.operations.usage_sample_rows import Sample
@@ -61,14 +61,14 @@ def test_what_runs_is_looked_at_once(paper: AppFixture, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(paper.engine, "get_usage", counted)
     taken = samples(paper, Clock())
-    taken.look()
+    taken.run_once()
     assert (asked, count(paper)) == (Counter(), 0)
     paper.services.agents.create({"name": "other"})
     for key in (KEY, CubicleKey("other", 1)):
         paper.services.cubicles.start(key)
-    taken.look()
+    taken.run_once()
     assert sorted(asked.values()) == [1, 1]
-    assert taken.last(KEY, 60) == [Sample(1_000_000, 1.5, 7_000_000, 3, 5_000_000)]
+    assert taken.list_recent(KEY, 60) == [Sample(1_000_000, 1.5, 7_000_000, 3, 5_000_000)]
 
 
 def test_a_day_is_kept(paper: AppFixture) -> None:
@@ -79,17 +79,17 @@ def test_a_day_is_kept(paper: AppFixture) -> None:
     with paper.app._store.writing() as db:
         for n in range(2_000):
             rows.insert_sample(db, KEY, Sample(int(clock.now - n * PERIOD_S), 1.0, 1, 1, None))
-    assert len(taken.last(KEY, 10 * KEPT_S)) == KEPT_S / PERIOD_S + 1
-    taken.look()
+    assert len(taken.list_recent(KEY, 10 * KEPT_S)) == KEPT_S / PERIOD_S + 1
+    taken.run_once()
     assert count(paper) == KEPT_S / PERIOD_S + 1
-    assert len(taken.last(KEY, 3600)) == 61
+    assert len(taken.list_recent(KEY, 3600)) == 61
 
 
 def test_they_go_with_the_agent(paper: AppFixture) -> None:
     """And none comes back for one that is gone."""
     taken = samples(paper, Clock())
     paper.services.cubicles.start(KEY)
-    taken.look()
+    taken.run_once()
     paper.services.remove_agent("crab")
     assert count(paper) == 0
     with paper.app._store.writing() as db:
@@ -100,25 +100,25 @@ def test_they_go_with_the_agent(paper: AppFixture) -> None:
 def test_a_curve_has_gaps_and_keeps_its_peaks() -> None:
     """A piece for each time it ran, a dot for a single look, the highest of what falls together."""
     day = [(float(60 * n), 90.0 if n == 700 else 10.0) for n in range(1440) if n < 300 or n == 500 or n >= 600]
-    drawn = curve(day, since=0, until=86_400, limit=100)
+    drawn = draw_curve(day, since=0, until=86_400, limit=100)
     assert drawn is not None
     assert drawn.line.count("M") == drawn.area.count("Z") == 3
     assert "h.5" in drawn.line
     assert (drawn.top, drawn.most, drawn.most_at) == (100, 90, 42_000)
     assert min(float(y) for _, y in re.findall(r"([\d.]+) ([\d.]+)", drawn.line)) == 10.0
     assert len(drawn.line) < 6_000
-    assert curve([], since=0, until=1, limit=1) is None
-    low = curve([(1.0, 3.0)], since=0, until=2, limit=100)
+    assert draw_curve([], since=0, until=1, limit=1) is None
+    low = draw_curve([(1.0, 3.0)], since=0, until=2, limit=100)
     assert low is not None
     assert 3.0 <= low.top <= 7.5
-    flat = curve([(1.0, 0.0)], since=0, until=2, limit=100)
+    flat = draw_curve([(1.0, 0.0)], since=0, until=2, limit=100)
     assert flat is not None
     assert flat.line.startswith("M300.0 100.0")
 
 
 def test_a_flat_line_ends() -> None:
     """Nothing at all is no reason to look ever closer."""
-    drawn = curve([(float(n), 0.0) for n in range(5)], since=0, until=10, limit=1024)
+    drawn = draw_curve([(float(n), 0.0) for n in range(5)], since=0, until=10, limit=1024)
     assert drawn is not None
     assert drawn.top == 1024 / 64
 
@@ -129,7 +129,7 @@ def test_the_page_says_how_it_stands(paper: AppFixture, browser: Browser) -> Non
     assert "asleep" in asleep
     assert "Nothing was measured in this time." in asleep
     paper.services.cubicles.start(KEY)
-    paper.services.samples.look()
+    paper.services.samples.run_once()
     running = page(browser)
     assert "1.5 % of 1 CPU" in running
     assert "3 of 256" in running
@@ -154,7 +154,7 @@ def test_the_page_does_not_wait_for_a_measurement(
     with monkeypatch.context() as patch:
         patch.setattr(paper.engine, "get_usage", slow)
         assert page(browser).count("measuring…") == 3
-    paper.services.samples.look()
+    paper.services.samples.run_once()
     monkeypatch.setattr(paper.engine, "get_usage", lambda _: Usage(cpu_percent=25.0, memory_bytes=9 * 1024**2, pids=7))
     known = page(browser)
     assert "1.5 % of 1 CPU" in known
@@ -181,7 +181,7 @@ def test_an_old_sample_is_not_shown_as_what_is_used_now(paper: AppFixture, brows
 def test_a_chart_says_how_it_is_now_and_its_axis_how_high_it_goes(paper: AppFixture, browser: Browser) -> None:
     """So that nobody takes the height of the drawing for the value."""
     paper.services.cubicles.start(KEY)
-    paper.services.samples.look()
+    paper.services.samples.run_once()
     html = browser.client.get("/agents/crab/cubicle").get_data(as_text=True)
     first = html.partition("<figure")[2].partition("</figure>")[0]
     assert re.findall(r"<strong>(.*?)</strong><span[^>]*>(.*?)</span>", first) == [("CPU", "1.5 %")]
@@ -201,7 +201,7 @@ def test_a_loss_is_asked_about(paper: AppFixture, browser: Browser) -> None:
 def test_everybody_sees_their_own(paper: AppFixture, browser: Browser, member: Api) -> None:
     """A member's cubicle sleeps while the operator's runs."""
     paper.services.cubicles.start(KEY)
-    paper.services.samples.look()
+    paper.services.samples.run_once()
     them = logged_in(paper, browser.client.application, member.user)
     assert "asleep" in page(them)
     assert "Nothing was measured" in page(them)

@@ -13,7 +13,7 @@ import pytest
 from orchestrator.agents.cubicles import Cubicles, InstallId
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import CubicleKey, Turn, TurnStatus
-from orchestrator.operations.watchdog import SILENCE_S, STOP_GRACE_S, Watch
+from orchestrator.operations.watchdog import SILENCE_S, STOP_GRACE_S, Watchdog
 from tests.support.core_fixture import KEY, CoreFixture, core_fixture
 from tests.support.fakes import DeadEngine
 
@@ -52,7 +52,7 @@ class Post:
             hooks=house.hooks,
             image_tag=lambda target: target,
         )
-        self.watch = Watch(
+        self.watch = Watchdog(
             turns=house.turns,
             cubicles=self.cubicles,
             approvals=house.approvals,
@@ -73,7 +73,7 @@ class Post:
     def look(self, later_s: float = 0.0) -> None:
         """A pass, some time after the last."""
         self.now += later_s
-        self.watch.look(self.now)
+        self.watch.run_once(self.now)
 
     def status(self, turn: Turn) -> TurnStatus:
         """How a turn stands."""

@@ -65,7 +65,10 @@ class Desk:
         )
         self.notices = Notifications(house.store, house.broker)
         self.jobs = Jobs(
-            house.store, self.notices, finish=Calls(store=house.store, agents=house.agents).finish, now=lambda: self.now
+            house.store,
+            self.notices,
+            finish=Calls(store=house.store, agents=house.agents).finish_calls,
+            now=lambda: self.now,
         )
         self.jobs.reconcile()
         self.summaries = Summaries(house.store, proxy, self.notices, self.jobs, now=lambda: self.now)

@@ -19,7 +19,7 @@ from itertools import groupby, islice
 from zoneinfo import ZoneInfo
 
 from orchestrator.capabilities.calendar.recurrence.cron import Cron, as_rule
-from orchestrator.capabilities.calendar.recurrence.occurrences import Plan, occurrences
+from orchestrator.capabilities.calendar.recurrence.occurrences import Plan, iter_occurrences
 from orchestrator.capabilities.calendar.recurrence.rrule import Freq, Rule
 from orchestrator.capabilities.calendar.recurrence.zones import moment_of, wall_at, zone_named
 
@@ -72,7 +72,7 @@ class Spread:
     """There was too much to go through; of some series only the next time is in it."""
 
 
-def spread(
+def lay_out_days(
     series: Iterable[Series], zone: str, first: date, count: int, *, most_a_day: int, most_work: int = MOST_WORK
 ) -> Spread:
     """The series over ``count`` days from ``first`` on, by the clock of ``zone``."""
@@ -263,7 +263,7 @@ class _Sheet:
             if not self._works(_A_START):
                 self._put(one.key, one.next_at, since)
                 return
-            moments = self._paid(occurrences(plan, since - _TICK), end)
+            moments = self._paid(iter_occurrences(plan, since - _TICK), end)
             since = end
             for n, group in groupby(moments, key=self._index):
                 times = list(islice(group, MOST_COUNTED + 1))

@@ -26,7 +26,7 @@ _MOST_TIMES = 6
 _WORKDAYS, _WEEKEND, _WEEK = [0, 1, 2, 3, 4], [5, 6], [0, 1, 2, 3, 4, 5, 6]
 
 
-def describe(plan: Plan) -> str:
+def describe_plan(plan: Plan) -> str:
     """When it comes due, without a capital and a full stop."""
     if plan.repeat is None:
         return f"once on {_day(plan.start)} at {_clock(plan.start)}"

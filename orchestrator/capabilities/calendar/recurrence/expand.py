@@ -37,7 +37,7 @@ def read_repeat(text: str) -> Repeat:
     return read_rule(text) if "=" in text else read_cron(text)
 
 
-def walls(repeat: Repeat, start: datetime, after: datetime) -> Iterator[datetime]:
+def wall_times(repeat: Repeat, start: datetime, after: datetime) -> Iterator[datetime]:
     """The wall times from ``start`` on that are not before ``after``, up to the end of the calendar."""
     if max(start, after).year > LAST_YEAR:
         return iter(())

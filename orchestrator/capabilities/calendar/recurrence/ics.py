@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
 from orchestrator.capabilities.calendar.recurrence.cron import Cron, as_rule
-from orchestrator.capabilities.calendar.recurrence.expand import walls
-from orchestrator.capabilities.calendar.recurrence.occurrences import Plan, between, next_after
+from orchestrator.capabilities.calendar.recurrence.expand import wall_times
+from orchestrator.capabilities.calendar.recurrence.occurrences import Plan, list_between, next_after
 from orchestrator.capabilities.calendar.recurrence.rrule import Rule
 from orchestrator.capabilities.calendar.recurrence.zones import moment_of, wall_at, zone_named
 
@@ -45,7 +45,7 @@ class IcsEntry:
     color: str = ""
 
 
-def feed(name: str, entries: Iterable[IcsEntry], *, now: datetime) -> str:
+def write_feed(name: str, entries: Iterable[IcsEntry], *, now: datetime) -> str:
     """The whole calendar as text, with the line ends that the RFC wants."""
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//HermitShell//Calendar//EN", "CALSCALE:GREGORIAN"]
     lines += ["METHOD:PUBLISH", f"X-WR-CALNAME:{_escaped(name)}"]
@@ -68,7 +68,7 @@ def _events(entry: IcsEntry, now: datetime) -> Iterator[str]:
         when = _repeating(plan, rule)
         yield from _event(entry, entry.uid, when) if when else ()
         return
-    for moment in between(plan, now, now + timedelta(days=LISTED_DAYS), limit=MOST_LISTED):
+    for moment in list_between(plan, now, now + timedelta(days=LISTED_DAYS), limit=MOST_LISTED):
         yield from _event(entry, f"{entry.uid}-{_utc(moment)}", [f"DTSTART:{_utc(moment)}"])
 
 
@@ -90,7 +90,7 @@ def _event(entry: IcsEntry, uid: str, when: list[str]) -> Iterator[str]:
 def _repeating(plan: Plan, rule: Rule) -> list[str]:
     """Start, rule and exceptions; nothing when it never comes due."""
     # For calendar apps the start is always a time of its own, so it is the first time that there is.
-    first = next(walls(plan.repeat or rule, plan.start, plan.start), None)
+    first = next(wall_times(plan.repeat or rule, plan.start, plan.start), None)
     if first is None or next_after(replace(plan, without=()), moment_of(first, zone_named(plan.zone)) - _TICK) is None:
         return []
     lines = [f"DTSTART{_wall(first, plan.zone)}", f"RRULE:{_bounded(plan, rule)}"]
@@ -105,7 +105,7 @@ def _bounded(plan: Plan, rule: Rule) -> Rule:
         return rule
     if rule.count is None:
         return replace(rule, until=min(ends).astimezone(UTC))
-    counted = sum(moment_of(wall, zone) <= min(ends) for wall in walls(rule, plan.start, plan.start))
+    counted = sum(moment_of(wall, zone) <= min(ends) for wall in wall_times(rule, plan.start, plan.start))
     return replace(rule, count=max(1, counted))
 
 
@@ -124,7 +124,7 @@ def _exceptions(plan: Plan) -> Iterator[datetime]:
             yield wall_at(left_out, zone)
         elif plan.repeat is not None:
             begin = datetime(left_out.year, left_out.month, left_out.day)  # noqa: DTZ001  # a wall clock
-            for wall in walls(plan.repeat, plan.start, begin):
+            for wall in wall_times(plan.repeat, plan.start, begin):
                 if wall.date() != left_out:
                     break
                 yield wall

@@ -43,7 +43,7 @@ def make_plan(
     )
 
 
-def moment(field: str, when: date | datetime, zone: str, *, day_begins: time = DAY_BEGINS) -> datetime:
+def parse_moment(field: str, when: date | datetime, zone: str, *, day_begins: time = DAY_BEGINS) -> datetime:
     """The moment that is meant, such as the end of an entry; raises BadInput."""
     place = zone_named(zone)
     return moment_of(_wall(field, when, place, day_begins), place)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from orchestrator.capabilities.calendar.recurrence.occurrences import Plan, between, next_after
+from orchestrator.capabilities.calendar.recurrence.occurrences import Plan, list_between, next_after
 
 GRACE = timedelta(hours=24)
 """How late a missed run still makes sense."""
@@ -41,14 +41,14 @@ class Due:
     """All up to this moment are done with."""
 
 
-def due(
+def find_due(
     plan: Plan, *, settled: datetime, now: datetime, missed: Missed = Missed.RUN, grace: timedelta = GRACE
 ) -> Due | None:
     """What has come since ``settled``, until ``now``; None when nothing has."""
     first = next_after(plan, settled)
     if first is None or first > now:
         return None
-    recent = between(plan, max(first, now - grace), now + timedelta(microseconds=1))
+    recent = list_between(plan, max(first, now - grace), now + timedelta(microseconds=1))
     if not recent:
         return Due(first, runs=False, is_late=True, collapsed=0, settle=now)
     latest = recent[-1]

@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import islice, pairwise, takewhile
 
 from orchestrator.capabilities.calendar.recurrence.cron import Cron
-from orchestrator.capabilities.calendar.recurrence.expand import Repeat, walls
+from orchestrator.capabilities.calendar.recurrence.expand import Repeat, wall_times
 from orchestrator.capabilities.calendar.recurrence.zones import LAST_YEAR, moment_of, second_coming, wall_at, zone_named
 from orchestrator.core.errors import BadInput
 
@@ -40,7 +40,7 @@ class Plan:
     """Moments, and days by the clock on the wall, at which it does not."""
 
 
-def occurrences(plan: Plan, after: datetime) -> Iterator[datetime]:
+def iter_occurrences(plan: Plan, after: datetime) -> Iterator[datetime]:
     """The moments strictly after that one, ever later."""
     if after.year > LAST_YEAR:
         return
@@ -58,23 +58,23 @@ def occurrences(plan: Plan, after: datetime) -> Iterator[datetime]:
 
 def next_after(plan: Plan, after: datetime) -> datetime | None:
     """The next moment strictly after that one; None when there is no other."""
-    return next(occurrences(plan, after), None)
+    return next(iter_occurrences(plan, after), None)
 
 
-def between(plan: Plan, begin: datetime, end: datetime, *, limit: int = MAX_LISTED) -> list[datetime]:
+def list_between(plan: Plan, begin: datetime, end: datetime, *, limit: int = MAX_LISTED) -> list[datetime]:
     """The moments from ``begin`` on and before ``end``, the first ``limit`` of them."""
-    found = occurrences(plan, begin - timedelta(microseconds=1))
+    found = iter_occurrences(plan, begin - timedelta(microseconds=1))
     return list(islice(takewhile(lambda moment: moment < end, found), min(limit, MAX_LISTED)))
 
 
-def check(plan: Plan, *, now: datetime, min_gap: timedelta = MIN_GAP) -> datetime:
+def check_plan(plan: Plan, *, now: datetime, min_gap: timedelta = MIN_GAP) -> datetime:
     """The first moment to come; raises BadInput when there is none, or when moments come too close together."""
     first = next_after(plan, now)
     if first is None:
         raise _nothing_to_come(plan, now)
     if plan.repeat is not None:
         # Walls, not moments: a change of the clock that moves two times together is nobody's mistake.
-        found = islice(walls(plan.repeat, plan.start, wall_at(now, zone_named(plan.zone))), _LOOKED_AT)
+        found = islice(wall_times(plan.repeat, plan.start, wall_at(now, zone_named(plan.zone))), _LOOKED_AT)
         closest = min((later - earlier for earlier, later in pairwise(found)), default=min_gap)
         if closest < min_gap:
             raise BadInput(
@@ -99,7 +99,7 @@ def _moments(plan: Plan, after: datetime) -> Iterator[tuple[datetime, datetime]]
     # Shortly before a clock is put back, times are still to come that it has shown already.
     since -= max(timedelta(), since + _LONGEST_TWICE - wall_at(asked + _LONGEST_TWICE, zone))
     again: deque[tuple[datetime, datetime]] = deque()
-    for wall in walls(plan.repeat, plan.start, since):
+    for wall in wall_times(plan.repeat, plan.start, since):
         moment = moment_of(wall, zone)
         while again and again[0][1] <= moment:
             yield again.popleft()
@@ -118,7 +118,7 @@ def _end(plan: Plan) -> datetime | None:
 def _nothing_to_come(plan: Plan, now: datetime) -> BadInput:
     if plan.repeat is None:
         return BadInput("start: that time has passed. Give one that lies ahead.")
-    if next(walls(plan.repeat, plan.start, plan.start), None) is None:
+    if next(wall_times(plan.repeat, plan.start, plan.start), None) is None:
         return BadInput("repeat: this never comes due. Take out what contradicts itself.")
     if next_after(Plan(plan.start, plan.zone, plan.repeat), now) is None:
         return BadInput("repeat: its last time has passed. Give a later end, or none.")

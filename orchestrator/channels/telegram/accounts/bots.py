@@ -2,7 +2,7 @@
 
 It owns the rows; it never talks to Telegram itself. Asking who a token is comes in as ``prove``; what the bots have to
 do (start, stop, send a code) is read off the rows by whoever runs them, after an event of the kind ``bot``. Tokens lie
-in one column and leave by ``token`` alone.
+in one column and leave by ``token_of`` alone.
 """
 
 from __future__ import annotations
@@ -53,25 +53,25 @@ class Bots(Pairing):
 
     # --- looking ------------------------------------------------------------------------------------------------
 
-    def every(self) -> list[BotState]:
+    def list_bots(self) -> list[BotState]:
         """All bots, by their agents' names."""
         with self._store.reading() as db:
-            return [self._as_is(bot) for bot in rows.every(db)]
+            return [self._as_is(bot) for bot in rows.list_bots(db)]
 
-    def of(self, agent: str) -> BotState | None:
+    def find_bot(self, agent: str) -> BotState | None:
         """The agent's bot, or None."""
         with self._store.reading() as db:
             found = rows.of_agent(db, agent)
         return None if found is None else self._as_is(found)
 
-    def token(self, agent: str) -> str:
+    def token_of(self, agent: str) -> str:
         """The agent's token, for whoever runs its bot; empty when there is none."""
         with self._store.reading() as db:
             return agent_rows.get_telegram_token(db, agent) or ""
 
     def webhook_secret(self, agent: str) -> str:
         """What Telegram has to say with each update that it posts for this bot; nobody finds the token from it."""
-        return _secret_of(self.token(agent))
+        return _secret_of(self.token_of(agent))
 
     def agent_of(self, bot: int, secret: str) -> str | None:
         """Whose bot this is, for somebody who knows its webhook's secret; all others take as long and get None."""
@@ -86,18 +86,18 @@ class Bots(Pairing):
     def look_at(self, token: object, *, agent: str = "") -> TokenCheck:
         """Ask Telegram who this token is, before anything is changed for ``agent``. Raises BadInput when it is nobody,
         Conflict when another agent has that bot; when Telegram can't be reached the token passes for now."""
-        proof = token_check.read(token, of_any_server=self._has_own_server)
-        self._hide(proof.token.text)
+        proof = token_check.parse_token(token, of_any_server=self._has_own_server)
+        self._hide_token(proof.token.text)
         with self._store.reading() as db:
             _check_free(db, proof.bot, agent)
-        return token_check.asked(proof, self._prove)
+        return token_check.check_token(proof, self._prove)
 
     def set_up(self, agent: str, token: object) -> BotState:
         """The agent has the bot of this token; a handshake begins, unless that bot has had one."""
         self._agents.get(agent)
-        return self.use(agent, self.look_at(token, agent=agent))
+        return self.set_bot(agent, self.look_at(token, agent=agent))
 
-    def use(self, agent: str, proof: TokenCheck, *, is_from_settings: bool = False) -> BotState:
+    def set_bot(self, agent: str, proof: TokenCheck, *, is_from_settings: bool = False) -> BotState:
         """The agent has this bot from now on. Raises NotFound, or Conflict when another agent was faster."""
         with self._store.writing() as db:
             _check_free(db, proof.bot, agent)
@@ -111,29 +111,29 @@ class Bots(Pairing):
                 is_from_settings=is_from_settings,
             )
             bot = self._coded(bot) if bot.state is BotStatus.PAIRING else bot
-            rows.put(db, bot)
-        self._tell(agent)
+            rows.put_bot(db, bot)
+        self._publish_change(agent)
         return bot
 
-    def remove(self, agent: str) -> None:
+    def remove_bot(self, agent: str) -> None:
         """The agent has no bot any more; raises NotFound when it has none."""
-        self.get(agent)
+        self.get_bot(agent)
         with self._store.writing() as db:
             self._agents.set_telegram_token(agent, None)
-            rows.remove(db, agent)
-        self._tell(agent)
+            rows.delete_bot(db, agent)
+        self._publish_change(agent)
 
-    def follow(self, agent: str) -> None:
+    def on_agent_changed(self, agent: str) -> None:
         """An agent was changed or deleted: where its token is another one now, its row follows."""
         with self._store.writing() as db:
             token, old = agent_rows.get_telegram_token(db, agent), rows.of_agent(db, agent)
             if token and (old is None or old.bot != token_check.bot_of(token)):
                 self._take_over(db, agent, token)
             elif old is not None and not token:
-                rows.remove(db, agent)
+                rows.delete_bot(db, agent)
             elif agent_rows.get_agent(db, agent) is not None:
                 return
-        self._tell(agent)
+        self._publish_change(agent)
 
     def reconcile(self, settings_token: str) -> None:
         """At start: the first agent has the settings' bot, every token its row, every handshake a code. Telegram is
@@ -141,21 +141,21 @@ class Bots(Pairing):
         if settings_token:
             self._take_from_settings(settings_token)
         for agent in self._agents.list_agents():
-            if token := self.token(agent.name):
-                self._hide(token)
-            self.follow(agent.name)
+            if token := self.token_of(agent.name):
+                self._hide_token(token)
+            self.on_agent_changed(agent.name)
         with self._store.writing() as db:
-            for bot in rows.every(db):
+            for bot in rows.list_bots(db):
                 if bot.state is BotStatus.PAIRING and not pairing_codes.is_live(bot, self._now()):
-                    rows.put(db, self._coded(bot))
+                    rows.put_bot(db, self._coded(bot))
 
     # --- what running them shows --------------------------------------------------------------------------------
 
-    def met(self, agent: str, username: str) -> None:
+    def on_contact(self, agent: str, username: str) -> None:
         """Telegram knows the token, and calls the bot so."""
         self._note_of(agent, lambda bot: replace(bot, username=username, problem=None))
 
-    def problem(self, agent: str, text: str | None) -> None:
+    def on_problem(self, agent: str, text: str | None) -> None:
         """Something is wrong with the bot; with None, no longer."""
         self._note_of(agent, lambda bot: replace(bot, problem=text))
 
@@ -167,11 +167,11 @@ class Bots(Pairing):
             present = agent_rows.get_telegram_token(db, agent)
             if bot is None or bot.state is BotStatus.REVOKED or token not in ("", present):
                 return False
-            revoked = replace(pairing_codes.without(bot), state=BotStatus.REVOKED, problem=REVOKED.format(agent))
-            rows.put(db, revoked)
-            self._note(db, "telegram.revoked", agent, f"Telegram refuses the token of {agent}'s bot.")
+            revoked = replace(pairing_codes.clear_code(bot), state=BotStatus.REVOKED, problem=REVOKED.format(agent))
+            rows.put_bot(db, revoked)
+            self._write_audit(db, "telegram.revoked", agent, f"Telegram refuses the token of {agent}'s bot.")
         logger.warning("Telegram refuses the token of %s's bot: './hermit telegram add' takes a new one", agent)
-        self._tell(agent)
+        self._publish_change(agent)
         return True
 
     # --- by ourselves -------------------------------------------------------------------------------------------
@@ -181,27 +181,27 @@ class Bots(Pairing):
         old = rows.of_agent(db, agent)
         if old is not None and old.bot == bot:
             return old
-        rows.remove(db, agent)
+        rows.delete_bot(db, agent)
         return BotState(agent, bot, "", BotStatus.PAIRING, added_at=self._now())
 
     def _take_over(self, db: sqlite3.Connection, agent: str, token: str) -> None:
         """A row for a token that was not set up here."""
-        self._hide(token)
+        self._hide_token(token)
         other = rows.of_bot(db, token_check.bot_of(token))
         if other is not None and other.agent != agent:
             logger.warning("%s has the token of %s's bot, so only the latter uses it", agent, other.agent)
             return
-        rows.put(db, self._coded(self._row_for(db, agent, token_check.bot_of(token))))
+        rows.put_bot(db, self._coded(self._row_for(db, agent, token_check.bot_of(token))))
 
     def _take_from_settings(self, token: str) -> None:
         """The first agent has the settings' bot, unless a person gave it another. With the operator's id in the
         settings too there is nothing left to prove: whoever runs the host said both."""
         try:
-            proof = token_check.read(token, of_any_server=self._has_own_server)
+            proof = token_check.parse_token(token, of_any_server=self._has_own_server)
         except BadInput:
             logger.warning("TELEGRAM_BOT_TOKEN is not the token of a bot: copy it from BotFather whole")
             return
-        self._hide(proof.token.text)
+        self._hide_token(proof.token.text)
         with self._store.writing() as db:
             held = rows.of_bot(db, proof.bot)
             agent = held.agent if held else self._agents.list_agents()[0].name
@@ -210,11 +210,11 @@ class Bots(Pairing):
                 logger.warning("%s was given another bot, so TELEGRAM_BOT_TOKEN is not used", agent)
                 return
             if old is None or agent_rows.get_telegram_token(db, agent) != proof.token.text:
-                old = self.use(agent, proof, is_from_settings=old is None or old.is_from_settings)
+                old = self.set_bot(agent, proof, is_from_settings=old is None or old.is_from_settings)
             if self._trusted is not None and old.state is BotStatus.PAIRING:
-                self._paired(db, old, self._trusted)
+                self._store_paired(db, old, self._trusted)
 
-    def _hide(self, token: str) -> None:
+    def _hide_token(self, token: str) -> None:
         """The log shows neither the token nor its secret half, which is all of it that is left of an escaped URL."""
         self._blot(token)
         self._blot(token.partition(":")[2])
@@ -225,8 +225,8 @@ class Bots(Pairing):
             bot = rows.of_agent(db, agent)
             if bot is None or bot.state is BotStatus.REVOKED or change(bot) == bot:
                 return
-            rows.put(db, change(bot))
-        self._tell(agent)
+            rows.put_bot(db, change(bot))
+        self._publish_change(agent)
 
 
 def _secret_of(token: str) -> str:

@@ -1,4 +1,4 @@
-"""Handshakes: how it is proved whose a bot is. The rules of a code are in ``pairing_codes``; here they meet the rows,
+"""Pairing: how it is proved whose a bot is. The rules of a code are in ``pairing_codes``; here they meet the rows,
 the operator's Telegram id and the audit log.
 
 Whoever fails is told nothing that helps: the answer is the same for a wrong code, an old one and none at all.
@@ -51,20 +51,20 @@ class Pairing:
         self._codes: dict[str, deque[float]] = {}
         self._lock = threading.Lock()  # protects _codes
 
-    def get(self, agent: str) -> BotState:
+    def get_bot(self, agent: str) -> BotState:
         """The agent's bot; raises NotFound."""
         with self._store.reading() as db:
             return self._as_is(_found(db, agent))
 
     def new_code(self, agent: str) -> BotState:
         """A fresh code; the older one is worth nothing. Raises NotFound, Conflict or TooMany."""
-        _check_pairing(self.get(agent))
-        self._throttle(agent)
+        _check_pairing(self.get_bot(agent))
+        self._check_rate(agent)
         with self._store.writing() as db:
             bot = self._coded(_check_pairing(_found(db, agent)))
-            rows.put(db, bot)
-            self._note(db, "telegram.code", agent, f"A new code for the Telegram bot of {agent} was made.")
-        self._tell(agent)
+            rows.put_bot(db, bot)
+            self._write_audit(db, "telegram.code", agent, f"A new code for the Telegram bot of {agent} was made.")
+        self._publish_change(agent)
         return bot
 
     def show_code(self, agent: str) -> None:
@@ -73,8 +73,8 @@ class Pairing:
             bot = rows.of_agent(db, agent)
             if bot is None or bot.code_way is not CodeWay.SENT:
                 return
-            rows.put(db, pairing_codes.shown_instead(bot, now=self._now()))
-        self._tell(agent)
+            rows.put_bot(db, pairing_codes.shown_instead(bot, now=self._now()))
+        self._publish_change(agent)
 
     def code_delivered(self, agent: str, way: str, *, code: str = "") -> None:
         """How the code went: ``sent`` by the bot, or to be ``shown`` since the bot can't write first. A ``code`` that
@@ -84,13 +84,13 @@ class Pairing:
             if bot is None or bot.code_way is not CodeWay.SENT or code not in ("", bot.code):
                 return
             if way == CodeWay.SENT:
-                rows.put(db, replace(bot, code_sent_at=self._now()))
+                rows.put_bot(db, replace(bot, code_sent_at=self._now()))
         if way == CodeWay.SHOWN:
             self.show_code(agent)
         else:
-            self._tell(agent)
+            self._publish_change(agent)
 
-    def confirm(self, agent: str, code: str) -> BotState:
+    def confirm_code(self, agent: str, code: str) -> BotState:
         """The operator typed in the code that the bot had sent: it is paired. Raises NotFound, Conflict, and BadInput
         in the same words for everything that is not the code."""
         with self._store.writing() as db:
@@ -98,43 +98,43 @@ class Pairing:
             if bot.code_way is CodeWay.SHOWN:
                 raise Conflict(f"This code goes the other way: send it to {_at(bot)} in Telegram.")
             person = self._people.get_operator().id_in(CHANNEL)
-            after, is_right = pairing_codes.tried(bot, code.strip(), self._now())
+            after, is_right = pairing_codes.try_code(bot, code.strip(), self._now())
             if person is None or not is_right or person != bot.code_person:
-                self._refused(db, bot, after)
+                self._count_refusal(db, bot, after)
                 is_right = False
             else:
-                after = self._paired(db, bot, person)
+                after = self._store_paired(db, bot, person)
                 # The code was read in the private chat with this person, so the bot can write there from now on.
                 chats.put_chat(ChannelDb(db, CHANNEL), KnownChat(agent, person, "", "open", self._now()))
-        self._tell(agent)
+        self._publish_change(agent)
         if not is_right:
             raise BadInput(_WRONG.format(agent))
         return after
 
-    def heard(self, agent: str, person: int, six_digits: str) -> bool:
+    def on_code(self, agent: str, person: int, six_digits: str) -> bool:
         """Somebody sent the bot six digits: True when they are the code and this is the operator, who is bound to this
         Telegram id if to none before. Everybody else learns nothing and, where the id is known, counts for nothing."""
         with self._store.writing() as db:
             bot = rows.of_agent(db, agent)
             if bot is None or not self._may_answer(db, bot, person):
                 return False
-            after, is_right = pairing_codes.tried(bot, six_digits.strip(), self._now())
+            after, is_right = pairing_codes.try_code(bot, six_digits.strip(), self._now())
             if not is_right:
-                self._refused(db, bot, after)
+                self._count_refusal(db, bot, after)
             elif self._is_bound(person):
-                self._paired(db, bot, person)
+                self._store_paired(db, bot, person)
             else:
-                rows.put(db, replace(bot, problem=_SOMEBODY_ELSES))
+                rows.put_bot(db, replace(bot, problem=_SOMEBODY_ELSES))
                 is_right = False
-        self._tell(agent)
+        self._publish_change(agent)
         return is_right
 
     def _as_is(self, bot: BotState) -> BotState:
         """The bot as it is now: a code that is no longer good is none."""
-        return bot if pairing_codes.is_live(bot, self._now()) else pairing_codes.without(bot)
+        return bot if pairing_codes.is_live(bot, self._now()) else pairing_codes.clear_code(bot)
 
     def _coded(self, bot: BotState) -> BotState:
-        return pairing_codes.fresh(bot, person=self._people.get_operator().id_in(CHANNEL), now=self._now())
+        return pairing_codes.new_code(bot, person=self._people.get_operator().id_in(CHANNEL), now=self._now())
 
     def _may_answer(self, db: sqlite3.Connection, bot: BotState, person: int) -> bool:
         """A code from this Telegram id could prove something."""
@@ -143,7 +143,7 @@ class Pairing:
             return False
         if bot.code_way is CodeWay.SHOWN:
             return True
-        is_proved = person == self._trusted or any(other.paired_person == person for other in rows.every(db))
+        is_proved = person == self._trusted or any(other.paired_person == person for other in rows.list_bots(db))
         return known == bot.code_person == person and is_proved
 
     def _is_bound(self, person: int) -> bool:
@@ -156,18 +156,20 @@ class Pairing:
             return False
         return True
 
-    def _paired(self, db: sqlite3.Connection, bot: BotState, person: int) -> BotState:
-        after = pairing_codes.paired(bot, person, self._now())
-        rows.put(db, after)
-        self._note(db, "telegram.paired", bot.agent, f"The Telegram bot of {bot.agent} is linked to the operator.")
+    def _store_paired(self, db: sqlite3.Connection, bot: BotState, person: int) -> BotState:
+        after = pairing_codes.mark_paired(bot, person, self._now())
+        rows.put_bot(db, after)
+        self._write_audit(
+            db, "telegram.paired", bot.agent, f"The Telegram bot of {bot.agent} is linked to the operator."
+        )
         return after
 
-    def _refused(self, db: sqlite3.Connection, before: BotState, after: BotState) -> None:
+    def _count_refusal(self, db: sqlite3.Connection, before: BotState, after: BotState) -> None:
         if after != before:
-            rows.put(db, after)
-            self._note(db, "telegram.code_refused", after.agent, f"A wrong code for the bot of {after.agent}.")
+            rows.put_bot(db, after)
+            self._write_audit(db, "telegram.code_refused", after.agent, f"A wrong code for the bot of {after.agent}.")
 
-    def _throttle(self, agent: str) -> None:
+    def _check_rate(self, agent: str) -> None:
         now = self._now()
         with self._lock:
             made = self._codes.setdefault(agent, deque())
@@ -177,10 +179,10 @@ class Pairing:
                 raise TooMany("Too many codes were made. Wait ten minutes, then ask for a new one.")
             made.append(now)
 
-    def _note(self, db: sqlite3.Connection, kind: str, agent: str, text: str) -> None:
+    def _write_audit(self, db: sqlite3.Connection, kind: str, agent: str, text: str) -> None:
         audit_rows.insert_record(db, kind, text, now=self._now(), agent=agent)
 
-    def _tell(self, agent: str) -> None:
+    def _publish_change(self, agent: str) -> None:
         self._broker.publish(Event("bot", None, {"agent": agent}))
 
 

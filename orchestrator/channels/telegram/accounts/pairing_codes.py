@@ -19,7 +19,7 @@ GOOD_FOR_S = 600.0
 TRIES = 5
 
 
-def fresh(bot: BotState, *, person: int | None, now: float) -> BotState:
+def new_code(bot: BotState, *, person: int | None, now: float) -> BotState:
     """A new code, which the bot sends to ``person``; it is shown instead where nobody's id is known."""
     return replace(
         bot,
@@ -34,10 +34,10 @@ def fresh(bot: BotState, *, person: int | None, now: float) -> BotState:
 
 def shown_instead(bot: BotState, *, now: float) -> BotState:
     """A new code, which is shown: the bot could not send the one it had."""
-    return replace(fresh(bot, person=None, now=now), code_person=bot.code_person)
+    return replace(new_code(bot, person=None, now=now), code_person=bot.code_person)
 
 
-def without(bot: BotState) -> BotState:
+def clear_code(bot: BotState) -> BotState:
     """There is no code."""
     return replace(
         bot, code=None, code_way=None, code_person=None, code_expires_at=None, code_tries=0, code_sent_at=None
@@ -50,7 +50,7 @@ def is_live(bot: BotState, now: float) -> bool:
     return bot.state is BotStatus.PAIRING and bool(bot.code) and is_in_time and bot.code_tries < TRIES
 
 
-def tried(bot: BotState, code: str, now: float) -> tuple[BotState, bool]:
+def try_code(bot: BotState, code: str, now: float) -> tuple[BotState, bool]:
     """The row after somebody tried ``code``, and whether that was the one. Only a live code counts tries."""
     is_same = hmac.compare_digest(code.encode("utf-8", "replace"), (bot.code or "").encode())
     if not is_live(bot, now):
@@ -58,6 +58,6 @@ def tried(bot: BotState, code: str, now: float) -> tuple[BotState, bool]:
     return (bot, True) if is_same else (replace(bot, code_tries=bot.code_tries + 1), False)
 
 
-def paired(bot: BotState, person: int, now: float) -> BotState:
+def mark_paired(bot: BotState, person: int, now: float) -> BotState:
     """The row after ``person`` proved to be the operator."""
-    return replace(without(bot), state=BotStatus.PAIRED, paired_at=now, paired_person=person, problem=None)
+    return replace(clear_code(bot), state=BotStatus.PAIRED, paired_at=now, paired_person=person, problem=None)

@@ -74,7 +74,9 @@ class StoredBot:
     state: str
     """Empty for a token that nobody looked at yet."""
     problem: str = ""
-    """What the house has last met with, in a sentence; it is over, or nobody knows, while the house does not run."""
+    """What the install has last met with, in a sentence; it is over, or nobody knows, while the install does not
+    run.
+    """
 
 
 class BotToken:
@@ -91,7 +93,7 @@ _NAMES = tuple(field.name for field in fields(BotState))
 _COLUMNS = ", ".join(_NAMES)
 
 
-def every(db: sqlite3.Connection) -> list[BotState]:
+def list_bots(db: sqlite3.Connection) -> list[BotState]:
     """All bots, by their agents' names."""
     return [_bot(row) for row in db.execute(f"SELECT {_COLUMNS} FROM telegram_bots ORDER BY agent")]  # noqa: S608 - constants
 
@@ -108,7 +110,7 @@ def of_bot(db: sqlite3.Connection, bot: int) -> BotState | None:
     return None if row is None else _bot(row)
 
 
-def put(db: sqlite3.Connection, bot: BotState) -> None:
+def put_bot(db: sqlite3.Connection, bot: BotState) -> None:
     """Store a bot with every field; raises ``sqlite3.IntegrityError`` when another agent has it."""
     marks = ", ".join("?" * len(_NAMES))
     news = ", ".join(f"{name} = excluded.{name}" for name in _NAMES if name != "agent")
@@ -118,7 +120,7 @@ def put(db: sqlite3.Connection, bot: BotState) -> None:
     )
 
 
-def remove(db: sqlite3.Connection, agent: str) -> None:
+def delete_bot(db: sqlite3.Connection, agent: str) -> None:
     """An agent's bot goes, with what another bot could do nothing with: its chats, and what waits there."""
     db.execute("DELETE FROM telegram_bots WHERE agent = ?", (agent,))
     db.execute("DELETE FROM chat_rooms WHERE channel = ? AND agent = ?", (CHANNEL, agent))
@@ -146,7 +148,7 @@ def set_next_update(db: sqlite3.Connection, agent: str, bot: int, number: int) -
     db.execute("UPDATE telegram_bots SET next_update = ? WHERE agent = ? AND bot = ?", (number, agent, bot))
 
 
-def stored(path: Path) -> tuple[list[StoredBot], int | None]:
+def list_tokens(path: Path) -> tuple[list[StoredBot], int | None]:
     """Every token in a database, whether an orchestrator runs on it or not, and the operator's Telegram id. Changes
     nothing; of a file that is not there, or from before there were bots, nothing is known. Raises Unavailable."""
     if not path.exists():

@@ -1,4 +1,4 @@
-"""Proofs: what a pasted token is, by its form and by what Telegram says of it. Nothing is stored here."""
+"""Token check: what a pasted token is, by its form and by what Telegram says of it. Nothing is stored here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TokenCheck:
     problem: str | None = None
 
 
-def read(token: object, *, of_any_server: bool = False) -> TokenCheck:
+def parse_token(token: object, *, of_any_server: bool = False) -> TokenCheck:
     """A token as somebody pasted it, not asked about yet; raises BadInput for what has not the form of one. A Bot API
     server other than Telegram's may give tokens of its own form (``of_any_server``)."""
     text = token.strip() if isinstance(token, str) else ""
@@ -40,7 +40,7 @@ def bot_of(token: str) -> int:
     return int(token.partition(":")[0])
 
 
-def asked(proof: TokenCheck, prove: CheckToken) -> TokenCheck:
+def check_token(proof: TokenCheck, prove: CheckToken) -> TokenCheck:
     """The same, with what Telegram says; raises BadInput when it says that there is no such bot."""
     try:
         me = prove(proof.token.text)

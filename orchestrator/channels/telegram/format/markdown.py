@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block.table import escapedSplit
 from markdown_it.token import Token
 
-from orchestrator.channels.chat.rich_text import RichText, TextEntity, plain, settled, utf16_len
+from orchestrator.channels.chat.rich_text import RichText, TextEntity, normalize_entities, plain_text, utf16_len
 from orchestrator.core.markdown_cost import is_costly
 from orchestrator.core.text import chat_safe
 
@@ -30,17 +30,17 @@ _WIDEST = 40
 """A longer cell of a table does not push the other rows apart."""
 
 
-def render(markdown: str) -> RichText:
+def render_markdown(markdown: str) -> RichText:
     """The message."""
     source = chat_safe(markdown.replace("\r\n", "\n").replace("\r", "\n"))  # first: the parser drops some controls
     if len(source) > MAX_CHARS or is_costly(source):
-        return plain(source)
+        return plain_text(source)
     tokens = _reader().parse(source)
     if any(token.level + 1 >= MAX_NESTING for token in tokens):
-        return plain(source)
+        return plain_text(source)
     page = _Page()
     _Layout(page, source.split("\n")).blocks(tokens)
-    return page.rich() if page.has_text() else plain(source)
+    return page.rich() if page.has_text() else plain_text(source)
 
 
 def _reader() -> MarkdownIt:
@@ -81,7 +81,7 @@ class _Page:
     def rich(self) -> RichText:
         """The finished message."""
         text = "".join(self._parts).rstrip()
-        return RichText(text, settled(text, self._spans))
+        return RichText(text, normalize_entities(text, self._spans))
 
     def block(self, lines: int | None = None) -> None:
         """What comes next stands on a line of its own; ``lines`` is 2 with an empty one above."""

@@ -21,7 +21,7 @@ import pytest
 
 from orchestrator.apps.previews import live_proxy as lives
 from orchestrator.apps.previews import routes
-from orchestrator.apps.previews.proxy_headers import relocated, with_prefix
+from orchestrator.apps.previews.proxy_headers import rewrite_location, with_prefix
 from tests.support.core_fixture import KEY, at_once, core_fixture
 from tests.support.preview_fixture import PreviewFixture, preview_house
 
@@ -261,7 +261,7 @@ def test_cookies_stay_on_the_host(house: PreviewFixture) -> None:
 )
 def test_redirects_stay_within(place: str, found: str | None) -> None:
     """One that leads elsewhere leads nowhere."""
-    assert relocated(place, base=BASE) == found
+    assert rewrite_location(place, base=BASE) == found
 
 
 def test_a_redirect_elsewhere_is_not_told(house: PreviewFixture) -> None:

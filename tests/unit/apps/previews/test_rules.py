@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.apps.previews.csp import SANDBOX, for_kind, headers, security_policy
+from orchestrator.apps.previews.csp import SANDBOX, for_kind, policy_headers, security_policy
 from orchestrator.apps.previews.origins import app_url, is_own_host, preview_url
 from orchestrator.apps.previews.signed_urls import Ticket, Tickets, _packed
 from orchestrator.core.errors import NotFound
@@ -22,10 +22,10 @@ BASE = "http://localhost:3001/a/T/"
 
 def test_a_ticket_says_what_it_was_written_for() -> None:
     """Until its time is up, and no longer."""
-    text = TICKETS.write(TICKET)
-    assert TICKETS.read(text, now=2_000) == TICKET
+    text = TICKETS.encode_ticket(TICKET)
+    assert TICKETS.decode_ticket(text, now=2_000) == TICKET
     with pytest.raises(NotFound, match="expired"):
-        TICKETS.read(text, now=2_001)
+        TICKETS.decode_ticket(text, now=2_001)
 
 
 @given(st.text(max_size=60), st.integers(1, 2**40))
@@ -33,42 +33,42 @@ def test_any_app_name_comes_back(app: str, expires_at: int) -> None:
     """Names are data: whatever is in one, the text is made of what a URL takes as it is."""
     ticket = Ticket(CubicleKey("crab", 7), app, "https://hermit.example", expires_at)
     try:
-        text = TICKETS.write(ticket)
+        text = TICKETS.encode_ticket(ticket)
     except UnicodeEncodeError:
         return  # a lone surrogate: no folder is called so in a URL
     assert text.isascii()
     assert set(text) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
-    assert TICKETS.read(text, now=0) == ticket
+    assert TICKETS.decode_ticket(text, now=0) == ticket
 
 
 @given(st.data())
 def test_a_changed_ticket_is_none(data: st.DataObject) -> None:
     """Wherever one character is another."""
-    text = TICKETS.write(TICKET)
+    text = TICKETS.encode_ticket(TICKET)
     at = data.draw(st.integers(0, len(text) - 1))
     other = data.draw(st.sampled_from("abcXYZ019-_.").filter(lambda char: char != text[at]))
     with pytest.raises(NotFound):
-        TICKETS.read(text[:at] + other + text[at + 1 :], now=0)
+        TICKETS.decode_ticket(text[:at] + other + text[at + 1 :], now=0)
 
 
 @given(st.text(max_size=200))
 def test_nonsense_is_no_ticket(text: str) -> None:
     """And nothing else is raised."""
     with pytest.raises(NotFound):
-        TICKETS.read(text, now=0)
+        TICKETS.decode_ticket(text, now=0)
 
 
 def test_another_house_writes_other_tickets() -> None:
     """Each install has a key of its own."""
     with pytest.raises(NotFound):
-        TICKETS.read(Tickets("another key").write(TICKET), now=0)
+        TICKETS.decode_ticket(Tickets("another key").encode_ticket(TICKET), now=0)
 
 
 def test_a_ticket_of_another_version_is_refused_kindly() -> None:
     """Signed by us, but of another form."""
     body = _packed(json.dumps({"agent": "crab"}).encode())
     with pytest.raises(NotFound, match="another version"):
-        TICKETS.read(f"{body}.{TICKETS._signature(body)}", now=0)
+        TICKETS.decode_ticket(f"{body}.{TICKETS._sign_body(body)}", now=0)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_the_sandbox_gives_no_way_out() -> None:
 
 def test_every_answer_says_what_goes() -> None:
     """No feature of the device but what a game needs; credentials are never shared."""
-    made = headers(security_policy(BASE, "http://127.0.0.1:3000"))
+    made = policy_headers(security_policy(BASE, "http://127.0.0.1:3000"))
     assert "Access-Control-Allow-Credentials" not in made
     features = dict(part.split("=") for part in made["Permissions-Policy"].split(", "))
     assert {name for name, value in features.items() if value != "()"} == {"autoplay", "fullscreen", "gamepad"}
@@ -156,8 +156,8 @@ def test_what_it_may_connect_to_at_all() -> None:
     of the house connects to nothing."""
     policy = security_policy(BASE, "http://127.0.0.1:3000")
     sockets = BASE.replace("http", "ws", 1)
-    assert headers(policy, reach=BASE)["Connection-Allowlist"] == f'("{BASE}*" "{sockets}*");redirects=allow'
-    assert headers(policy)["Connection-Allowlist"] == "()"
+    assert policy_headers(policy, reach=BASE)["Connection-Allowlist"] == f'("{BASE}*" "{sockets}*");redirects=allow'
+    assert policy_headers(policy)["Connection-Allowlist"] == "()"
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_what_it_may_connect_to_at_all() -> None:
 )
 def test_other_documents_are_looked_at(kind: str, *, runs: bool) -> None:
     """Nothing runs in what is a document but no HTML, on top of what holds for all."""
-    whole = headers(security_policy(BASE, "http://127.0.0.1:3000"))
+    whole = policy_headers(security_policy(BASE, "http://127.0.0.1:3000"))
     policy = for_kind(whole, kind)["Content-Security-Policy"]
     assert policy.startswith(whole["Content-Security-Policy"])
     assert policy.endswith(", sandbox; script-src 'none'") is not runs

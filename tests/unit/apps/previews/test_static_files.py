@@ -233,7 +233,7 @@ def test_what_an_app_remembers(house: PreviewFixture) -> None:
     assert stored.headers["access-control-allow-origin"] == "null"
     script = house.app("todo", ".hermit/shim.js").body.decode()
     assert "</script>" not in script
-    assert house.storage.get(KEY, "todo") == kept
+    assert house.storage.get_values(KEY, "todo") == kept
     house.write("other/index.html", PAGE)
     assert b"items" not in house.app("other", ".hermit/shim.js").body
     assert house.app("todo", ".hermit/storage", method="OPTIONS").status == 204

@@ -36,20 +36,20 @@ class Desk:
 
     def ask(self, call: str = "c1", turn: int | None = None, **fields: Any) -> CapabilityCall:
         """An agent asks."""
-        return self.calls.command(Caller(KEY, turn), call, "ASK", fields or WHICH)
+        return self.calls.run_command(Caller(KEY, turn), call, "ASK", fields or WHICH)
 
     def call(self, call: str = "c1") -> CapabilityCall:
         """How its call stands."""
-        return self.calls.get(KEY, call)
+        return self.calls.get_call(KEY, call)
 
     def only(self) -> Question:
         """The one question there is."""
-        [question] = self.questions.every()
+        [question] = self.questions.list_questions()
         return question
 
     def answer(self, question: str, text: str) -> Question:
         """Its person answers."""
-        return self.questions.answer(question, text, by=self.house.operator, surface="test")
+        return self.questions.answer_question(question, text, by=self.house.operator, surface="test")
 
 
 @contextmanager
@@ -63,10 +63,10 @@ def at_desk(home: Path, start: float = 1_000_000.0, **agent: Any) -> Iterator[De
             agents=house.agents,
             broker=house.broker,
             hooks=house.hooks,
-            finish=calls.finish,
+            finish=calls.finish_calls,
             now=lambda: clock[0],
         )
-        calls.offer(REGISTRY, questions.deeds)
+        calls.set_registry(REGISTRY, questions.deeds)
         yield Desk(house, calls, questions, clock)
 
 
@@ -151,14 +151,16 @@ def test_the_first_answer_counts(desk: Desk) -> None:
 
 def test_people_answer_only_their_own(desk: Desk) -> None:
     """A stranger's question is none that they know of; the operator may answer everybody's."""
-    desk.calls.command(Caller(OTHER, None), "c1", "ASK", WHICH)
+    desk.calls.run_command(Caller(OTHER, None), "c1", "ASK", WHICH)
     desk.ask("c2")
-    mine, theirs = (desk.questions.every(user=user)[0].id for user in (1, 2))
+    mine, theirs = (desk.questions.list_questions(user=user)[0].id for user in (1, 2))
     with pytest.raises(NotFound):
-        desk.questions.answer(mine, "red", by=desk.house.member, surface="test")
+        desk.questions.answer_question(mine, "red", by=desk.house.member, surface="test")
     with pytest.raises(NotFound):
-        desk.questions.answer("nothing", "red", by=desk.house.operator, surface="test")
-    assert desk.questions.answer(theirs, "red", by=desk.house.member, surface="test").answered_by == "bob (test)"
+        desk.questions.answer_question("nothing", "red", by=desk.house.operator, surface="test")
+    assert (
+        desk.questions.answer_question(theirs, "red", by=desk.house.member, surface="test").answered_by == "bob (test)"
+    )
     assert desk.answer(mine, "red").status == "answered"
 
 
@@ -191,12 +193,12 @@ def test_the_end_of_its_turn_withdraws_a_question(desk: Desk, status: TurnStatus
     desk.ask("c1", turn)
     desk.ask("c2", question="Beside?")
     desk.house.turns.end_turn(KEY, turn, status)
-    states = {question.text: question.status for question in desk.questions.every()}
+    states = {question.text: question.status for question in desk.questions.list_questions()}
     assert states == {"Which one?": "cancelled", "Beside?": "pending"}
     assert (desk.call().status, desk.call().result["code"]) == ("failed", "cancelled")
     assert desk.call("c2").status == "waiting"
     with pytest.raises(Conflict, match="turn has ended"):
-        desk.answer(next(q.id for q in desk.questions.every() if q.turn == turn), "red")
+        desk.answer(next(q.id for q in desk.questions.list_questions() if q.turn == turn), "red")
 
 
 def test_a_turn_that_ended_or_was_stopped_asks_nothing(desk: Desk) -> None:
@@ -210,7 +212,7 @@ def test_a_turn_that_ended_or_was_stopped_asks_nothing(desk: Desk) -> None:
         with pytest.raises(Conflict):
             desk.ask(f"c{n}", turn)
         desk.house.turns.end_turn(KEY, turn, TurnStatus.STOPPED)
-    assert desk.questions.every() == []
+    assert desk.questions.list_questions() == []
 
 
 def test_the_same_question_is_asked_once(desk: Desk) -> None:
@@ -218,8 +220,8 @@ def test_the_same_question_is_asked_once(desk: Desk) -> None:
     desk.ask("c1")
     desk.ask("c2")
     desk.ask("c3", **WHICH, free_text=True)
-    assert len(desk.questions.every()) == 2
-    desk.answer(next(q.id for q in desk.questions.every() if not q.free_text), "red")
+    assert len(desk.questions.list_questions()) == 2
+    desk.answer(next(q.id for q in desk.questions.list_questions() if not q.free_text), "red")
     assert [desk.call(call).status for call in ("c1", "c2", "c3")] == ["done", "done", "waiting"]
 
 
@@ -229,8 +231,8 @@ def test_five_questions_are_the_most(desk: Desk) -> None:
         desk.ask(f"c{n}", question=f"Number {n}?")
     with pytest.raises(TooMany):
         desk.ask("c9", question="One more?")
-    desk.calls.command(Caller(OTHER, None), "c9", "ASK", WHICH)
-    desk.answer(desk.questions.every(user=1)[0].id, "yes")
+    desk.calls.run_command(Caller(OTHER, None), "c9", "ASK", WHICH)
+    desk.answer(desk.questions.list_questions(user=1)[0].id, "yes")
     assert desk.ask("c10", question="One more?").status == "waiting"
 
 
@@ -260,7 +262,7 @@ def test_a_death_loses_no_question(tmp_path: Path) -> None:
             "Open?": "pending",
         }
         assert [desk.call(call).status for call in ("c1", "c2", "c3")] == ["failed", "waiting", "failed"]
-        desk.answer(desk.questions.every(status="pending")[0].id, "yes")
+        desk.answer(desk.questions.list_questions(status="pending")[0].id, "yes")
         assert desk.call("c2").text == "yes"
 
 

@@ -17,10 +17,10 @@ from orchestrator.capabilities.calendar.recurrence.day_layout import (
     Series,
     Times,
     day_begins,
-    spread,
+    lay_out_days,
 )
 from orchestrator.capabilities.calendar.recurrence.input import make_plan
-from orchestrator.capabilities.calendar.recurrence.occurrences import Plan, between, next_after
+from orchestrator.capabilities.calendar.recurrence.occurrences import Plan, list_between, next_after
 from orchestrator.capabilities.calendar.recurrence.zones import wall_at, zone_named
 
 VIENNA = "Europe/Vienna"
@@ -43,15 +43,15 @@ def plan(start: str, repeat: str, zone: str = VIENNA, until: str = "") -> Plan:
 def one_by_one(given: Plan, next_at: datetime, zone: str, first: date, count: int) -> dict[date, tuple[datetime, int]]:
     """The first time of each day and how many there are, by listing them all."""
     begins = day_begins(zone, first, count)
-    moments = [m for m in between(given, begins[0], begins[-1]) if m >= next_at]
+    moments = [m for m in list_between(given, begins[0], begins[-1]) if m >= next_at]
     days = Counter(wall_at(m, zone_named(zone)).date() for m in moments)
     firsts = {wall_at(m, zone_named(zone)).date(): m for m in reversed(moments)}
     return {day: (firsts[day], count) for day, count in days.items()}
 
 
 def laid_out(given: Plan, next_at: datetime, zone: str, first: date, count: int) -> dict[date, tuple[datetime, int]]:
-    """The same by ``spread``."""
-    found = spread([Series(7, next_at, given)], zone, first, count, most_a_day=3)
+    """The same by ``lay_out_days``."""
+    found = lay_out_days([Series(7, next_at, given)], zone, first, count, most_a_day=3)
     assert not found.is_cut
     return {day.day: (t.first, t.count) for day in found.days for t in day.times if not t.is_more}
 
@@ -76,7 +76,7 @@ def test_the_weeks_in_which_clocks_are_changed(
     given = plan(start, repeat)
     next_at = next_after(given, at("2026-03-10T00:00"))
     assert next_at is not None
-    found = spread([Series(1, next_at, given)], zone, first, 7, most_a_day=5)
+    found = lay_out_days([Series(1, next_at, given)], zone, first, 7, most_a_day=5)
     shown = [[t.first.hour for t in day.times] for day in found.days]
     assert shown == [[] if hour is None else [hour] for hour in hours]
 
@@ -128,25 +128,25 @@ def test_exceptions_and_both_ends() -> None:
 def test_what_happens_once() -> None:
     """It is on its day alone, and on none when that is elsewhere."""
     moment = at("2026-03-28T23:30")
-    found = spread([Series(1, moment)], VIENNA, SPRING, 7, most_a_day=5)
+    found = lay_out_days([Series(1, moment)], VIENNA, SPRING, 7, most_a_day=5)
     assert [day.times for day in found.days] == [()] * 6 + [(Times(1, moment),)]
-    assert all(not day.times for day in spread([Series(1, moment)], VIENNA, AUTUMN, 7, most_a_day=5).days)
+    assert all(not day.times for day in lay_out_days([Series(1, moment)], VIENNA, AUTUMN, 7, most_a_day=5).days)
 
 
 def test_a_day_is_capped_and_says_how_many_more() -> None:
     """The first few by time, of what keeps to whole days and of all else together."""
     some = [Series(n, at(f"2026-03-23T0{n}:00"), plan(f"2026-03-23T0{n + 1}:00", "FREQ=DAILY")) for n in range(1, 8)]
     some.append(Series(9, at("2026-03-24T05:30"), plan("2026-03-24T05:30", "FREQ=DAILY;COUNT=2", "UTC")))
-    found = spread(some, VIENNA, SPRING, 7, most_a_day=3)
+    found = lay_out_days(some, VIENNA, SPRING, 7, most_a_day=3)
     assert [(len(day.times), day.more) for day in found.days] == [(3, 4), (3, 5), (3, 5)] + [(3, 4)] * 4
     assert [t.key for t in found.days[1].times] == [1, 2, 3]
-    assert [t.key for t in spread(some, VIENNA, SPRING, 7, most_a_day=6).days[1].times] == [1, 2, 3, 4, 5, 9]
+    assert [t.key for t in lay_out_days(some, VIENNA, SPRING, 7, most_a_day=6).days[1].times] == [1, 2, 3, 4, 5, 9]
 
 
 def test_what_comes_very_often_is_counted_so_far() -> None:
     """Every five minutes is one line a day, and a short walk."""
     given = plan("2026-03-01T00:00", "*/5 * * * *")
-    found = spread([Series(1, at("2026-03-25T12:00"), given)], VIENNA, SPRING, 42, most_a_day=3)
+    found = lay_out_days([Series(1, at("2026-03-25T12:00"), given)], VIENNA, SPRING, 42, most_a_day=3)
     assert not found.is_cut
     assert [len(day.times) for day in found.days] == [0, 0] + [1] * 40
     assert found.days[10].times[0] == Times(1, at("2026-04-01T22:00"), MOST_COUNTED, is_more=True)
@@ -156,10 +156,10 @@ def test_too_much_work_is_cut_and_said() -> None:
     """Where the work ends, the next times are still there."""
     given = plan("2026-03-01T00:00", "*/5 * * * *")
     some = [Series(n, at("2026-03-25T12:00"), given) for n in range(50)]
-    found = spread(some, VIENNA, SPRING, 7, most_a_day=2, most_work=500)
+    found = lay_out_days(some, VIENNA, SPRING, 7, most_a_day=2, most_work=500)
     assert found.is_cut
     assert found.days[2].more == 48
-    assert len(spread([], VIENNA, SPRING, 1000, most_a_day=1).days) == MOST_DAYS
+    assert len(lay_out_days([], VIENNA, SPRING, 1000, most_a_day=1).days) == MOST_DAYS
 
 
 def test_ten_thousand_plans() -> None:
@@ -168,7 +168,7 @@ def test_ten_thousand_plans() -> None:
     plans = [plan(f"2026-03-01T{n:02}:{m:02}", kind) for n in range(24) for m in range(10) for kind in kinds]
     some = [Series(n, at("2026-03-23T05:00"), plans[n % len(plans)]) for n in range(10_000)]
     begun = clock.thread_time()
-    found = spread(some, VIENNA, SPRING, 42, most_a_day=4)
+    found = lay_out_days(some, VIENNA, SPRING, 42, most_a_day=4)
     assert clock.thread_time() - begun < 5
     assert found.is_cut
     assert found.days[7].more > 3_000

@@ -11,9 +11,9 @@ from dateutil.rrule import rrulestr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.capabilities.calendar.recurrence.describe import describe
-from orchestrator.capabilities.calendar.recurrence.expand import walls
-from orchestrator.capabilities.calendar.recurrence.ics import MAX_OCTETS, IcsEntry, feed
+from orchestrator.capabilities.calendar.recurrence.describe import describe_plan
+from orchestrator.capabilities.calendar.recurrence.expand import wall_times
+from orchestrator.capabilities.calendar.recurrence.ics import MAX_OCTETS, IcsEntry, write_feed
 from orchestrator.capabilities.calendar.recurrence.input import make_plan
 
 START = datetime.fromisoformat("2026-03-01T09:00")  # a Sunday
@@ -65,13 +65,13 @@ WORDS = [
 @pytest.mark.parametrize(("repeat", "words"), WORDS)
 def test_plans_in_words(repeat: str, words: str) -> None:
     """What is common is said as people say it, and the rest as it was written."""
-    assert describe(make_plan(START, "Europe/Vienna", repeat=repeat)) == words
+    assert describe_plan(make_plan(START, "Europe/Vienna", repeat=repeat)) == words
 
 
 def test_exceptions_and_ends_in_words() -> None:
     """They are said after the rest."""
     plan = make_plan(START, "UTC", repeat="0 9 * * *", until=date(2026, 5, 1), without=[date(2026, 4, 1)])
-    assert describe(plan) == "every day at 09:00, until Fri 1 May 2026, with 1 exception"
+    assert describe_plan(plan) == "every day at 09:00, until Fri 1 May 2026, with 1 exception"
 
 
 # --- calendar apps -------------------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ def entry(repeat: str = "", zone: str = "Europe/Vienna", **more: object) -> IcsE
 
 def lines(*entries: IcsEntry, name: str = "crab") -> list[str]:
     """The feed's lines, put together again."""
-    text = feed(name, entries, now=NOW)
+    text = write_feed(name, entries, now=NOW)
     assert text.endswith("END:VCALENDAR\r\n")
     assert all(len(line.encode()) <= MAX_OCTETS for line in text.split("\r\n"))
     assert "\n" not in text.replace("\r\n", "")
@@ -171,5 +171,5 @@ def test_apps_see_the_same_times(repeat: str) -> None:
         return
     start = datetime.fromisoformat(found["DTSTART;TZID=Europe/Vienna"])
     rule = found["RRULE"].replace("Z", "")  # the library wants both ends with a zone, or none
-    ours = list(islice(walls(plan.repeat, START, START), 20)) if plan.repeat else []
+    ours = list(islice(wall_times(plan.repeat, START, START), 20)) if plan.repeat else []
     assert list(islice(rrulestr(rule, dtstart=start), 20)) == ours

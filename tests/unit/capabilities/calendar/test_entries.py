@@ -18,7 +18,7 @@ from orchestrator.approvals.notifications import Notifications, as_json
 from orchestrator.capabilities.calendar.deeds import CalendarDeeds
 from orchestrator.capabilities.calendar.entries import MOST_ENTRIES, CalendarEntries
 from orchestrator.capabilities.calendar.feeds import Feeds
-from orchestrator.capabilities.calendar.notifications import MOST_TOLD, Announcer
+from orchestrator.capabilities.calendar.notifications import MOST_TOLD, CalendarNotifications
 from orchestrator.capabilities.calendar.rows import BY_AGENT, CalendarEntry, EntryStatus, RunResult
 from orchestrator.capabilities.calendar.runs import MOST_FAILURES, CalendarRuns
 from orchestrator.capabilities.calls import Calls
@@ -50,7 +50,7 @@ class Desk:
     def __post_init__(self) -> None:
         r = self.rooms
         self.notices = Notifications(r.store, r.broker, now=self.now)
-        announcer = Announcer(self.notices, r.people)
+        announcer = CalendarNotifications(self.notices, r.people)
         self.runs = CalendarRuns(
             store=r.store,
             broker=r.broker,
@@ -69,9 +69,9 @@ class Desk:
             now=self.now,
         )
         self.offers = CalendarDeeds(self.agenda, self.runs, announcer)
-        self.offers.register(self.notices)
+        self.offers.register_buttons(self.notices)
         self.calls = Calls(store=r.store, agents=r.agents, now=self.now)
-        self.calls.offer(REGISTRY, self.offers.deeds)
+        self.calls.set_registry(REGISTRY, self.offers.deeds)
         r.hooks.calendar_changed.subscribe(self.shown.append)
 
     def now(self) -> float:
@@ -81,12 +81,12 @@ class Desk:
     def add(self, start: str, **fields: Any) -> CalendarEntry:
         """An entry of a person's."""
         given = {"title": "Look", "prompt": "Look after things.", "start": start, **fields}
-        return self.agenda.create(KEY, given, by=self.rooms.operator)
+        return self.agenda.create_entry(KEY, given, by=self.rooms.operator)
 
     def at(self, when: str | datetime) -> None:
         """The clock shows this, and is looked at."""
         self.time = datetime.fromisoformat(when) if isinstance(when, str) else when
-        self.runs.tick()
+        self.runs.run_due()
 
     def walk(self, until: datetime, step: timedelta) -> None:
         """Time passes."""
@@ -97,7 +97,7 @@ class Desk:
         """The times of an entry and what came of them, oldest first."""
         return [
             (datetime.fromtimestamp(run.due_at, UTC).isoformat(timespec="minutes")[:16], run.outcome)
-            for run in reversed(self.agenda.runs(entry, 1000))
+            for run in reversed(self.agenda.list_runs(entry, 1000))
         ]
 
     def finish(self, status: TurnStatus = TurnStatus.DONE, reply: str = "done") -> None:
@@ -105,7 +105,7 @@ class Desk:
         while (turn := self.rooms.turns.take_next(KEY, "boot", 0)) is not None:
             error = "It broke." if status is TurnStatus.FAILED else None
             self.rooms.turns.end_turn(KEY, turn.id, status, reply=reply, error=error)
-        self.runs.tick()
+        self.runs.run_due()
 
     def call(self, name: str, **fields: Any) -> Any:
         """What an agent asks for."""
@@ -113,7 +113,7 @@ class Desk:
 
     def call_as(self, caller: Caller, name: str, **fields: Any) -> Any:
         """The same, by another one or in a turn."""
-        return self.calls.command(caller, f"c{random.getrandbits(64):x}", name, fields)
+        return self.calls.run_command(caller, f"c{random.getrandbits(64):x}", name, fields)
 
     def _submit(self, key: CubicleKey, prompt: str, origin: str) -> int:
         if self.fails:
@@ -147,7 +147,7 @@ def test_a_start_without_an_offset_is_the_persons_own_clock(open_desk: Desk) -> 
     assert open_desk.add("2026-03-02T10:00", time_zone=None, missed="").time_zone == "Europe/Vienna"
     other = open_desk.add("2026-03-02T10:00", time_zone="America/New_York")
     assert other.next_at == datetime(2026, 3, 2, 15, tzinfo=UTC).timestamp()
-    assert open_desk.agenda.words(other) == "once on Mon 2 Mar 2026 at 10:00 (America/New_York)"
+    assert open_desk.agenda.describe_entry(other) == "once on Mon 2 Mar 2026 at 10:00 (America/New_York)"
 
 
 @pytest.mark.parametrize(
@@ -173,20 +173,20 @@ def test_what_is_wrong_is_named(open_desk: Desk, fields: dict[str, Any], said: s
     """The field and the mend; nothing comes into the calendar."""
     given = {"title": "T", "prompt": "P", "start": "2026-03-02T10:00", **fields}
     with pytest.raises(BadInput, match=said):
-        open_desk.agenda.create(KEY, given, by=open_desk.rooms.operator)
-    assert open_desk.agenda.every() == []
+        open_desk.agenda.create_entry(KEY, given, by=open_desk.rooms.operator)
+    assert open_desk.agenda.list_entries() == []
 
 
 def test_an_end_within_a_day_is_a_length_and_a_later_one_ends_the_series(open_desk: Desk) -> None:
     """The first goes on for ever, the second until its day is over."""
     short = open_desk.add("2026-03-02T10:00", end="2026-03-02T11:30", repeat="FREQ=DAILY")
     ended = open_desk.add("2026-03-02T10:00", end="2026-03-04", repeat="FREQ=DAILY")
-    assert len(open_desk.agenda.upcoming(limit=1000)) == 60 + 3
-    assert "DURATION:PT90M" in open_desk.agenda.feed(open_desk.agenda.feed_url(KEY).rpartition("/")[2][:-4])
+    assert len(open_desk.agenda.list_upcoming(limit=1000)) == 60 + 3
+    assert "DURATION:PT90M" in open_desk.agenda.read_feed(open_desk.agenda.feed_url(KEY).rpartition("/")[2][:-4])
     open_desk.walk(datetime(2026, 3, 6, tzinfo=UTC), timedelta(hours=6))
     open_desk.finish()
-    assert open_desk.agenda.get(ended.id).status is EntryStatus.ENDED
-    assert open_desk.agenda.get(short.id).status is EntryStatus.ACTIVE
+    assert open_desk.agenda.get_entry(ended.id).status is EntryStatus.ENDED
+    assert open_desk.agenda.get_entry(short.id).status is EntryStatus.ACTIVE
 
 
 def test_a_calendar_holds_a_hundred_entries(open_desk: Desk) -> None:
@@ -197,9 +197,9 @@ def test_a_calendar_holds_a_hundred_entries(open_desk: Desk) -> None:
             open_desk.call("CALENDAR_CREATE", title=f"T{number}", prompt="P", start="2026-04-01T10:00")
         except TooMany:
             refused += 1
-    assert len(open_desk.agenda.every()) == MOST_ENTRIES
+    assert len(open_desk.agenda.list_entries()) == MOST_ENTRIES
     assert refused == 10_000 - MOST_ENTRIES
-    open_desk.agenda.remove(open_desk.agenda.every()[0].id, by=open_desk.rooms.operator)
+    open_desk.agenda.remove_entry(open_desk.agenda.list_entries()[0].id, by=open_desk.rooms.operator)
     open_desk.add("2026-04-01T10:00")
 
 
@@ -213,10 +213,10 @@ def test_what_is_due_becomes_a_turn_once(open_desk: Desk) -> None:
     assert open_desk.submitted == []
     for _ in range(3):
         open_desk.at("2026-03-02T09:00:00+00:00")
-    (run,) = open_desk.agenda.runs(entry.id)
+    (run,) = open_desk.agenda.list_runs(entry.id)
     turn = open_desk.rooms.turns.get(run.turn or 0)
     assert (turn.prompt, turn.source, run.outcome) == ("Look after things.", CALENDAR, RunResult.RUNNING)
-    assert open_desk.agenda.get(entry.id).status is EntryStatus.ENDED
+    assert open_desk.agenda.get_entry(entry.id).status is EntryStatus.ENDED
     open_desk.finish()
     assert open_desk.ran(entry.id) == [("2026-03-02T09:00", RunResult.DONE)]
 
@@ -257,9 +257,9 @@ def test_a_hundred_missed_times_are_one_run(tmp_path: Path, missed: str, outcome
     with desk(tmp_path) as before:
         entry = before.add("2026-03-02T10:00", repeat="*/10 * * * *", missed=missed)
     with desk(tmp_path, MONDAY + timedelta(minutes=1055)) as after:
-        after.runs.tick()
+        after.runs.run_due()
         after.finish()
-        (run,) = after.agenda.runs(entry.id)
+        (run,) = after.agenda.list_runs(entry.id)
         assert (run.outcome, run.is_late, len(after.submitted)) == (outcome, True, int(missed == "run"))
         assert run.collapsed == 99
         after.walk(after.time + timedelta(minutes=10), timedelta(minutes=5))
@@ -274,7 +274,7 @@ def test_what_was_missed_for_more_than_a_day_is_left_out_and_told(open_desk: Des
     (notice,) = open_desk.notices.list_recent(KEY)
     assert "was due on Mon 2 Mar 2026 at 10:00" in notice.text
     settled = open_desk.notices.press_button(notice.id, "calendar.run", by=open_desk.rooms.operator, surface="test")
-    open_desk.runs.tick()
+    open_desk.runs.run_due()
     assert (settled.outcome, len(open_desk.submitted)) == ("“Look” runs now.", 1)
 
 
@@ -352,7 +352,7 @@ def test_any_walk_of_the_clock_runs_each_time_at_most_once(open_desk: Desk) -> N
     origins = [origin for _, origin in open_desk.submitted]
     assert len(origins) == len(set(origins)) > 50
     for entry in entries:
-        assert all(run.due_at <= latest.timestamp() for run in open_desk.agenda.runs(entry.id, 1000))
+        assert all(run.due_at <= latest.timestamp() for run in open_desk.agenda.list_runs(entry.id, 1000))
 
 
 # --- deaths ------------------------------------------------------------------------------------------------------
@@ -383,7 +383,7 @@ def test_a_death_neither_drops_nor_doubles_a_run(tmp_path: Path, dies: Callable[
             before.at("2026-03-02T09:00:00+00:00")
         assert [outcome for _, outcome in before.ran(entry.id)] == [RunResult.CLAIMED]
     with desk(tmp_path, datetime(2026, 3, 2, 9 + hours, tzinfo=UTC)) as after:
-        after.runs.tick()
+        after.runs.run_due()
         after.finish()
         assert after.ran(entry.id) == [("2026-03-02T09:00", RunResult.DONE)]
         assert len(after.rooms.turns.list_history(KEY)) == 1
@@ -415,20 +415,20 @@ def test_three_failing_runs_in_a_row_pause_an_entry(open_desk: Desk) -> None:
     for status in [*statuses, TurnStatus.FAILED]:
         open_desk.at(open_desk.time + timedelta(hours=1))
         open_desk.finish(status)
-    paused = open_desk.agenda.get(entry.id)
+    paused = open_desk.agenda.get_entry(entry.id)
     assert (paused.status, paused.next_at, len(open_desk.submitted)) == (EntryStatus.PAUSED, None, len(statuses))
     (notice,) = open_desk.notices.list_recent(KEY)
     assert "failed 3 times in a row" in notice.text
     settled = open_desk.notices.press_button(notice.id, "calendar.resume", by=open_desk.rooms.operator, surface="test")
     assert settled.outcome.startswith("“Look” is resumed. It next comes due on Mon 2 Mar 2026 at 17:00")
-    resumed = open_desk.agenda.get(entry.id)
+    resumed = open_desk.agenda.get_entry(entry.id)
     assert (resumed.status, resumed.failures) == (EntryStatus.ACTIVE, 0)
 
 
 def test_a_person_has_an_entry_run_now(open_desk: Desk) -> None:
     """Beside its times, paused or not, but not twice at once."""
     entry = open_desk.add("2026-03-02T10:00", repeat="FREQ=DAILY")
-    open_desk.agenda.change(entry.id, {"status": "paused"}, by=open_desk.rooms.operator)
+    open_desk.agenda.change_entry(entry.id, {"status": "paused"}, by=open_desk.rooms.operator)
     turn = open_desk.agenda.run_now(entry.id)
     with pytest.raises(Conflict, match="running already"):
         open_desk.agenda.run_now(entry.id)
@@ -438,8 +438,8 @@ def test_a_person_has_an_entry_run_now(open_desk: Desk) -> None:
     open_desk.fails.append(Unavailable("The disk is full."))
     with pytest.raises(Unavailable):
         open_desk.agenda.run_now(entry.id)
-    open_desk.runs.tick()
-    assert [run.outcome for run in open_desk.agenda.runs(entry.id)] == [RunResult.MISSED, RunResult.DONE]
+    open_desk.runs.run_due()
+    assert [run.outcome for run in open_desk.agenda.list_runs(entry.id)] == [RunResult.MISSED, RunResult.DONE]
     assert len(open_desk.submitted) == 1
 
 
@@ -447,9 +447,9 @@ def test_what_was_paused_does_not_catch_up(open_desk: Desk) -> None:
     """From when it is resumed on, it comes due again."""
     entry = open_desk.add("2026-03-02T10:00", repeat="0 * * * *")
     operator = open_desk.rooms.operator
-    open_desk.agenda.change(entry.id, {"status": "paused"}, by=operator)
+    open_desk.agenda.change_entry(entry.id, {"status": "paused"}, by=operator)
     open_desk.at("2026-03-02T12:30:00+00:00")
-    open_desk.agenda.change(entry.id, {"status": "active"}, by=operator)
+    open_desk.agenda.change_entry(entry.id, {"status": "active"}, by=operator)
     open_desk.at("2026-03-02T13:00:00+00:00")
     assert open_desk.ran(entry.id) == [("2026-03-02T13:00", RunResult.RUNNING)]
 
@@ -459,14 +459,14 @@ def test_a_change_of_the_words_alone_keeps_the_times(open_desk: Desk) -> None:
     operator = open_desk.rooms.operator
     entry = open_desk.add("2026-03-02T10:00")
     open_desk.at("2026-03-02T09:00:00+00:00")
-    renamed = open_desk.agenda.change(entry.id, {"title": "New"}, by=operator)
+    renamed = open_desk.agenda.change_entry(entry.id, {"title": "New"}, by=operator)
     assert (renamed.title, renamed.status) == ("New", EntryStatus.ENDED)
     with pytest.raises(BadInput, match="has passed"):
-        open_desk.agenda.change(entry.id, {"status": "active"}, by=operator)
-    moved = open_desk.agenda.change(entry.id, {"start": "2026-03-02T11:00", "end": None}, by=operator)
+        open_desk.agenda.change_entry(entry.id, {"status": "active"}, by=operator)
+    moved = open_desk.agenda.change_entry(entry.id, {"start": "2026-03-02T11:00", "end": None}, by=operator)
     assert moved.status is EntryStatus.ACTIVE
     with pytest.raises(BadInput, match="status must be"):
-        open_desk.agenda.change(entry.id, {"status": "ended"}, by=operator)
+        open_desk.agenda.change_entry(entry.id, {"status": "ended"}, by=operator)
 
 
 # --- what agents do ----------------------------------------------------------------------------------------------
@@ -497,24 +497,24 @@ def test_a_series_leaves_out_what_it_is_told_to(open_desk: Desk) -> None:
     """Days and single times, by a person or the agent; neither is run, both are said, and they go with the repeat."""
     entry = open_desk.add("2026-03-02T10:00", repeat="FREQ=DAILY", without=["2026-03-03T10:00", "2026-03-04"])
     assert entry.without == "2026-03-03T10:00:00,2026-03-04"
-    assert open_desk.agenda.words(entry) == "every day at 10:00, with 2 exceptions"
+    assert open_desk.agenda.describe_entry(entry) == "every day at 10:00, with 2 exceptions"
     open_desk.walk(datetime(2026, 3, 5, 12, tzinfo=UTC), timedelta(hours=1))
     open_desk.finish()
     assert [when for when, _ in open_desk.ran(entry.id)] == ["2026-03-02T09:00", "2026-03-05T09:00"]
-    assert "EXDATE;TZID=Europe/Vienna:20260304T100000" in open_desk.agenda.feed(
+    assert "EXDATE;TZID=Europe/Vienna:20260304T100000" in open_desk.agenda.read_feed(
         open_desk.agenda.feed_url(KEY).rpartition("/")[2].removesuffix(".ics")
     )
     told = open_desk.call("CALENDAR_UPDATE", id=entry.id, repeat="FREQ=DAILY;EXDATE=20260306,20260307T100000")
     assert "It next comes due on Sun 8 Mar 2026 at 10:00" in told.text
     notice = open_desk.notices.list_recent(KEY)[-1]
     open_desk.notices.press_button(notice.id, "calendar.undo", by=open_desk.rooms.operator, surface="test")
-    assert open_desk.agenda.get(entry.id).without == entry.without
+    assert open_desk.agenda.get_entry(entry.id).without == entry.without
     assert open_desk.call("CALENDAR_UPDATE", id=entry.id, repeat="0 10 * * *").result["without"] == entry.without
     assert open_desk.call("CALENDAR_UPDATE", id=entry.id, repeat="FREQ=DAILY;EXDATE=").result["without"] == ""
     with pytest.raises(BadInput, match="without"):
         open_desk.call("CALENDAR_UPDATE", id=entry.id, repeat="FREQ=DAILY;EXDATE=2026-13-13")
-    open_desk.agenda.change(entry.id, {"without": ["2026-03-20"]}, by=None)
-    once = open_desk.agenda.change(entry.id, {"repeat": None, "start": "2026-03-20T10:00"}, by=None)
+    open_desk.agenda.change_entry(entry.id, {"without": ["2026-03-20"]}, by=None)
+    once = open_desk.agenda.change_entry(entry.id, {"repeat": None, "start": "2026-03-20T10:00"}, by=None)
     assert (once.without, once.next_at) == ("", datetime(2026, 3, 20, 9, tzinfo=UTC).timestamp())
 
 
@@ -526,7 +526,7 @@ def test_an_agent_touches_no_other_cubicles_entries(open_desk: Desk, name: str) 
     for number in (entry.id, entry.id + 1):
         with pytest.raises(NotFound, match=f"no entry {number} in this calendar"):
             open_desk.call_as(Caller(OTHER, None), name, id=number, **fields)
-    assert open_desk.agenda.get(entry.id) == entry
+    assert open_desk.agenda.get_entry(entry.id) == entry
 
 
 def test_what_an_agent_puts_into_the_calendar_is_announced(open_desk: Desk) -> None:
@@ -543,7 +543,7 @@ def test_what_an_agent_puts_into_the_calendar_is_announced(open_desk: Desk) -> N
     settled = open_desk.notices.press_button(notice.id, "calendar.cancel", by=open_desk.rooms.operator, surface="test")
     assert settled.outcome == "“A\\u202eB” is cancelled."
     with pytest.raises(NotFound):
-        open_desk.agenda.get(made.result["id"])
+        open_desk.agenda.get_entry(made.result["id"])
 
 
 def test_what_has_run_can_not_be_cancelled(open_desk: Desk) -> None:
@@ -559,13 +559,13 @@ def test_what_has_run_can_not_be_cancelled(open_desk: Desk) -> None:
     assert as_json(open_desk.notices.get(once.id))["offers"] == []
     with pytest.raises(Conflict, match="“Tea” already ran"):
         open_desk.notices.press_button(once.id, "calendar.cancel", by=operator, surface="test")
-    assert open_desk.agenda.get(made).status is EntryStatus.ENDED
+    assert open_desk.agenda.get_entry(made).status is EntryStatus.ENDED
     assert [offer.do for offer in open_desk.notices.get(series.id).offers] == ["calendar.cancel"]
     assert open_desk.notices.press_button(series.id, "calendar.cancel", by=operator, surface="test").outcome.endswith(
         "is cancelled."
     )
     with pytest.raises(NotFound):
-        open_desk.agenda.get(daily.result["id"])
+        open_desk.agenda.get_entry(daily.result["id"])
 
 
 def test_a_press_between_the_time_and_its_notice_cancels_nothing(open_desk: Desk) -> None:
@@ -577,7 +577,7 @@ def test_a_press_between_the_time_and_its_notice_cancels_nothing(open_desk: Desk
         db.execute("UPDATE notices SET settled_at = NULL, outcome = ''")
     pressed = open_desk.notices.press_button(notice.id, "calendar.cancel", by=open_desk.rooms.operator, surface="test")
     assert pressed.outcome == "“Tea” already ran."
-    assert open_desk.agenda.get(made).status is EntryStatus.ENDED
+    assert open_desk.agenda.get_entry(made).status is EntryStatus.ENDED
 
 
 def test_what_was_missed_and_run_by_hand_elsewhere_is_offered_no_more(open_desk: Desk) -> None:
@@ -594,19 +594,19 @@ def test_what_an_agent_changed_can_be_undone(open_desk: Desk) -> None:
     """A change and a deletion both; a person's own changes are announced to nobody."""
     operator = open_desk.rooms.operator
     entry = open_desk.add("2026-03-03T10:00", repeat="FREQ=DAILY", color="red", missed="skip")
-    open_desk.agenda.change(entry.id, {"title": "Mine"}, by=operator)
+    open_desk.agenda.change_entry(entry.id, {"title": "Mine"}, by=operator)
     assert open_desk.notices.list_recent(KEY) == []
-    before = open_desk.agenda.get(entry.id)
+    before = open_desk.agenda.get_entry(entry.id)
     open_desk.call("CALENDAR_UPDATE", id=entry.id, prompt="Something else", repeat="-", color="-")
     notice = open_desk.notices.list_recent(KEY)[-1]
     assert "It was every day at 10:00; now it is once on Tue 3 Mar 2026 at 10:00." in notice.text
     open_desk.notices.press_button(notice.id, "calendar.undo", by=operator, surface="test")
-    after = open_desk.agenda.get(entry.id)
+    after = open_desk.agenda.get_entry(entry.id)
     assert (after.prompt, after.repeat, after.color) == (before.prompt, before.repeat, before.color)
     open_desk.call("CALENDAR_DELETE", id=entry.id)
     notice = open_desk.notices.list_recent(KEY)[-1]
     open_desk.notices.press_button(notice.id, "calendar.undo", by=operator, surface="test")
-    back = open_desk.agenda.get(entry.id)
+    back = open_desk.agenda.get_entry(entry.id)
     assert (back.title, back.missed, back.next_at) == ("Mine", "skip", before.next_at)
 
 
@@ -616,7 +616,7 @@ def test_older_notices_are_settled_by_what_comes_after(open_desk: Desk) -> None:
     open_desk.call("CALENDAR_UPDATE", id=made.result["id"], title="U")
     first, second = open_desk.notices.list_recent(KEY)
     assert (first.outcome, second.outcome) == ("It was changed since.", "")
-    open_desk.agenda.remove(made.result["id"], by=open_desk.rooms.operator)
+    open_desk.agenda.remove_entry(made.result["id"], by=open_desk.rooms.operator)
     assert open_desk.notices.list_recent(KEY)[1].outcome == "It was deleted."
     with pytest.raises(OrchestratorError, match="It was deleted"):
         open_desk.notices.press_button(second.id, "calendar.undo", by=open_desk.rooms.operator, surface="test")
@@ -628,7 +628,7 @@ def test_an_agent_schedules_the_next_one_itself(open_desk: Desk) -> None:
     open_desk.at("2026-03-02T09:00:00+00:00")
     turn = open_desk.rooms.turns.take_next(KEY, "boot", 0)
     assert turn is not None
-    result = open_desk.calls.batch(Caller(KEY, turn.id), 1, ["CALENDAR_CREATE:Next|Go on|2026-03-02T11:00|"])
+    result = open_desk.calls.run_batch(Caller(KEY, turn.id), 1, ["CALENDAR_CREATE:Next|Go on|2026-03-02T11:00|"])
     assert result[0]["ok"]
     open_desk.rooms.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="")
     open_desk.at("2026-03-02T10:00:00+00:00")
@@ -641,10 +641,10 @@ def test_a_run_says_whose_words_they_are(open_desk: Desk) -> None:
     open_desk.at("2026-03-02T12:00:00+00:00")
     turn = open_desk.rooms.turns.take_next(KEY, "boot", 0)
     assert turn is not None
-    assert "You wrote its words yourself" not in open_desk.offers.note(turn)
+    assert "You wrote its words yourself" not in open_desk.offers.turn_note(turn)
     with open_desk.rooms.store.writing() as db:
         db.execute("UPDATE agenda_entries SET by = ? WHERE id = ?", (BY_AGENT, entry.id))
-    assert "You wrote its words yourself: the person has not said them." in open_desk.offers.note(turn)
+    assert "You wrote its words yourself: the person has not said them." in open_desk.offers.turn_note(turn)
 
 
 def test_a_run_knows_what_it_is(open_desk: Desk) -> None:
@@ -653,17 +653,17 @@ def test_a_run_knows_what_it_is(open_desk: Desk) -> None:
     open_desk.at("2026-03-02T12:00:00+00:00")
     turn = open_desk.rooms.turns.take_next(KEY, "boot", 0)
     assert turn is not None
-    note = open_desk.offers.note(turn)
+    note = open_desk.offers.turn_note(turn)
     assert note.startswith(
         f"This turn comes from the calendar: entry {entry.id} “Look”, every day at 10:00. "
         "It was due on Mon 2 Mar 2026 at 10:00 (Europe/Vienna) and runs 3 hours late. "
         "It next comes due on Tue 3 Mar 2026 at 10:00"
     )
     assert "leave it empty" in note
-    open_desk.agenda.remove(entry.id, by=open_desk.rooms.operator)
-    assert "its entry was deleted since" in open_desk.offers.note(turn)
+    open_desk.agenda.remove_entry(entry.id, by=open_desk.rooms.operator)
+    assert "its entry was deleted since" in open_desk.offers.turn_note(turn)
     open_desk.rooms.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="")
-    assert open_desk.offers.note(open_desk.rooms.under_way()) == ""
+    assert open_desk.offers.turn_note(open_desk.rooms.under_way()) == ""
 
 
 def test_an_agent_does_not_flood_its_person(open_desk: Desk) -> None:
@@ -679,7 +679,7 @@ def test_an_agent_does_not_flood_its_person(open_desk: Desk) -> None:
     ):
         with pytest.raises(TooMany, match="told 100 times"):
             open_desk.call(name, **fields)
-    assert open_desk.agenda.get(entry).title == f"a{MOST_TOLD - 2}"
+    assert open_desk.agenda.get_entry(entry).title == f"a{MOST_TOLD - 2}"
     assert open_desk.add("2026-03-03T11:00").title == "Look"
     open_desk.time += timedelta(hours=1)
     open_desk.call("CALENDAR_DELETE", id=entry)

@@ -9,9 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.capabilities.calendar.recurrence.input import MAX_EXCEPTIONS, make_plan, moment
-from orchestrator.capabilities.calendar.recurrence.missed import Due, Missed, due
-from orchestrator.capabilities.calendar.recurrence.occurrences import Plan, between, check, next_after, occurrences
+from orchestrator.capabilities.calendar.recurrence.input import MAX_EXCEPTIONS, make_plan, parse_moment
+from orchestrator.capabilities.calendar.recurrence.missed import Due, Missed, find_due
+from orchestrator.capabilities.calendar.recurrence.occurrences import (
+    Plan,
+    check_plan,
+    iter_occurrences,
+    list_between,
+    next_after,
+)
 from orchestrator.capabilities.calendar.recurrence.zones import moment_of, second_coming, wall_at, zone_named
 from orchestrator.core.errors import BadInput
 
@@ -29,7 +35,7 @@ def at(text: str) -> datetime:
 def shown(plan: Plan, after: str, count: int) -> list[str]:
     """The next moments as the plan's own clocks show them, with their offsets."""
     zone = zone_named(plan.zone)
-    return [m.astimezone(zone).isoformat(timespec="minutes") for m in islice(occurrences(plan, at(after)), count)]
+    return [m.astimezone(zone).isoformat(timespec="minutes") for m in islice(iter_occurrences(plan, at(after)), count)]
 
 
 CLOCK_CHANGES = [
@@ -159,18 +165,18 @@ def test_a_start_may_be_a_moment_or_a_day() -> None:
     assert make_plan(at("2026-03-01T08:00"), "Europe/Vienna").start == wall("2026-03-01T09:00")
     assert make_plan(date(2026, 3, 1), "Europe/Vienna").start == wall("2026-03-01T09:00")
     assert make_plan(date(2026, 3, 1), "UTC", day_begins=time(7, 30)).start == wall("2026-03-01T07:30")
-    assert moment("end", wall("2026-07-01T09:00"), "Europe/Vienna") == at("2026-07-01T07:00")
+    assert parse_moment("end", wall("2026-07-01T09:00"), "Europe/Vienna") == at("2026-07-01T07:00")
 
 
 def test_a_bounded_look() -> None:
     """From a moment on and before another, and never more than asked for."""
     plan = make_plan(wall("2026-01-01T00:00"), "UTC", repeat="FREQ=HOURLY")
-    assert between(plan, at("2026-01-01T01:00"), at("2026-01-01T03:00")) == [
+    assert list_between(plan, at("2026-01-01T01:00"), at("2026-01-01T03:00")) == [
         at("2026-01-01T01:00"),
         at("2026-01-01T02:00"),
     ]
-    assert len(between(plan, at("2026-01-01T00:00"), at("2199-01-01T00:00"), limit=5)) == 5
-    assert len(between(plan, at("2026-01-01T00:00"), at("2199-01-01T00:00"), limit=10**9)) == 10_000
+    assert len(list_between(plan, at("2026-01-01T00:00"), at("2199-01-01T00:00"), limit=5)) == 5
+    assert len(list_between(plan, at("2026-01-01T00:00"), at("2199-01-01T00:00"), limit=10**9)) == 10_000
     far = datetime.max.replace(tzinfo=UTC)
     assert next_after(plan, far) is None
     assert next_after(plan, datetime.min.replace(tzinfo=UTC)) == at("2026-01-01T00:00")
@@ -203,19 +209,19 @@ CUT = [
 def test_what_never_comes_or_comes_too_often(start: str, repeat: str, words: str) -> None:
     """It is told apart, soon, and in words that help."""
     with pytest.raises(BadInput, match=words):
-        check(make_plan(wall(start), "Europe/Vienna", repeat=repeat), now=NOW)
+        check_plan(make_plan(wall(start), "Europe/Vienna", repeat=repeat), now=NOW)
 
 
 def test_what_is_in_order_gives_its_first_time() -> None:
     """A change of the clock that moves two times together is no fault of the plan."""
-    assert check(make_plan(wall("2026-03-01T09:00"), "Europe/Vienna"), now=NOW) == at("2026-03-01T08:00")
+    assert check_plan(make_plan(wall("2026-03-01T09:00"), "Europe/Vienna"), now=NOW) == at("2026-03-01T08:00")
     close = make_plan(wall("2026-01-01T02:55"), "Europe/Vienna", repeat="55 2 * * *", until=date(2027, 1, 1))
-    assert check(close, now=NOW) == at("2026-02-02T01:55")
+    assert check_plan(close, now=NOW) == at("2026-02-02T01:55")
     often = make_plan(wall("2026-01-01T09:00"), "UTC", repeat="* * * * *")
-    assert check(often, now=NOW, min_gap=timedelta(minutes=1)) == at("2026-02-01T12:01")
+    assert check_plan(often, now=NOW, min_gap=timedelta(minutes=1)) == at("2026-02-01T12:01")
     nothing_left = make_plan(wall("2026-01-01T09:00"), "UTC", repeat="FREQ=YEARLY;COUNT=2", without=[date(2027, 1, 1)])
     with pytest.raises(BadInput, match="exceptions"):
-        check(nothing_left, now=NOW)
+        check_plan(nothing_left, now=NOW)
 
 
 @pytest.mark.parametrize(
@@ -262,21 +268,21 @@ MISSED = [
 @pytest.mark.parametrize(("settled", "now", "missed", "expected"), MISSED)
 def test_what_was_missed(settled: str, now: str, missed: Missed, expected: tuple[bool, bool, int] | None) -> None:
     """On time it runs, late by policy, and never twice: not even when the clock goes back."""
-    found = due(DAILY, settled=at(settled), now=at(now), missed=missed)
+    found = find_due(DAILY, settled=at(settled), now=at(now), missed=missed)
     assert (found and (found.runs, found.is_late, found.collapsed)) == expected
     if found:
-        assert due(DAILY, settled=found.settle, now=at(now), missed=missed) is None
+        assert find_due(DAILY, settled=found.settle, now=at(now), missed=missed) is None
 
 
 def test_a_week_of_missed_runs_is_one() -> None:
     """Ten thousand missed runs collapse into one, and what is older than a day does not run at all."""
     often = make_plan(wall("2026-01-01T00:00"), "UTC", repeat="*/5 * * * *")
-    assert due(often, settled=at("2026-01-01T00:00"), now=at("2026-02-01T12:02")) == Due(
+    assert find_due(often, settled=at("2026-01-01T00:00"), now=at("2026-02-01T12:02")) == Due(
         at("2026-02-01T12:00"), runs=True, is_late=True, collapsed=287, settle=at("2026-02-01T12:00")
     )
     once = make_plan(wall("2026-01-01T09:00"), "UTC")
-    assert due(once, settled=at("2025-12-01T00:00"), now=at("2026-01-02T08:59")) is not None
-    assert due(once, settled=at("2025-12-01T00:00"), now=at("2026-01-02T09:01")) == Due(
+    assert find_due(once, settled=at("2025-12-01T00:00"), now=at("2026-01-02T08:59")) is not None
+    assert find_due(once, settled=at("2025-12-01T00:00"), now=at("2026-01-02T09:01")) == Due(
         at("2026-01-01T09:00"), runs=False, is_late=True, collapsed=0, settle=at("2026-01-02T09:01")
     )
 
@@ -301,11 +307,11 @@ def test_time_goes_one_way(plan: Plan, ahead: timedelta) -> None:
     """The next is later than asked, all are in order, each one's wall time exists, and asking anew gives the same."""
     zone = zone_named(plan.zone)
     after = moment_of(plan.start, zone) + ahead
-    found = list(islice(occurrences(plan, after), 12))
+    found = list(islice(iter_occurrences(plan, after), 12))
     assert all(earlier < later for earlier, later in pairwise([after, *found]))
     for earlier, later in pairwise([after, *found]):
         assert next_after(plan, earlier) == later
-        assert between(plan, later, later + timedelta(seconds=1)) == [later]
+        assert list_between(plan, later, later + timedelta(seconds=1)) == [later]
         assert later >= moment_of(plan.start, zone)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.capabilities.calendar.recurrence.describe import describe
+from orchestrator.capabilities.calendar.recurrence.describe import describe_plan
 from orchestrator.capabilities.calendar.recurrence.input import make_plan
 from orchestrator.capabilities.calendar.recurrence.occurrences import next_after
 from orchestrator.capabilities.calendar.recurrence.phrases import EXAMPLES, Phrase, read_phrase
@@ -146,7 +146,7 @@ def test_again_and_again(said: str, meant: tuple[str, str, str]) -> None:
     start, repeat, words = meant
     assert read_phrase(said, NOW, VIENNA) == Phrase(start, repeat)
     plan = make_plan(datetime.fromisoformat(start), VIENNA, repeat=repeat)
-    assert describe(plan) == words
+    assert describe_plan(plan) == words
     first = next_after(plan, NOW)
     assert first is not None
     assert first.astimezone(zone_named(VIENNA)).isoformat().startswith(start)

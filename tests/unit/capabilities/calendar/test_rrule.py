@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.capabilities.calendar.recurrence.cron import Cron, as_rule, read_cron
-from orchestrator.capabilities.calendar.recurrence.expand import read_repeat, walls
+from orchestrator.capabilities.calendar.recurrence.expand import read_repeat, wall_times
 from orchestrator.capabilities.calendar.recurrence.rrule import Freq, Rule, read_rule
 from orchestrator.core.errors import BadInput
 
@@ -135,10 +135,10 @@ def test_rules_mean_what_the_library_says(text: str, start: datetime) -> None:
     except BadInput:
         return
     assert read_rule(str(rule)) == rule
-    ours = list(islice(walls(rule, start, start), _SOME))
+    ours = list(islice(wall_times(rule, start, start), _SOME))
     assert ours == sorted(set(ours))
     for wanted in ours:
-        assert next(walls(rule, start, wanted)) == wanted
+        assert next(wall_times(rule, start, wanted)) == wanted
     # A place within the first week counts the whole week here, and what is left of it there.
     is_comparable = not (rule.positions and rule.freq is Freq.WEEKLY)
     if ours and is_comparable:
@@ -158,10 +158,10 @@ def test_a_line_and_its_rule_mean_the_same(line: str, start: datetime) -> None:
         return
     start = start.replace(second=0)
     rule = as_rule(cron)
-    times = list(islice(walls(cron, start, start), _SOME))
+    times = list(islice(wall_times(cron, start, start), _SOME))
     assert times == sorted(set(times))
     if rule is not None:
-        assert list(islice(walls(rule, start, start), _SOME)) == times
+        assert list(islice(wall_times(rule, start, start), _SOME)) == times
 
 
 _wild = st.one_of(

@@ -124,8 +124,8 @@ def test_a_snapshot_holds_the_calendar_of_its_cubicle_alone(tmp_path: Path) -> N
         agenda, operator = services.agenda, services.people.get_operator()
         key, other = CubicleKey("crab", operator.id), CubicleKey("crab", services.people.add({"name": "ben"}).id)
         fields = {"prompt": "P", "start": "2190-01-01T09:00"}
-        mine = agenda.create(key, {"title": "Mine", "repeat": "0 9 * * 1", **fields}, by=operator)
-        agenda.create(other, {"title": "Theirs", **fields}, by=operator)
+        mine = agenda.create_entry(key, {"title": "Mine", "repeat": "0 9 * * 1", **fields}, by=operator)
+        agenda.create_entry(other, {"title": "Theirs", **fields}, by=operator)
         services.turns.wait_for_end(agenda.run_now(mine.id), PATIENCE_S)
         PublishedCalendar(agenda, house.app._capabilities._calendar.handlers._announcer).build(
             key, tmp_path / "calendar.db"

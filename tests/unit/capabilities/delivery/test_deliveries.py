@@ -40,7 +40,7 @@ def house(tmp_path: Path) -> Iterator[DeliveryFixture]:
 
 def take(house: DeliveryFixture, path: bytes, *, asked: int | None = None) -> IntakeOutcome:
     """As the watch would, now."""
-    return house.taking.take(KEY, path, found_at=time.time(), asked=asked)
+    return house.taking.take_file(KEY, path, found_at=time.time(), asked=asked)
 
 
 # --- once ------------------------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ def test_the_same_content_is_delivered_once_and_changed_content_again(house: Del
 def test_one_of_many_threads_delivers(house: DeliveryFixture) -> None:
     """Fifty at once make one row, one hand-over and one copy."""
     carrier = RecordingCarrier()
-    house.deliveries.serve(carrier)
+    house.deliveries.add_carrier(carrier)
     house.put("a.txt")
     gate, outcomes = threading.Barrier(50), list[IntakeOutcome]()
 
@@ -150,7 +150,7 @@ def test_a_death_at_any_transaction_loses_and_doubles_nothing(tmp_path: Path, at
         with suppress(Died):
             take(dying, b"a.txt")
             for number in carrier.taken:
-                dying.deliveries.sent(number)
+                dying.deliveries.mark_sent(number)
     (tmp_path / "outbox" / "copy-left-by-a-death").write_bytes(b"half")
     _check_after_a_start(tmp_path, carrier)
 
@@ -172,7 +172,7 @@ def _check_after_a_start(home: Path, carrier: RecordingCarrier) -> None:
         house.deliveries.reconcile()
         take(house, b"a.txt")
         for made in house.rows():
-            house.deliveries.sent(made.id)
+            house.deliveries.mark_sent(made.id)
         assert [(made.status, made.path) for made in house.rows()] == [(DeliveryStatus.SENT, b"a.txt")]
         assert list(carrier.taken.values()) == [b"content"]
         assert house.outbox == [made.copy for made in house.rows()]
@@ -202,20 +202,20 @@ def test_a_notice_is_told_again_after_a_death_under_the_same_number(tmp_path: Pa
 def test_a_carrier_gets_the_copy_and_reports(house: DeliveryFixture) -> None:
     """Sent and failed count once, the first of them."""
     carrier = RecordingCarrier()
-    house.deliveries.serve(carrier)
+    house.deliveries.add_carrier(carrier)
     house.put("a.txt")
     take(house, b"a.txt")
     (made,) = house.rows()
     assert (made.status, made.to, carrier.taken) == (DeliveryStatus.HANDED, "paper:1", {made.id: b"content"})
-    house.deliveries.sent(made.id)
-    house.deliveries.failed(made.id, "too late")
+    house.deliveries.mark_sent(made.id)
+    house.deliveries.mark_failed(made.id, "too late")
     assert [(m.status, m.why) for m in house.rows()] == [(DeliveryStatus.SENT, "")]
 
 
 @pytest.mark.parametrize(("carrier", "why"), [(RefusingCarrier(), "The chat is gone."), (BrokenCarrier(), "download")])
 def test_a_carrier_that_fails_fails_one_file_alone(house: DeliveryFixture, carrier: RecordingCarrier, why: str) -> None:
     """The person finds it in the dashboard, and the next file is tried."""
-    house.deliveries.serve(carrier)
+    house.deliveries.add_carrier(carrier)
     for name in ("a.txt", "b.txt"):
         house.put(name)
         assert take(house, name.encode()) is IntakeOutcome.DONE
@@ -226,7 +226,7 @@ def test_a_carrier_that_fails_fails_one_file_alone(house: DeliveryFixture, carri
 
 def test_a_broken_carrier_keeps_no_notice_from_the_dashboard(house: DeliveryFixture) -> None:
     """The row is there all the same."""
-    house.deliveries.serve(BrokenCarrier())
+    house.deliveries.add_carrier(BrokenCarrier())
     os.mkfifo(house.out / "pipe")
     take(house, b"pipe")
     assert [made.status for made in house.rows()] == [DeliveryStatus.REFUSED]
@@ -236,7 +236,7 @@ def test_the_first_carrier_that_reaches_the_person_takes_it(house: DeliveryFixtu
     """One that reaches nobody is passed over."""
     second = RecordingCarrier(name="second")
     for carrier in (DeafCarrier(), second):
-        house.deliveries.serve(carrier)
+        house.deliveries.add_carrier(carrier)
     house.put("a.txt")
     take(house, b"a.txt")
     assert len(second.taken) == 1
@@ -245,7 +245,7 @@ def test_the_first_carrier_that_reaches_the_person_takes_it(house: DeliveryFixtu
 def test_a_file_too_large_for_its_carrier_goes_as_a_link(house: DeliveryFixture) -> None:
     """The link opens that file, and no other token opens anything."""
     carrier = RecordingCarrier(largest_bytes=4)
-    house.deliveries.serve(carrier)
+    house.deliveries.add_carrier(carrier)
     house.put("a.txt", b"12345")
     take(house, b"a.txt")
     (text,) = carrier.told.values()
@@ -297,9 +297,9 @@ def test_what_a_turn_delivered_by_itself_answers_its_asking(house: DeliveryFixtu
     for name, order in ((b"a.txt", (None, turn)), (b"b.txt", (turn, None))):
         house.put(name)
         for asked in order:
-            house.taking.take(KEY, name, found_at=time.time(), asked=asked)
+            house.taking.take_file(KEY, name, found_at=time.time(), asked=asked)
     assert [(made.path, made.turn) for made in house.rows()] == [(b"a.txt", turn), (b"b.txt", turn)]
-    assert house.taking.unanswered(since=0) == []
+    assert house.taking.list_unanswered(since=0) == []
 
 
 def test_asking_that_a_death_cut_off_is_found_again(house: DeliveryFixture) -> None:
@@ -307,9 +307,9 @@ def test_asking_that_a_death_cut_off_is_found_again(house: DeliveryFixture) -> N
     turn = house.turn(action="FILE:a.txt|b.txt", is_over=True)
     house.put("a.txt")
     take(house, b"a.txt", asked=turn)
-    assert house.taking.unanswered(since=0) == [(KEY, turn, b"b.txt")]
+    assert house.taking.list_unanswered(since=0) == [(KEY, turn, b"b.txt")]
     take(house, b"b.txt", asked=turn)
-    assert house.taking.unanswered(since=0) == []
+    assert house.taking.list_unanswered(since=0) == []
     assert [(made.status, made.path) for made in house.rows()][-1] == (DeliveryStatus.FAILED, b"b.txt")
 
 
@@ -331,7 +331,7 @@ def test_asking_that_a_death_cut_off_is_found_again(house: DeliveryFixture) -> N
 )
 def test_what_an_action_names(house: DeliveryFixture, action: str, paths: tuple[bytes, ...]) -> None:
     """Files within out/, by bare name or by the paths that models write."""
-    assert house.taking.asked(house.turn(action=action, is_over=True)) == paths
+    assert house.taking.files_asked(house.turn(action=action, is_over=True)) == paths
 
 
 @pytest.mark.parametrize(
@@ -364,8 +364,8 @@ def test_only_what_is_in_the_tray_can_be_asked_for(house: DeliveryFixture, path:
 def test_a_promised_file_that_is_missing_is_said_in_one_line(house: DeliveryFixture) -> None:
     """Nothing is said of those that are there."""
     house.put("a.txt")
-    assert house.taking.missing(KEY, "FILE:a.txt") == ""
-    line = house.taking.missing(KEY, "FILE:a.txt|b\n.txt|../work/c")
+    assert house.taking.missing_files(KEY, "FILE:a.txt") == ""
+    line = house.taking.missing_files(KEY, "FILE:a.txt|b\n.txt|../work/c")
     assert "\n" not in line
     assert "b\\n.txt" in line
     assert "../work/c" in line
@@ -381,11 +381,11 @@ def test_a_file_belongs_to_the_turn_under_way_or_just_ended(house: DeliveryFixtu
     over = house.turn(is_over=True, at=now - 100)
     for name, found_at, turn in (("a", now - 95, over), ("b", now - 50, None), ("c", now - 200, None)):
         house.put(name, name.encode())
-        house.taking.take(KEY, name.encode(), found_at=found_at)
+        house.taking.take_file(KEY, name.encode(), found_at=found_at)
         assert house.rows()[-1].turn == turn
     running = house.turn(at=now - 20)
     house.put("d", b"d")
-    house.taking.take(KEY, b"d", found_at=now)
+    house.taking.take_file(KEY, b"d", found_at=now)
     assert house.rows()[-1].turn == running
 
 
@@ -396,9 +396,9 @@ def test_copies_go_after_their_time_and_the_rows_stay(house: DeliveryFixture) ->
     """Their download is said to be gone."""
     house.put("a.txt")
     take(house, b"a.txt")
-    house.deliveries.tidy(time.time() + rules.KEPT_FOR_S - 60)
+    house.deliveries.remove_old(time.time() + rules.KEPT_FOR_S - 60)
     assert len(house.outbox) == 1
-    house.deliveries.tidy(time.time() + rules.KEPT_FOR_S + 60)
+    house.deliveries.remove_old(time.time() + rules.KEPT_FOR_S + 60)
     assert house.outbox == []
     (made,) = house.rows()
     assert rules.as_json(made)["url"] is None
@@ -412,12 +412,12 @@ def test_the_oldest_copies_of_a_full_outbox_go(house: DeliveryFixture, monkeypat
     for name in ("a", "b", "c"):
         house.put(name, name.encode() * 10)
         take(house, name.encode())
-    house.deliveries.tidy(time.time())
+    house.deliveries.remove_old(time.time())
     assert [bool(made.copy) for made in house.rows()] == [False, False, True]
-    house.deliveries.serve(RecordingCarrier())
+    house.deliveries.add_carrier(RecordingCarrier())
     house.put("d", b"d" * 100)
     take(house, b"d")
-    house.deliveries.tidy(time.time())
+    house.deliveries.remove_old(time.time())
     assert house.rows()[-1].copy
 
 
@@ -426,10 +426,10 @@ def test_deliveries_are_paged(house: DeliveryFixture) -> None:
     for number in range(5):
         house.put(str(number), str(number).encode())
         take(house, str(number).encode())
-    first = house.deliveries.every(KEY, limit=3)
-    rest = house.deliveries.every(KEY, limit=3, before=first[-1].id)
+    first = house.deliveries.list_deliveries(KEY, limit=3)
+    rest = house.deliveries.list_deliveries(KEY, limit=3, before=first[-1].id)
     assert [made.name for made in (*first, *rest)] == ["4", "3", "2", "1", "0"]
-    assert house.deliveries.every(CubicleKey("crab", 2), limit=3) == []
+    assert house.deliveries.list_deliveries(CubicleKey("crab", 2), limit=3) == []
 
 
 @pytest.mark.parametrize("how", ["dashboard", "sent", "failed"])
@@ -444,9 +444,9 @@ def test_whoever_follows_hears_once_that_a_delivery_is_settled(tmp_path: Path, h
         [made] = house.rows()
         for _ in range(2):
             if how == "sent":
-                house.deliveries.sent(made.id)
+                house.deliveries.mark_sent(made.id)
             elif how == "failed":
-                house.deliveries.failed(made.id, "The chat is gone.")
+                house.deliveries.mark_failed(made.id, "The chat is gone.")
         [now] = house.rows()
         assert settled == [now]
         assert str(now.status) == ("failed" if how == "failed" else "sent")

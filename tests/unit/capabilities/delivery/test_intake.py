@@ -31,7 +31,7 @@ def house(tmp_path: Path) -> Iterator[DeliveryFixture]:
 
 def take(house: DeliveryFixture, path: bytes, *, asked: int | None = None) -> IntakeOutcome:
     """As the watch would, now."""
-    return house.taking.take(KEY, path, found_at=time.time(), asked=asked)
+    return house.taking.take_file(KEY, path, found_at=time.time(), asked=asked)
 
 
 # --- what is refused -------------------------------------------------------------------------------------------
@@ -213,9 +213,9 @@ def test_bytes_are_capped_too(house: DeliveryFixture, monkeypatch: pytest.Monkey
 def test_a_flood_is_told_in_one_notice(house: DeliveryFixture) -> None:
     """With the number, where they are, and the mark beyond them."""
     carrier = RecordingCarrier()
-    house.deliveries.serve(carrier)
-    house.taking.withhold(KEY, 980, 12345)
-    assert house.taking.mark(KEY) == 12345
+    house.deliveries.add_carrier(carrier)
+    house.taking.withhold_files(KEY, 980, 12345)
+    assert house.taking.seen_until(KEY) == 12345
     (text,) = carrier.told.values()
     assert "980" in text
     assert "zip" in text

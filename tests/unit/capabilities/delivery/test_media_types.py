@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.capabilities.delivery.media_types import HEAD_BYTES, PHOTO_BYTES, judge, size_of_image
+from orchestrator.capabilities.delivery.media_types import HEAD_BYTES, PHOTO_BYTES, judge_file, size_of_image
 from orchestrator.files.magic import content_of
 
 
@@ -77,7 +77,7 @@ PE = b"MZ" + b"\0" * 100
 )
 def test_the_kind_of_an_honest_file(name: str, head: bytes, kind: str) -> None:
     """No warning with it."""
-    assert judge(name.encode(), head, len(head)) == (kind, "")
+    assert judge_file(name.encode(), head, len(head)) == (kind, "")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_the_kind_of_an_honest_file(name: str, head: bytes, kind: str) -> None:
 )
 def test_a_photo_must_fit(width: int, height: int, size: int, kind: str) -> None:
     """By what its header says; nothing is decoded."""
-    assert judge(b"a.png", png(width, height), size).kind == kind
+    assert judge_file(b"a.png", png(width, height), size).kind == kind
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_photo_must_fit(width: int, height: int, size: int, kind: str) -> None
 )
 def test_what_is_disguised_is_a_document_with_a_warning(name: bytes, head: bytes, words: str) -> None:
     """In one line that can be shown."""
-    kind, warning = judge(name, head, len(head))
+    kind, warning = judge_file(name, head, len(head))
     assert kind == "document"
     assert words in warning
     assert warning.isprintable()
@@ -138,7 +138,7 @@ def test_no_bytes_break_it(name: bytes, rest: bytes) -> None:
         b"RIFF\0\0\0\0WEBPVP8L",
     ):
         head = start + rest
-        judge(name, head, len(head))
+        judge_file(name, head, len(head))
         size_of_image(content_of(head), head)
 
 

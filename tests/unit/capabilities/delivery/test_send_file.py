@@ -20,7 +20,7 @@ from orchestrator.capabilities.call_rows import CapabilityCall
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.delivery.intake import IntakeOutcome
-from orchestrator.capabilities.delivery.send_file import Sending
+from orchestrator.capabilities.delivery.send_file import SendFile
 from orchestrator.capabilities.table import REGISTRY, TOOLSETS
 from orchestrator.core.errors import BadInput
 from orchestrator.core.hooks import Hooks
@@ -41,8 +41,8 @@ class Desk:
 
     def send(self, file: str, caption: str = "", *, turn: int | None = None, call: str = "c1") -> CapabilityCall:
         """The call, once it has ended."""
-        self.calls.command(Caller(KEY, turn), call, "SEND", {"file": file, "caption": caption})
-        return self.calls.wait(KEY, call, 20)
+        self.calls.run_command(Caller(KEY, turn), call, "SEND", {"file": file, "caption": caption})
+        return self.calls.wait_call(KEY, call, 20)
 
 
 @contextmanager
@@ -50,10 +50,10 @@ def at_a_desk(house: DeliveryFixture, *, is_started: bool = True) -> Iterator[De
     """The desk over a home."""
     agents = Agents(house.store, providers=(), toolsets=TOOLSETS, hooks=Hooks())
     calls = Calls(store=house.store, agents=agents)
-    jobs = Jobs(house.store, Notifications(house.store, house.broker), finish=calls.finish)
-    calls.offer(REGISTRY, Sending(store=house.store, taking=house.taking, jobs=jobs).deeds)
+    jobs = Jobs(house.store, Notifications(house.store, house.broker), finish=calls.finish_calls)
+    calls.set_registry(REGISTRY, SendFile(store=house.store, taking=house.taking, jobs=jobs).deeds)
     carrier = RecordingCarrier()
-    house.deliveries.serve(carrier)
+    house.deliveries.add_carrier(carrier)
     if is_started:
         jobs.start()
     try:
@@ -86,7 +86,7 @@ def test_again(desk: Desk) -> None:
     """What was delivered is delivered once more with a caption, or in another turn; not twice in a turn without."""
     desk.house.put("a.txt")
     first, second = desk.house.turn(), desk.house.turn()
-    desk.house.taking.take(KEY, b"a.txt", found_at=time.time(), asked=first)
+    desk.house.taking.take_file(KEY, b"a.txt", found_at=time.time(), asked=first)
     assert "already" in desk.send("a.txt", turn=first, call="c1").text
     assert "on its way" in desk.send("a.txt", "look", turn=first, call="c2").text
     assert "on its way" in desk.send("a.txt", turn=second, call="c3").text
@@ -100,9 +100,9 @@ def test_the_watch_does_not_send_it_too(desk: Desk) -> None:
     desk.send("a.txt", "look")
     while desk.house.taking._being_sent:  # the call has ended when its row is written; the sender is a moment later
         time.sleep(0.01)
-    assert desk.house.taking.take(KEY, b"a.txt", found_at=time.time()) is IntakeOutcome.KNOWN
+    assert desk.house.taking.take_file(KEY, b"a.txt", found_at=time.time()) is IntakeOutcome.KNOWN
     desk.house.taking._being_sent.add((KEY, b"a.txt"))
-    assert desk.house.taking.take(KEY, b"a.txt", found_at=time.time()) is IntakeOutcome.AGAIN
+    assert desk.house.taking.take_file(KEY, b"a.txt", found_at=time.time()) is IntakeOutcome.AGAIN
     assert len(desk.house.rows()) == 1
 
 
@@ -145,10 +145,10 @@ def test_a_death_in_between(tmp_path: Path) -> None:
     """What was asked for and not sent is sent after the next start, once."""
     with outgoing(tmp_path) as house, at_a_desk(house, is_started=False) as before:
         house.put("a.txt")
-        before.calls.command(Caller(KEY, None), "c1", "SEND", {"file": "a.txt", "caption": "look"})
-        assert before.calls.get(KEY, "c1").status == "waiting"
+        before.calls.run_command(Caller(KEY, None), "c1", "SEND", {"file": "a.txt", "caption": "look"})
+        assert before.calls.get_call(KEY, "c1").status == "waiting"
     with outgoing(tmp_path) as house, at_a_desk(house) as after:
-        assert after.calls.wait(KEY, "c1", 20).status == "done"
+        assert after.calls.wait_call(KEY, "c1", 20).status == "done"
     with outgoing(tmp_path) as house, at_a_desk(house):
         time.sleep(0.1)
         assert [made.caption for made in house.rows()] == ["“look”"]
@@ -162,7 +162,7 @@ def test_nobody_waits_for_anothers_files(desk: Desk) -> None:
     (tray / "quick.txt").write_bytes(b"hello")
     with (desk.house.out / "slow.bin").open("ab"):
         for n in range(6):
-            desk.calls.command(Caller(KEY, None), f"slow{n}", "SEND", {"file": "slow.bin"})
-        desk.calls.command(Caller(other, None), "quick", "SEND", {"file": "quick.txt"})
-        assert desk.calls.wait(other, "quick", 10).status == "done"
-        assert desk.calls.get(KEY, "slow0").status == "waiting"
+            desk.calls.run_command(Caller(KEY, None), f"slow{n}", "SEND", {"file": "slow.bin"})
+        desk.calls.run_command(Caller(other, None), "quick", "SEND", {"file": "quick.txt"})
+        assert desk.calls.wait_call(other, "quick", 10).status == "done"
+        assert desk.calls.get_call(KEY, "slow0").status == "waiting"

@@ -33,11 +33,11 @@ def house(tmp_path: Path) -> Iterator[DeliveryFixture]:
 @contextmanager
 def watched(house: DeliveryFixture, *, is_deaf: bool = False) -> Iterator[OutboxWatcher]:
     """The tray is watched; deaf, as where the kernel allows no watches."""
-    watch = OutboxWatcher(house.workspaces, house.taking, tidy=house.deliveries.tidy)
+    watch = OutboxWatcher(house.workspaces, house.taking, tidy=house.deliveries.remove_old)
     if is_deaf:
         watch._events.start = lambda: None  # type: ignore[method-assign]
     watch.start([KEY])
-    watch.add(KEY)
+    watch.add_cubicle(KEY)
     try:
         yield watch
     finally:
@@ -94,14 +94,14 @@ def test_a_tray_in_which_nothing_happens_is_not_asked(house: DeliveryFixture) ->
     """However many idle, what happens in one tray costs the same; dropping one leaves nothing of it."""
     house.workspaces.prepare_folders(OTHER, uid=os.geteuid(), gid=os.getegid())
     with watched(house) as watch:
-        watch.add(OTHER)
+        watch.add_cubicle(OTHER)
         eventually(lambda: not watch.is_settling(KEY) and not watch.is_settling(OTHER))
         house.put("a")
         eventually(lambda: names(house) == ["a"])
         eventually(lambda: not watch._astir)
         watch.turn_ended(OTHER, 1)
         assert set(watch._astir) <= {OTHER}
-        watch.drop(OTHER)
+        watch.drop_cubicle(OTHER)
         eventually(lambda: not watch._astir)
 
 
@@ -183,13 +183,13 @@ def test_a_dropped_tray_is_left_alone(house: DeliveryFixture) -> None:
     """And may be added again; a tray that is not there is no fault."""
     with watched(house) as watch:
         eventually(lambda: not watch.is_settling(KEY))
-        watch.drop(KEY)
-        watch.drop(KEY)
+        watch.drop_cubicle(KEY)
+        watch.drop_cubicle(KEY)
         house.put("a")
         watch.turn_ended(KEY, 1)
         assert not watch.is_settling(KEY)
-        watch.add(OTHER)
-        watch.add(KEY)
+        watch.add_cubicle(OTHER)
+        watch.add_cubicle(KEY)
         eventually(lambda: names(house) == ["a"])
 
 
@@ -198,7 +198,7 @@ def test_a_tray_that_was_made_anew_is_heard_again(house: DeliveryFixture) -> Non
     with watched(house) as watch:
         house.out.rmdir()
         house.out.mkdir()
-        watch.add(KEY)
+        watch.add_cubicle(KEY)
         eventually(lambda: not watch.is_settling(KEY))
         house.put("a")
         eventually(lambda: names(house) == ["a"], patience_s=10)
@@ -211,7 +211,7 @@ def test_missed_events_lead_to_a_look(house: DeliveryFixture, monkeypatch: pytes
         monkeypatch.setattr(watching, "_MOST_HEARD", 0)
         house.put("a")
         monkeypatch.undo()
-        watch._events.overflowed()
+        watch._events.on_overflow()
         eventually(lambda: names(house) == ["a"])
 
 
@@ -220,7 +220,7 @@ def test_many_trays_share_few_threads(tmp_path: Path) -> None:
     with outgoing(tmp_path) as house, watched(house) as watch:
         for user in range(2, 60):
             house.workspaces.prepare_folders(CubicleKey("crab", user), uid=os.geteuid(), gid=os.getegid())
-            watch.add(CubicleKey("crab", user))
+            watch.add_cubicle(CubicleKey("crab", user))
         house.put("a")
         eventually(lambda: names(house) == ["a"])
         assert len(watch._pool._threads) <= 3
@@ -248,7 +248,7 @@ class Doors:
 def test_a_door_s_tray_is_watched_from_when_it_opens(house: DeliveryFixture) -> None:
     """Until it is closed."""
     doors = Doors()
-    watch = OutboxWatcher(house.workspaces, house.taking, tidy=house.deliveries.tidy)
+    watch = OutboxWatcher(house.workspaces, house.taking, tidy=house.deliveries.remove_old)
     watch.start([])
     try:
         both = WatchedDoors(doors, watch)

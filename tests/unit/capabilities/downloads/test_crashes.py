@@ -94,7 +94,7 @@ def left_by_a_death(folder: Path, certificates: Certificates, *, is_before: bool
 
 def unfinished(at: DownloadsFixture) -> list[str]:
     """The ids of what is to be fetched."""
-    return [asset.id for asset in at.assets.every(AssetStatus.FETCHING)]
+    return [asset.id for asset in at.assets.list_downloads(AssetStatus.FETCHING)]
 
 
 @pytest.mark.parametrize("is_before", [True, False])
@@ -167,7 +167,7 @@ def live(home: Path, certificate: Path, port: int, call: str) -> NoReturn:
         at.jobs.start()
 
         asked = {"description": "the paper", "url": "https://files.example/papers/report.pdf"}
-        made = at.calls.command(Caller(KEY, None), call, "ASSET_REQUEST", asked)
+        made = at.calls.run_command(Caller(KEY, None), call, "ASSET_REQUEST", asked)
         at.decide(made)
         threading.Event().wait(30)
     raise SystemExit
@@ -199,7 +199,7 @@ def test_sigkill(
         other.close()
         with desk(home, certificates, town=_to(site)) as at:
             at.until(lambda: not unfinished(at))
-            assert at.calls.get(KEY, "c1").status == "done"
+            assert at.calls.get_call(KEY, "c1").status == "done"
             assert {name: data for name, data in at.inbox().items() if not name.startswith(".arriving-")} == {
                 "report.pdf": BYTES
             }

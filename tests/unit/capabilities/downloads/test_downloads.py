@@ -143,7 +143,7 @@ def test_the_same_wish_is_one_question_and_one_download(at: DownloadsFixture) ->
     at.decide(calls[0])
     assert {at.ended(call).result["path"] for call in calls} == {"/app/workspace/in/report.pdf"}
     assert at.inbox() == {"report.pdf": BYTES}
-    assert at.calls.get(OTHER, theirs.id).status == "waiting"
+    assert at.calls.get_call(OTHER, theirs.id).status == "waiting"
     assert len(at.town.connected) == 1
 
 
@@ -394,7 +394,7 @@ def test_an_endless_chase_ends(at: DownloadsFixture) -> None:
     call = at.ask()
     at.decide(call)
     asked = 0
-    while at.calls.get(KEY, call.id).status == "waiting" and asked < 20:
+    while at.calls.get_call(KEY, call.id).status == "waiting" and asked < 20:
         for question in at.pending():
             at.house.approvals.decide(question.id, approve=True, by=at.house.operator, surface="test")
             asked += 1
@@ -483,9 +483,12 @@ def test_after_its_turn_the_person_and_the_agent_hear_of_it(at: DownloadsFixture
     )
     following = at.house.under_way("and now?")
     told = f"in/report.pdf has arrived (you asked for {URL})."
-    assert [at.assets.note(following), at.assets.note(following)] == [told, told]  # handed out twice, said the same
+    assert [at.assets.turn_note(following), at.assets.turn_note(following)] == [
+        told,
+        told,
+    ]  # handed out twice, said the same
     at.house.turns.end_turn(KEY, following.id, TurnStatus.DONE, reply="Good.")
-    assert at.assets.note(at.house.under_way("again")) == ""
+    assert at.assets.turn_note(at.house.under_way("again")) == ""
 
 
 def test_who_waits_in_the_turn_is_not_told_twice(at: DownloadsFixture) -> None:
@@ -495,7 +498,7 @@ def test_who_waits_in_the_turn_is_not_told_twice(at: DownloadsFixture) -> None:
     at.decide(waiting)
     at.ended(waiting)
     asked = {"name": "ASSET_REQUEST", "description": "x", "url": "https://files.example/other.pdf"}
-    from_panel = at.calls.batch(Caller(KEY, turn.id), 1, [asked])[0]
+    from_panel = at.calls.run_batch(Caller(KEY, turn.id), 1, [asked])[0]
     assert from_panel["ok"]
     assert at.calls.waited_s(KEY, turn.id)[1] is False  # its turn goes on, and the time of its commands counts
     question = at.pending()[0]
@@ -503,7 +506,7 @@ def test_who_waits_in_the_turn_is_not_told_twice(at: DownloadsFixture) -> None:
     at.settled(question.id)
     at.house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="ok")
     assert at.notices.list_recent(KEY) == []
-    assert at.assets.note(at.house.under_way("next")).startswith("in/other.pdf has arrived")
+    assert at.assets.turn_note(at.house.under_way("next")).startswith("in/other.pdf has arrived")
 
 
 def test_a_failure_after_the_turn_is_told(at: DownloadsFixture) -> None:
@@ -518,7 +521,7 @@ def test_a_failure_after_the_turn_is_told(at: DownloadsFixture) -> None:
     refused = at.ask("https://files.example/b")
     at.decide(refused, approve=False)
     assert len(at.notices.list_recent(KEY)) == 1
-    note = at.assets.note(at.house.under_way())
+    note = at.assets.turn_note(at.house.under_way())
     assert "status 404" in note
     assert "You asked for https://files.example/b. A person said no" in note
 
@@ -567,7 +570,7 @@ def test_deleting_an_agent_stops_its_download(at: DownloadsFixture) -> None:
     assert at.house.approvals.get(waiting.waits_for.partition(":")[2]).status is ApprovalStatus.CANCELLED
     assert at.inbox() == {}
     at.house.agents.remove("crab")
-    assert at.assets.every() == []
+    assert at.assets.list_downloads() == []
 
 
 def test_listing(at: DownloadsFixture) -> None:
@@ -575,11 +578,11 @@ def test_listing(at: DownloadsFixture) -> None:
     at.fetched()
     at.ask("https://files.example/b")
     at.ask(key=OTHER)
-    assert [asset.cubicle.user for asset in at.assets.every()] == [2, 1, 1]
-    assert [asset.url for asset in at.assets.every(AssetStatus.DONE)] == [URL]
-    assert [asset.cubicle for asset in at.assets.every(user=2)] == [OTHER]
+    assert [asset.cubicle.user for asset in at.assets.list_downloads()] == [2, 1, 1]
+    assert [asset.url for asset in at.assets.list_downloads(AssetStatus.DONE)] == [URL]
+    assert [asset.cubicle for asset in at.assets.list_downloads(user=2)] == [OTHER]
     with pytest.raises(NotFound):
-        at.assets.get("nothing")
+        at.assets.get_download("nothing")
 
 
 def test_a_switched_off_toolset_asks_nobody(tmp_path: Path, certificates: Certificates) -> None:

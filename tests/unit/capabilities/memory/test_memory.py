@@ -23,7 +23,7 @@ from orchestrator.capabilities.memory.deeds import MemoryDeeds
 from orchestrator.capabilities.memory.facts import MAX_CHARS, Facts
 from orchestrator.capabilities.memory.hybrid_search import NoMeaning, Search
 from orchestrator.capabilities.memory.prompt_injection import MAX_CHARS as MAX_BLOCK
-from orchestrator.capabilities.memory.prompt_injection import Recollection, placed
+from orchestrator.capabilities.memory.prompt_injection import MemoryInjection, insert_block
 from orchestrator.capabilities.memory.rows import Fact
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.errors import BadInput, NotFound, OrchestratorError, TooLarge, TooMany
@@ -42,19 +42,19 @@ class Desk:
     house: CoreFixture
     facts: Facts
     search: Search
-    recollection: Recollection
+    recollection: MemoryInjection
     calls: Calls
     changed: list[CubicleKey] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def ask(self, caller: Caller, name: str, **fields: object) -> tuple[str, str, dict[str, Any]]:
         """A command inside the cubicle; its status, text and result."""
-        call = self.calls.command(caller, f"c{next(self.numbers)}", name, fields)
+        call = self.calls.run_command(caller, f"c{next(self.numbers)}", name, fields)
         return call.status, call.text, call.result
 
     def texts(self, query: str, key: CubicleKey = KEY) -> list[str]:
         """What is found."""
-        return [fact.text for fact in self.search.best(key, query, 10)]
+        return [fact.text for fact in self.search.find_best(key, query, 10)]
 
     def counts(self) -> tuple[int, int, int]:
         """How many facts, indexed texts and vectors there are in all."""
@@ -76,10 +76,10 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         facts = Facts(house.store, house.broker, house.hooks, max_facts=50)
         search = Search(house.store, NoMeaning())
         calls = Calls(store=house.store, agents=house.agents)
-        made = Desk(house, facts, search, Recollection(house.store, house.agents, search), calls)
+        made = Desk(house, facts, search, MemoryInjection(house.store, house.agents, search), calls)
         house.hooks.fact_changed.subscribe(made.changed.append)
-        offers = MemoryDeeds(house.store, facts, search, made.calls.finish)
-        calls.offer(REGISTRY, offers.deeds)
+        offers = MemoryDeeds(house.store, facts, search, made.calls.finish_calls)
+        calls.set_registry(REGISTRY, offers.deeds)
         yield made
 
 
@@ -89,10 +89,10 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 def test_a_fact_knows_where_it_comes_from(desk: Desk) -> None:
     """Who, in which turn, when; it is in the audit log, told to surfaces, and found."""
     with watching(desk.house.broker) as news:
-        fact = desk.facts.add(KEY, "  Anna is allergic to nuts. ", by="ada")
+        fact = desk.facts.add_fact(KEY, "  Anna is allergic to nuts. ", by="ada")
     assert of_kind(heard(news), "memory") == [{"id": fact.id, "change": "added"}]
     assert (fact.text, fact.by, fact.turn, fact.cubicle) == ("Anna is allergic to nuts.", "ada", None, KEY)
-    assert desk.facts.every(KEY) == [fact]
+    assert desk.facts.list_facts(KEY) == [fact]
     assert desk.texts("nuts") == [fact.text]
     assert desk.changed == [KEY]
     row = desk.house.audited("memory.add")[0]
@@ -102,17 +102,17 @@ def test_a_fact_knows_where_it_comes_from(desk: Desk) -> None:
 @pytest.mark.parametrize("again", ["Tea, no milk", " Tea,  no\n milk ", "Tea, no milk\n"])
 def test_the_same_text_is_the_older_fact(desk: Desk, again: str) -> None:
     """Blanks make no difference; nothing new is written, and nobody is told."""
-    first = desk.facts.add(KEY, "Tea, no milk", by="ada")
-    assert desk.facts.add(KEY, again, by="ben") == first
+    first = desk.facts.add_fact(KEY, "Tea, no milk", by="ada")
+    assert desk.facts.add_fact(KEY, again, by="ben") == first
     assert desk.changed == [KEY]
     assert desk.counts() == (1, 1, 0)
 
 
 def test_another_text_is_another_fact(desk: Desk) -> None:
     """Case counts; and every cubicle has its own."""
-    desk.facts.add(KEY, "tea", by="ada")
-    desk.facts.add(KEY, "Tea", by="ada")
-    desk.facts.add(OTHER, "tea", by="ada")
+    desk.facts.add_fact(KEY, "tea", by="ada")
+    desk.facts.add_fact(KEY, "Tea", by="ada")
+    desk.facts.add_fact(OTHER, "tea", by="ada")
     assert desk.counts() == (3, 3, 0)
 
 
@@ -123,54 +123,54 @@ def test_another_text_is_another_fact(desk: Desk) -> None:
 def test_what_cannot_be_kept_is_refused(desk: Desk, text: str, error: type[OrchestratorError]) -> None:
     """With nothing changed."""
     with pytest.raises(error, match="text:"):
-        desk.facts.add(KEY, text, by="ada")
+        desk.facts.add_fact(KEY, text, by="ada")
     assert desk.counts() == (0, 0, 0)
 
 
 def test_a_cubicle_has_so_many_and_no_more(desk: Desk) -> None:
     """The cap is each cubicle's own, and what is known already is no further one."""
     for n in range(50):
-        desk.facts.add(KEY, f"fact {n}", by="ada")
+        desk.facts.add_fact(KEY, f"fact {n}", by="ada")
     with pytest.raises(TooMany, match="50"):
-        desk.facts.add(KEY, "one too many", by="ada")
-    desk.facts.add(KEY, "fact 7", by="ada")
-    desk.facts.add(OTHER, "theirs", by="ada")
-    desk.facts.remove(KEY, desk.facts.every(KEY)[0].id, by="ada")
-    desk.facts.add(KEY, "there is room again", by="ada")
+        desk.facts.add_fact(KEY, "one too many", by="ada")
+    desk.facts.add_fact(KEY, "fact 7", by="ada")
+    desk.facts.add_fact(OTHER, "theirs", by="ada")
+    desk.facts.remove_fact(KEY, desk.facts.list_facts(KEY)[0].id, by="ada")
+    desk.facts.add_fact(KEY, "there is room again", by="ada")
 
 
 def test_many_at_once_are_each_kept_once(desk: Desk) -> None:
     """Eight threads note the same twenty facts: there are twenty, all of them found."""
-    at_once(*[lambda: [desk.facts.add(KEY, f"parrot number {n}", by="ada") for n in range(20)]] * 8)
+    at_once(*[lambda: [desk.facts.add_fact(KEY, f"parrot number {n}", by="ada") for n in range(20)]] * 8)
     assert desk.counts() == (20, 20, 0)
-    assert len(desk.search.best(KEY, "parrot", 50)) == 20
+    assert len(desk.search.find_best(KEY, "parrot", 50)) == 20
 
 
 def test_a_forgotten_fact_leaves_nothing(desk: Desk) -> None:
     """Its row, its words and its vector go; a second time it is not found."""
-    fact = desk.facts.add(KEY, "secret handshake", by="ada")
+    fact = desk.facts.add_fact(KEY, "secret handshake", by="ada")
     with desk.house.store.writing() as db:
         rows.keep_vectors(db, "m", [(fact.id, b"\0\0\0\0")])
-    desk.facts.remove(KEY, fact.id, by="ada")
+    desk.facts.remove_fact(KEY, fact.id, by="ada")
     assert desk.counts() == (0, 0, 0)
     assert desk.texts("handshake") == []
     with pytest.raises(NotFound):
-        desk.facts.remove(KEY, fact.id, by="ada")
+        desk.facts.remove_fact(KEY, fact.id, by="ada")
 
 
 def test_nobody_forgets_another_s_fact(desk: Desk) -> None:
     """A number of another cubicle is no number here."""
-    theirs = desk.facts.add(OTHER, "theirs", by="ben")
+    theirs = desk.facts.add_fact(OTHER, "theirs", by="ben")
     for key in (KEY, ANOTHER_AGENT):
         with pytest.raises(NotFound):
-            desk.facts.remove(key, theirs.id, by="ada")
-    assert desk.facts.every(OTHER) == [theirs]
+            desk.facts.remove_fact(key, theirs.id, by="ada")
+    assert desk.facts.list_facts(OTHER) == [theirs]
 
 
 def test_what_goes_with_an_agent_and_a_person(desk: Desk) -> None:
     """Their facts, words and vectors, and no others."""
     for key in (KEY, OTHER, ANOTHER_AGENT):
-        fact = desk.facts.add(key, "common words", by="ada")
+        fact = desk.facts.add_fact(key, "common words", by="ada")
         with desk.house.store.writing() as db:
             rows.keep_vectors(db, "m", [(fact.id, b"\0\0\0\0")])
     with desk.house.store.writing() as db:
@@ -184,10 +184,10 @@ def test_what_goes_with_an_agent_and_a_person(desk: Desk) -> None:
 
 def test_they_come_page_by_page(desk: Desk) -> None:
     """The newest first."""
-    made = [desk.facts.add(KEY, f"fact {n}", by="ada") for n in range(5)]
-    page = desk.facts.every(KEY, limit=2)
+    made = [desk.facts.add_fact(KEY, f"fact {n}", by="ada") for n in range(5)]
+    page = desk.facts.list_facts(KEY, limit=2)
     assert page == [made[4], made[3]]
-    assert desk.facts.every(KEY, before=page[-1].id, limit=9) == [made[2], made[1], made[0]]
+    assert desk.facts.list_facts(KEY, before=page[-1].id, limit=9) == [made[2], made[1], made[0]]
 
 
 def test_the_index_is_made_as_it_is_meant(desk: Desk) -> None:
@@ -202,9 +202,9 @@ def test_the_index_is_made_as_it_is_meant(desk: Desk) -> None:
 
 def test_a_search_sees_one_cubicle_alone(desk: Desk) -> None:
     """Whatever else there is, and whatever the query says."""
-    desk.facts.add(KEY, "my parrot", by="ada")
-    desk.facts.add(OTHER, "their parrot", by="ben")
-    desk.facts.add(ANOTHER_AGENT, "newt's parrot", by="ada")
+    desk.facts.add_fact(KEY, "my parrot", by="ada")
+    desk.facts.add_fact(OTHER, "their parrot", by="ben")
+    desk.facts.add_fact(ANOTHER_AGENT, "newt's parrot", by="ada")
     for query in ("parrot", f'parrot" OR {{scope}} : {rows.scope_of(OTHER)}', rows.scope_of(OTHER), ""):
         assert set(desk.texts(query)) <= {"my parrot"}
 
@@ -214,15 +214,15 @@ def test_a_search_sees_one_cubicle_alone(desk: Desk) -> None:
 )
 def test_hostile_queries_are_only_words(desk: Desk, query: str) -> None:
     """No error, nothing of another's."""
-    desk.facts.add(OTHER, query[:MAX_CHARS].replace("\0", "") or "x", by="ben")
-    desk.search.best(KEY, query, 10)
+    desk.facts.add_fact(OTHER, query[:MAX_CHARS].replace("\0", "") or "x", by="ben")
+    desk.search.find_best(KEY, query, 10)
     assert desk.texts(query) == []
 
 
 def test_an_empty_query_lists_the_newest(desk: Desk) -> None:
     """As a list does."""
     for n in range(12):
-        desk.facts.add(KEY, f"fact {n}", by="ada")
+        desk.facts.add_fact(KEY, f"fact {n}", by="ada")
     assert desk.texts(" ") == [f"fact {n}" for n in range(11, 1, -1)]
 
 
@@ -250,32 +250,32 @@ def test_an_agent_notes_searches_and_forgets(desk: Desk) -> None:
 
 def test_an_agent_touches_its_own_memory_alone(desk: Desk) -> None:
     """Another cubicle's fact is neither found nor forgotten."""
-    theirs = desk.facts.add(OTHER, "their secret parrot", by="ben")
+    theirs = desk.facts.add_fact(OTHER, "their secret parrot", by="ben")
     assert desk.ask(ME, "MEMORY_SEARCH", query="parrot")[2] == {"memories": []}
     with pytest.raises(NotFound):
         desk.ask(ME, "MEMORY_DELETE", id=theirs.id)
-    assert desk.facts.every(OTHER) == [theirs]
+    assert desk.facts.list_facts(OTHER) == [theirs]
 
 
 def test_what_fails_as_a_panel_action_says_why(desk: Desk) -> None:
     """Each by itself; the others are done."""
-    results = desk.calls.batch(
+    results = desk.calls.run_batch(
         Caller(KEY, desk.prompt("x")), 1, ["MEMORY_ADD:one", "MEMORY_DELETE:99", "MEMORY_ADD:two"]
     )
     assert [result["ok"] for result in results] == [True, False, True]
     assert results[1]["error"] == "There is no memory 99."
-    assert {fact.text for fact in desk.facts.every(KEY)} == {"one", "two"}
+    assert {fact.text for fact in desk.facts.list_facts(KEY)} == {"one", "two"}
 
 
 def test_without_the_toolset_there_is_no_memory(desk: Desk) -> None:
     """Nothing is noted, nothing is put in."""
-    desk.facts.add(KEY, "parrots are green", by="ada")
+    desk.facts.add_fact(KEY, "parrots are green", by="ada")
     turn = desk.prompt("What colour are parrots?")
     desk.house.agents.update_agent("crab", {"toolsets": []})
     with pytest.raises(NotFound, match="switched off"):
         desk.ask(ME, "MEMORY_ADD", text="x")
     messages = ({"role": "user", "content": "What colour are parrots?"},)
-    assert desk.recollection.remember(KEY, turn, messages) == messages
+    assert desk.recollection.inject_memories(KEY, turn, messages) == messages
 
 
 # --- prompts ---------------------------------------------------------------------------------------------------
@@ -286,12 +286,12 @@ PROMPT = "What colour are parrots?"
 def told(desk: Desk, *contents: Any, prompt: str = PROMPT) -> list[Any]:
     """What the model gets for these user messages."""
     messages = tuple({"role": "user", "content": content} for content in contents)
-    return [m["content"] for m in desk.recollection.remember(KEY, desk.prompt(prompt), messages)]
+    return [m["content"] for m in desk.recollection.inject_memories(KEY, desk.prompt(prompt), messages)]
 
 
 def test_what_is_remembered_stands_before_the_prompt(desk: Desk) -> None:
     """In the message that ends with it, after what the crab put before it."""
-    fact = desk.facts.add(KEY, "Parrots are green", by="ada")
+    fact = desk.facts.add_fact(KEY, "Parrots are green", by="ada")
     (content,) = told(desk, f"[2026-01-01]\n{PROMPT}")
     head, block, prompt = content.partition(HEAD)[0], content.partition(HEAD)[2], content[-len(PROMPT) :]
     assert (head, prompt) == ("[2026-01-01]\n", PROMPT)
@@ -301,7 +301,7 @@ def test_what_is_remembered_stands_before_the_prompt(desk: Desk) -> None:
 
 def test_it_goes_into_the_last_message_that_ends_so(desk: Desk) -> None:
     """An earlier one with the same words, the model's own and a command's output stay as they are."""
-    desk.facts.add(KEY, "Parrots are green", by="ada")
+    desk.facts.add_fact(KEY, "Parrots are green", by="ada")
     turn = desk.prompt(PROMPT)
     messages = (
         {"role": "system", "content": PROMPT},
@@ -310,7 +310,7 @@ def test_it_goes_into_the_last_message_that_ends_so(desk: Desk) -> None:
         {"role": "assistant", "content": PROMPT},
         {"role": "user", "content": "Exit code 0"},
     )
-    told = desk.recollection.remember(KEY, turn, messages)
+    told = desk.recollection.inject_memories(KEY, turn, messages)
     assert told[:2] == messages[:2]
     assert told[3:] == messages[3:]
     assert told[2]["content"][0] == {"type": "text", "text": "see"}
@@ -320,32 +320,32 @@ def test_it_goes_into_the_last_message_that_ends_so(desk: Desk) -> None:
 
 def test_every_call_of_a_turn_gets_the_same(desk: Desk) -> None:
     """Byte for byte, also when more is noted meanwhile; the next turn knows that."""
-    desk.facts.add(KEY, "Parrots are green", by="ada")
+    desk.facts.add_fact(KEY, "Parrots are green", by="ada")
     turn = desk.prompt(PROMPT)
     messages = ({"role": "user", "content": PROMPT},)
-    first = desk.recollection.remember(KEY, turn, messages)
-    desk.facts.add(KEY, "Parrots are sometimes red, whatever their colour was", by="ada")
-    assert desk.recollection.remember(KEY, turn, messages) == first
+    first = desk.recollection.inject_memories(KEY, turn, messages)
+    desk.facts.add_fact(KEY, "Parrots are sometimes red, whatever their colour was", by="ada")
+    assert desk.recollection.inject_memories(KEY, turn, messages) == first
     assert "red" in told(desk, PROMPT)[0]
 
 
 def test_nothing_is_put_in_without_a_place_or_a_fact(desk: Desk) -> None:
     """No message that ends with the prompt, nothing that fits, no prompt, no turn, another's turn."""
     assert told(desk, PROMPT) == [PROMPT]
-    desk.facts.add(KEY, "Parrots are green", by="ada")
-    desk.facts.add(OTHER, "Parrots are red", by="ben")
+    desk.facts.add_fact(KEY, "Parrots are green", by="ada")
+    desk.facts.add_fact(OTHER, "Parrots are red", by="ben")
     assert told(desk, f"{PROMPT} No.") == [f"{PROMPT} No."]
     assert told(desk, "Are zebras striped", prompt="Are zebras striped") == ["Are zebras striped"]
     messages = ({"role": "user", "content": PROMPT},)
-    assert desk.recollection.remember(KEY, None, messages) == messages
-    assert desk.recollection.remember(KEY, desk.prompt(PROMPT, OTHER), messages) == messages
-    assert desk.recollection.remember(KEY, 999, messages) == messages
+    assert desk.recollection.inject_memories(KEY, None, messages) == messages
+    assert desk.recollection.inject_memories(KEY, desk.prompt(PROMPT, OTHER), messages) == messages
+    assert desk.recollection.inject_memories(KEY, 999, messages) == messages
 
 
 def test_the_block_is_bounded(desk: Desk) -> None:
     """However much fits."""
     for n in range(50):
-        desk.facts.add(KEY, f"Parrot {n} " + "squawks " * 100, by="ada")
+        desk.facts.add_fact(KEY, f"Parrot {n} " + "squawks " * 100, by="ada")
     (content,) = told(desk, PROMPT)
     assert len(content) <= MAX_BLOCK + len(PROMPT) + 2
     assert len(content.splitlines()) <= 12 + 3
@@ -364,7 +364,7 @@ def test_the_block_is_bounded(desk: Desk) -> None:
 )
 def test_no_fact_breaks_out_of_its_quotes(desk: Desk, text: str) -> None:
     """It is one line, a JSON string, whatever it says; and its author's name is one, too."""
-    desk.facts.add(KEY, text.replace("\x85", " "), by="ada")
+    desk.facts.add_fact(KEY, text.replace("\x85", " "), by="ada")
     (content,) = told(desk, PROMPT)
     lines = content.splitlines()
     assert lines[0] == HEAD
@@ -379,7 +379,7 @@ def test_a_message_without_text_is_passed_over() -> None:
     """Pictures have none."""
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
     messages = ({"role": "user", "content": [picture]},)
-    assert placed(messages, PROMPT, "block") == messages
+    assert insert_block(messages, PROMPT, "block") == messages
 
 
 # --- the snapshot ----------------------------------------------------------------------------------------------
@@ -388,7 +388,7 @@ def test_a_message_without_text_is_passed_over() -> None:
 def test_the_snapshot_can_be_searched(tmp_path: Path) -> None:
     """A plain SQLite file with the facts and their words."""
     path = tmp_path / "rag.db"
-    published_memories.write(
+    published_memories.write_facts(
         path, [Fact(3, KEY, "Zoë likes crêpes", "ada", None, 0), Fact(5, KEY, "tea", "agent", 9, 1)]
     )
     db = sqlite3.connect(path)

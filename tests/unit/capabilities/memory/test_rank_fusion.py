@@ -21,8 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.capabilities.memory import fts_rows as fact_words
-from orchestrator.capabilities.memory.fts_query import MAX_WORDS, folded, match_of, stem_of
-from orchestrator.capabilities.memory.rank_fusion import Found, fused
+from orchestrator.capabilities.memory.fts_query import MAX_WORDS, fold_word, match_of, stem_of
+from orchestrator.capabilities.memory.rank_fusion import Found, fuse_ranks
 from orchestrator.llm.memory_block import HEAD, MAX_FACT_CHARS, PromptFact, block_of, line_of
 
 DATA = json.loads((Path(__file__).resolve().parents[3] / "data" / "memories.json").read_text(encoding="utf-8"))
@@ -43,7 +43,7 @@ def db() -> Iterator[sqlite3.Connection]:
 def search(db: sqlite3.Connection, question: str, scope: str = MINE, limit: int = 50) -> list[Found]:
     """By words, as it will be wired."""
     match = match_of(question)
-    return [Found(*row) for row in fact_words.search(db, scope, match, limit)] if match else []
+    return [Found(*row) for row in fact_words.search_facts(db, scope, match, limit)] if match else []
 
 
 def found(db: sqlite3.Connection, question: str, scope: str = MINE) -> list[int]:
@@ -77,8 +77,8 @@ def test_words_become_a_query(text: str, match: str | None) -> None:
 def test_a_stem_is_a_beginning() -> None:
     """Endings of both languages go; what stays begins the word and has four letters at least."""
     for word in ("allergies", "running", "wohnungen", "freundlich", "tree", "is", "2026", "Kündigung"):
-        stem = stem_of(folded(word))
-        assert stem is None or (folded(word).startswith(stem) and len(stem) >= 4)
+        stem = stem_of(fold_word(word))
+        assert stem is None or (fold_word(word).startswith(stem) and len(stem) >= 4)
     assert stem_of("wohnungen") == stem_of("wohnung") == "wohn"
 
 
@@ -100,8 +100,8 @@ HOSTILE = [
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_text_is_a_query_of_its_own(db: sqlite3.Connection, text: str) -> None:
     """Operators, quotes, columns, rubbish: a search without an error, and never in another's scope."""
-    fact_words.add(db, 1, MINE, "nuts")
-    fact_words.add(db, 2, "a2u2", "nuts a2u2 text scope near 1")
+    fact_words.index_fact(db, 1, MINE, "nuts")
+    fact_words.index_fact(db, 2, "a2u2", "nuts a2u2 text scope near 1")
     assert set(found(db, text)) <= {1}
 
 
@@ -115,7 +115,7 @@ def test_any_text_can_be_searched_for(text: str) -> None:
             text.encode()
         except UnicodeEncodeError:
             return
-        fact_words.add(db, 1, MINE, text)
+        fact_words.index_fact(db, 1, MINE, text)
         match = match_of(text)
         assert match is None or match.isprintable()
         assert found(db, text) in ([], [1])
@@ -125,9 +125,9 @@ def test_any_text_can_be_searched_for(text: str) -> None:
 def test_a_scope_is_one_plain_word(db: sqlite3.Connection, scope: str) -> None:
     """Nothing else can be written or searched as one."""
     with pytest.raises(ValueError, match="scope"):
-        fact_words.add(db, 1, scope, "x")
+        fact_words.index_fact(db, 1, scope, "x")
     with pytest.raises(ValueError, match="scope"):
-        fact_words.search(db, scope, '"x"', 1)
+        fact_words.search_facts(db, scope, '"x"', 1)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_scope_is_one_plain_word(db: sqlite3.Connection, scope: str) -> None:
 )
 def test_accents_and_case_play_no_part(db: sqlite3.Connection, fact: str, question: str) -> None:
     """In what is noted and in what is asked."""
-    fact_words.add(db, 1, MINE, fact)
+    fact_words.index_fact(db, 1, MINE, fact)
     assert found(db, question) == [1]
 
 
@@ -179,13 +179,13 @@ def test_two_opinions_become_one(
     by_words: list[Found], by_meaning: list[Found], noted_at: dict[int, float], expected: list[int]
 ) -> None:
     """Ranks are joined, and age decides only between what is alike."""
-    assert fused(by_words, by_meaning, noted_at=noted_at, limit=9) == expected
+    assert fuse_ranks(by_words, by_meaning, noted_at=noted_at, limit=9) == expected
 
 
 def test_no_more_than_asked_for() -> None:
     """The best, and none at all for none."""
-    assert fused(ranked(9, 5, 1), noted_at={}, limit=2) == [1, 2]
-    assert fused(ranked(9, 5, 1), noted_at={}, limit=0) == []
+    assert fuse_ranks(ranked(9, 5, 1), noted_at={}, limit=2) == [1, 2]
+    assert fuse_ranks(ranked(9, 5, 1), noted_at={}, limit=0) == []
 
 
 # --- blocks ----------------------------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def test_a_fact_stays_within_its_quotes(text: str) -> None:
 
 def toy_embedding(text: str, size: int = 512) -> list[float]:
     """A stand-in for a model of meaning that knows only pieces of words: no synonyms, but compounds and forms."""
-    plain = f" {' '.join(word for word in map(folded, text.split()) if word)} "
+    plain = f" {' '.join(word for word in map(fold_word, text.split()) if word)} "
     vector = [0.0] * size
     for n in (3, 4):
         for start in range(len(plain) - n + 1):
@@ -271,8 +271,8 @@ def measured(db: sqlite3.Connection) -> Shares:
         by_words = search(db, question)
         near = [Found(id_, sum(map(float.__mul__, asked, vector))) for id_, vector in vectors.items()]
         by_meaning = sorted(near, key=lambda item: -item.score)[:20]
-        hits[0] += fact in fused(by_words, noted_at=noted_at, limit=3)
-        hits[1] += fact in fused(by_words, by_meaning, noted_at=noted_at, limit=3)
+        hits[0] += fact in fuse_ranks(by_words, noted_at=noted_at, limit=3)
+        hits[1] += fact in fuse_ranks(by_words, by_meaning, noted_at=noted_at, limit=3)
     return Shares(hits[0] / len(QUESTIONS), hits[1] / len(QUESTIONS))
 
 
@@ -285,7 +285,7 @@ def test_the_questions_are_enough() -> None:
 def test_the_right_fact_is_among_the_first_three(db: sqlite3.Connection) -> None:
     """For nine questions in ten by words alone; pieces of words, which stand in for a model, add a few."""
     for id_, text in FACTS.items():
-        fact_words.add(db, id_, MINE, text)
+        fact_words.index_fact(db, id_, MINE, text)
     shares = measured(db)
     found = f"words {shares.words:.1%}, with the toy embedding {shares.both:.1%}"
     print(f"right among the first three of {len(FACTS)}, {len(QUESTIONS)} questions: {found}")  # noqa: T201  # a figure
@@ -305,12 +305,12 @@ def test_a_hundred_thousand_facts_are_searched_quickly(db: sqlite3.Connection) -
         ((1_000 + n, text, MINE) for n, text in enumerate(heap)),
     )
     for id_, text in FACTS.items():
-        fact_words.add(db, id_, MINE, text)
+        fact_words.index_fact(db, id_, MINE, text)
     took, right = [], 0
     for question, fact in QUESTIONS[:60]:
         asked = f"{question} {' '.join(dice.choices(vocabulary, cum_weights=weights, k=3))}"
         began = time.perf_counter()
-        best = fused(search(db, asked), noted_at={}, limit=3)
+        best = fuse_ranks(search(db, asked), noted_at={}, limit=3)
         took.append(time.perf_counter() - began)
         right += fact in best
     p50, worst = statistics.median(took), max(took)

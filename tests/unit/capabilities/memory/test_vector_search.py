@@ -28,8 +28,8 @@ from orchestrator.capabilities.memory.catalog import build_embedder
 from orchestrator.capabilities.memory.deeds import MemoryDeeds
 from orchestrator.capabilities.memory.embedder import Embedded, Vector
 from orchestrator.capabilities.memory.facts import Facts
-from orchestrator.capabilities.memory.fts_query import folded
-from orchestrator.capabilities.memory.http_embedder import HttpEmbedder, unit
+from orchestrator.capabilities.memory.fts_query import fold_word
+from orchestrator.capabilities.memory.http_embedder import HttpEmbedder, unit_vector
 from orchestrator.capabilities.memory.hybrid_search import NoMeaning, Search
 from orchestrator.capabilities.memory.numpy_index import Nearest
 from orchestrator.capabilities.memory.vector_search import VectorSearch
@@ -46,7 +46,7 @@ DEAR = Price(1_000_000, 0, known=True)
 
 def toy(text: str, size: int = 64) -> Vector:
     """A stand-in for a model of meaning: pieces of words, and two words that mean the same."""
-    plain = f" {' '.join(map(folded, text.replace('toothache', 'dentist').split()))} "
+    plain = f" {' '.join(map(fold_word, text.replace('toothache', 'dentist').split()))} "
     vector = [0.0] * size
     for start in range(len(plain) - 2):
         vector[zlib.crc32(plain[start : start + 3].encode()) % size] += 1.0
@@ -71,7 +71,7 @@ class ToyEmbedder:
     def __post_init__(self) -> None:
         self.holds.set()
 
-    def embed(self, texts: Sequence[str]) -> Embedded:
+    def embed_texts(self, texts: Sequence[str]) -> Embedded:
         """See the protocol."""
         assert self.holds.wait(10)
         if self.fails or (self.refuses and any(self.refuses in text for text in texts)):
@@ -97,17 +97,17 @@ class Desk:
         """How many facts have a vector of this model."""
         with self.house.store.reading() as db:
             keys = (KEY, OTHER)
-            return sum(len(rows.vectors(db, key, self.embedder.model)) for key in keys)
+            return sum(len(rows.get_vectors(db, key, self.embedder.model)) for key in keys)
 
     def note(self, *texts: str) -> None:
         """Noted, and given their vectors."""
         for text in texts:
-            self.facts.add(KEY, text, by="ada")
-        self.meaning.settled(5)
+            self.facts.add_fact(KEY, text, by="ada")
+        self.meaning.wait_idle(5)
 
     def best(self, query: str) -> list[str]:
         """What is found."""
-        return [fact.text for fact in self.search.best(KEY, query, 3)]
+        return [fact.text for fact in self.search.find_best(KEY, query, 3)]
 
 
 def desk_in(house: CoreFixture, embedder: ToyEmbedder, **options: Any) -> Desk:
@@ -123,7 +123,7 @@ def desk_in(house: CoreFixture, embedder: ToyEmbedder, **options: Any) -> Desk:
         **options,
     )
     facts = Facts(house.store, house.broker, house.hooks)
-    house.hooks.fact_changed.subscribe(meaning.changed)
+    house.hooks.fact_changed.subscribe(meaning.on_facts_changed)
     return Desk(house, embedder, facts, meaning, Search(house.store, meaning))
 
 
@@ -158,9 +158,9 @@ def test_many_facts_go_in_few_calls_and_are_paid_for(desk: Desk) -> None:
     """By the agent whose they are; a query too, in its turn."""
     desk.embedder.holds.clear()
     for n in range(70):
-        desk.facts.add(KEY, f"fact {n}", by="ada")
+        desk.facts.add_fact(KEY, f"fact {n}", by="ada")
     desk.embedder.holds.set()
-    assert desk.meaning.settled(5)
+    assert desk.meaning.wait_idle(5)
     spent = desk.house.budget.get_today("crab").spent_micro
     assert 20 <= spent <= 40
     assert sorted(desk.embedder.texts) == sorted(f"fact {n}" for n in range(70))
@@ -173,14 +173,14 @@ def test_a_forgotten_fact_has_no_vector(desk: Desk) -> None:
     """Nor is it found any more."""
     desk.note("The dentist is Dr. Okafor", "tea")
     assert desk.vectors() == 2
-    desk.facts.remove(KEY, desk.facts.every(KEY)[1].id, by="ada")
+    desk.facts.remove_fact(KEY, desk.facts.list_facts(KEY)[1].id, by="ada")
     assert desk.vectors() == 1
     assert desk.best("toothache") in ([], ["tea"])
 
 
 def test_nobody_else_s_facts_are_near(desk: Desk) -> None:
     """However near they are."""
-    desk.facts.add(OTHER, "The dentist is Dr. Okafor", by="bob")
+    desk.facts.add_fact(OTHER, "The dentist is Dr. Okafor", by="bob")
     desk.note("tea")
     assert desk.best("dentist is Dr. Okafor") in ([], ["tea"])
 
@@ -188,12 +188,12 @@ def test_nobody_else_s_facts_are_near(desk: Desk) -> None:
 def test_missing_vectors_are_made_after_a_start(tmp_path: Path) -> None:
     """Those of facts that were noted while there was no model, and of a model that is another one now."""
     with core_fixture(tmp_path / "home") as house:
-        Facts(house.store, house.broker, house.hooks).add(KEY, "tea", by="ada")
+        Facts(house.store, house.broker, house.hooks).add_fact(KEY, "tea", by="ada")
         for model, size in (("toy", 64), ("other", 32)):
             made = desk_in(house, ToyEmbedder(model=model, size=size))
             assert made.vectors() == 0
             made.meaning.start()
-            assert made.meaning.settled(5)
+            assert made.meaning.wait_idle(5)
             assert made.vectors() == 1
             assert made.best("tea") == ["tea"]
             made.meaning.close()
@@ -246,7 +246,7 @@ def test_nobody_waits_for_a_slow_model(tmp_path: Path) -> None:
     """The search goes on without it, and the next ones do not even ask for a while."""
     with core_fixture(tmp_path / "home") as house:
         made = desk_in(house, ToyEmbedder(), patience_s=0.05)
-        made.facts.add(KEY, "tea with milk", by="ada")
+        made.facts.add_fact(KEY, "tea with milk", by="ada")
         made.embedder.holds.clear()
         assert made.best("milk") == ["tea with milk"]
         threads = threading.active_count()
@@ -261,19 +261,19 @@ def test_a_text_that_is_refused_stands_in_no_other_s_way(desk: Desk) -> None:
     desk.embedder.refuses, desk.embedder.may_retry = "bad", False
     desk.embedder.holds.clear()
     for text in ("one", "bad", "two", "three"):
-        desk.facts.add(KEY, text, by="ada")
+        desk.facts.add_fact(KEY, text, by="ada")
     desk.embedder.holds.set()
-    assert desk.meaning.settled(5)
+    assert desk.meaning.wait_idle(5)
     assert desk.vectors() == 3
 
 
 def test_what_is_deleted_while_it_gets_a_vector_gets_none(desk: Desk) -> None:
     """No vector without a fact."""
     desk.embedder.holds.clear()
-    fact = desk.facts.add(KEY, "tea", by="ada")
-    desk.facts.remove(KEY, fact.id, by="ada")
+    fact = desk.facts.add_fact(KEY, "tea", by="ada")
+    desk.facts.remove_fact(KEY, fact.id, by="ada")
     desk.embedder.holds.set()
-    assert desk.meaning.settled(5)
+    assert desk.meaning.wait_idle(5)
     assert desk.vectors() == 0
 
 
@@ -281,16 +281,16 @@ def test_a_search_by_an_agent_is_done_after_its_transaction(desk: Desk) -> None:
     """The call waits for it; one that a death cut off is over after the next start."""
     desk.note("The dentist is Dr. Okafor")
     calls = Calls(store=desk.house.store, agents=desk.house.agents)
-    offers = MemoryDeeds(desk.house.store, desk.facts, desk.search, calls.finish)
-    calls.offer(REGISTRY, offers.deeds)
-    asked = calls.command(Caller(KEY, None), "c1", "MEMORY_SEARCH", {"query": "toothache"})
+    offers = MemoryDeeds(desk.house.store, desk.facts, desk.search, calls.finish_calls)
+    calls.set_registry(REGISTRY, offers.deeds)
+    asked = calls.run_command(Caller(KEY, None), "c1", "MEMORY_SEARCH", {"query": "toothache"})
     assert asked.status == "waiting"
-    found = calls.wait(KEY, "c1", 5)
+    found = calls.wait_call(KEY, "c1", 5)
     assert (found.status, found.result["memories"][0]["text"]) == ("done", "The dentist is Dr. Okafor")
     with desk.house.store.writing() as db:
         db.execute("UPDATE calls SET status = 'waiting'")
     offers.reconcile()
-    assert calls.get(KEY, "c1").status == "failed"
+    assert calls.get_call(KEY, "c1").status == "failed"
 
 
 # --- over HTTP -------------------------------------------------------------------------------------------------
@@ -349,7 +349,7 @@ def server() -> Iterator[EmbeddingsServer]:
 def test_texts_become_vectors_over_http(server: EmbeddingsServer) -> None:
     """In their order, with the key and the model, and nothing else goes along."""
     embedder = HttpEmbedder(server.url, "sk-secret", "small")
-    found = embedder.embed(["tea", "milk"])
+    found = embedder.embed_texts(["tea", "milk"])
     embedder.close()
     assert [list(vector) for vector in found.vectors] == [pytest.approx(list(toy(text))) for text in ("tea", "milk")]
     assert found.use == TokenUse(prompt=7, completion=0)
@@ -383,7 +383,7 @@ def test_odd_answers_are_a_failure(server: EmbeddingsServer, answer: Any) -> Non
     server.answer = lambda _body: answer
     embedder = HttpEmbedder(server.url, "sk-secret", "small")
     with pytest.raises(UpstreamFailed, match="cannot be read") as failed:
-        embedder.embed(["tea", "milk"])
+        embedder.embed_texts(["tea", "milk"])
     embedder.close()
     assert "sk-secret" not in failed.value.message
 
@@ -394,15 +394,15 @@ def test_a_refusal_is_a_failure(server: EmbeddingsServer, status: int, may_retry
     server.status = status
     embedder = HttpEmbedder(server.url, "", "small")
     with pytest.raises(UpstreamFailed) as failed:
-        embedder.embed(["tea"])
+        embedder.embed_texts(["tea"])
     embedder.close()
     assert failed.value.may_retry is may_retry
 
 
 def test_a_vector_has_the_length_one() -> None:
     """Unless there is nothing in it."""
-    assert unit([3, 4.0]) == array("f", [0.6, 0.8])
-    assert unit([0, 0]) == array("f", [0.0, 0.0])
+    assert unit_vector([3, 4.0]) == array("f", [0.6, 0.8])
+    assert unit_vector([0, 0]) == array("f", [0.0, 0.0])
 
 
 def test_settings_say_which_model() -> None:
@@ -425,12 +425,12 @@ def test_the_matrices_are_bounded(tmp_path: Path) -> None:
     with core_fixture(tmp_path / "home") as house:
         facts = Facts(house.store, house.broker, house.hooks)
         for key in (KEY, OTHER):
-            fact = facts.add(key, "tea", by="ada")
+            fact = facts.add_fact(key, "tea", by="ada")
             with house.store.writing() as db:
                 rows.keep_vectors(db, "toy", [(fact.id, toy("tea").tobytes())])
         near = Nearest(house.store, "toy", most_bytes=300)
         for key in (KEY, OTHER):
-            assert len(near.of(key, toy("tea"), 5)) == 1
+            assert len(near.find_nearest(key, toy("tea"), 5)) == 1
         assert list(near._loaded) == [OTHER]
 
 
@@ -439,10 +439,12 @@ def test_among_many_only_what_stands_out_is_near(tmp_path: Path) -> None:
     with core_fixture(tmp_path / "home") as house:
         facts = Facts(house.store, house.broker, house.hooks)
         for n in range(40):
-            fact = facts.add(KEY, f"tea number {n}" if n < 3 else f"the {n}th of forty quite other things", by="ada")
+            fact = facts.add_fact(
+                KEY, f"tea number {n}" if n < 3 else f"the {n}th of forty quite other things", by="ada"
+            )
             with house.store.writing() as db:
                 rows.keep_vectors(db, "toy", [(fact.id, toy(fact.text).tobytes())])
-        found = Nearest(house.store, "toy").of(KEY, toy("tea number"), 20)
+        found = Nearest(house.store, "toy").find_nearest(KEY, toy("tea number"), 20)
         assert {item.id for item in found} == {1, 2, 3}
 
 
@@ -454,12 +456,12 @@ def test_among_very_many_the_nearest_is_still_found(tmp_path: Path) -> None:
             matrix = dice.normal(size=(10_050, size)).astype(np.float32)
             matrix /= np.linalg.norm(matrix, axis=1)[:, None]
             with house.store.writing() as db:
-                ids = [rows.add(db, KEY, f"fact {n}", by="ada", turn=None, now=n) for n in range(len(matrix))]
+                ids = [rows.insert_fact(db, KEY, f"fact {n}", by="ada", turn=None, now=n) for n in range(len(matrix))]
                 rows.keep_vectors(db, "toy", [(ids[n], row.tobytes()) for n, row in enumerate(matrix)])
-            found = Nearest(house.store, "toy").of(KEY, array("f", matrix[4_711].tobytes()), 5)
+            found = Nearest(house.store, "toy").find_nearest(KEY, array("f", matrix[4_711].tobytes()), 5)
             assert found[0].id == ids[4_711]
             assert found[0].score == pytest.approx(1.0, abs=1e-3)
-            assert Search(house.store, NoMeaning()).best(KEY, "fact 4711", 3)[0].text == "fact 4711"
+            assert Search(house.store, NoMeaning()).find_best(KEY, "fact 4711", 3)[0].text == "fact 4711"
 
 
 def test_the_doctor_looks_at_it() -> None:

@@ -99,7 +99,7 @@ def test_before_a_yes_nothing_is_fetched(at: PackagesFixture) -> None:
     assert shelf.pop("1/requirements.txt").decode().splitlines()[0] == f"flask-login==0.6.3 --hash={digest}"
     assert set(shelf.values()) == {CONTENT}
     assert list((at.house.home / "errands").iterdir()) == []
-    assert at.packages.get(1).status == records.DONE
+    assert at.packages.get_install(1).status == records.DONE
 
 
 def test_the_same_again_is_there_at_once(at: PackagesFixture) -> None:
@@ -241,7 +241,7 @@ def test_an_hours_wishes_are_few(at: PackagesFixture) -> None:
     with pytest.raises(TooMany):
         at.ask("one-more")
     at.clock[0] += 3601
-    assert at.packages.every(status=records.RESOLVING)
+    assert at.packages.list_installs(status=records.RESOLVING)
 
 
 # --- deaths and stops ----------------------------------------------------------------------------------------------
@@ -320,10 +320,10 @@ def test_who_hears_after_the_turn(at: PackagesFixture) -> None:
     assert [notice.kind for notice in at.notices.list_recent(KEY)] == ["packages"]
     assert "six" in at.notices.list_recent(KEY)[0].text
     second = at.house.under_way("next")
-    assert "hermit install pip six" in at.packages.note(second)
-    assert at.packages.note(second) == at.packages.note(second)
+    assert "hermit install pip six" in at.packages.turn_note(second)
+    assert at.packages.turn_note(second) == at.packages.turn_note(second)
     at.house.turns.end_turn(KEY, second.id, TurnStatus.DONE, reply="")
-    assert at.packages.note(at.house.under_way("third")) == ""
+    assert at.packages.turn_note(at.house.under_way("third")) == ""
 
 
 def test_nobody_is_told_twice(at: PackagesFixture) -> None:
@@ -334,7 +334,7 @@ def test_nobody_is_told_twice(at: PackagesFixture) -> None:
     at.decide()
     at.work()
     assert at.notices.list_recent(KEY) == []
-    assert at.packages.note(turn) == ""
+    assert at.packages.turn_note(turn) == ""
 
 
 def test_a_shelf_is_cleared_after_a_week(at: PackagesFixture) -> None:
@@ -362,7 +362,7 @@ def test_a_deleted_agent_gets_nothing(at: PackagesFixture) -> None:
         at.work()
     except OrchestratorError as error:
         pytest.fail(error.message)
-    assert (at.pending(), at.packages.every()) == ([], [])
+    assert (at.pending(), at.packages.list_installs()) == ([], [])
 
 
 def test_another_agent_of_that_name_gets_nothing(at: PackagesFixture) -> None:
@@ -378,7 +378,7 @@ def test_another_agent_of_that_name_gets_nothing(at: PackagesFixture) -> None:
 
     at.errands.during = replace
     at.work()
-    assert (at.on_the_shelf(), at.packages.every()) == ({}, [])
+    assert (at.on_the_shelf(), at.packages.list_installs()) == ({}, [])
 
 
 def test_whoever_is_being_deleted_sends_no_courier(at: PackagesFixture) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.capability import Caller, Outcome
-from orchestrator.capabilities.roll.capability import Roll, roll
+from orchestrator.capabilities.roll.capability import Roll, roll_dice
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.errors import BadInput
 from tests.support.core_fixture import KEY, core_fixture
@@ -21,7 +21,7 @@ ME = Caller(KEY, None)
 def thrown(dice: str) -> Outcome:
     """What came of it."""
     with closing(sqlite3.connect(":memory:")) as db:
-        return roll(db, ME, Roll(dice))
+        return roll_dice(db, ME, Roll(dice))
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_what_fell_is_in_the_audit_log(tmp_path: Path) -> None:
     """Asked again under its id, the dice have fallen already."""
     with core_fixture(tmp_path / "home") as house:
         calls = Calls(store=house.store, agents=house.agents)
-        calls.offer(REGISTRY, {"ROLL": roll})
-        first = calls.command(ME, "c1", "ROLL", {"dice": "9d1000"})
-        assert calls.command(ME, "c1", "ROLL", {"dice": "9d1000"}).text == first.text
+        calls.set_registry(REGISTRY, {"ROLL": roll_dice})
+        first = calls.run_command(ME, "c1", "ROLL", {"dice": "9d1000"})
+        assert calls.run_command(ME, "c1", "ROLL", {"dice": "9d1000"}).text == first.text
         (row,) = house.audited("capability")
         assert row.text == f"ROLL: {first.text}"

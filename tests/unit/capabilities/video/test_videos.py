@@ -23,7 +23,7 @@ from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.capabilities.video.capability import Clawmotion
 from orchestrator.capabilities.video.input import read_wish
-from orchestrator.capabilities.video.renderer import MOST_BYTES, Studio
+from orchestrator.capabilities.video.renderer import MOST_BYTES, VideoRenderer
 from orchestrator.capabilities.video.videos import Videos
 from orchestrator.core.errors import BadInput, OrchestratorError, TooMany, Unavailable
 from orchestrator.core.models import TurnStatus
@@ -89,7 +89,7 @@ class Set:
     ) -> CapabilityCall:
         """A command in the cubicle asks."""
         fields = {"prompt": text, "duration": seconds, "output_file": name}
-        return self.calls.command(
+        return self.calls.run_command(
             Caller(KEY, turn), f"c{time.monotonic_ns()}-{next(self._numbers)}", "CLAWMOTION", fields
         )
 
@@ -100,7 +100,7 @@ class Set:
 
     def now(self, call: CapabilityCall) -> CapabilityCall:
         """The call as it stands."""
-        return self.calls.get(call.cubicle, call.id)
+        return self.calls.get_call(call.cubicle, call.id)
 
     def films(self) -> dict[str, bytes]:
         """What lies in the tray, hidden or not."""
@@ -116,16 +116,16 @@ def film_set(home: Path, paper: PaperStudio | None = None) -> Iterator[Set]:
         notices, clock = Notifications(house.store, house.broker), [time.time()]
         calls = Calls(store=house.store, agents=house.agents)
         (home / "studio").mkdir(exist_ok=True)
-        jobs = Jobs(house.store, notices, finish=calls.finish, now=lambda: clock[0])
+        jobs = Jobs(house.store, notices, finish=calls.finish_calls, now=lambda: clock[0])
         motions = Videos(
             agents=house.agents,
             jobs=jobs,
             workspaces=house.workspaces,
-            studio=Studio(paper, folder=home / "studio", image=lambda: "studio"),
+            studio=VideoRenderer(paper, folder=home / "studio", image=lambda: "studio"),
             check_room=lambda: None,
             now=lambda: clock[0],
         )
-        calls.offer(REGISTRY, motions.deeds)
+        calls.set_registry(REGISTRY, motions.deeds)
         jobs.reconcile()
         tray = home / "workspaces" / KEY.agent / str(KEY.user) / "out"
         yield Set(house, calls, notices, jobs, motions, paper, tray, clock)
@@ -376,26 +376,26 @@ def test_who_hears_when_nobody_waits(at: Set) -> None:
     """A panel action goes on at once: a failure is told to the person by a notice and to the agent's next turn."""
     at.paper.report = {"ok": False, "why": "unreadable"}
     turn = at.house.under_way()
-    (said,) = at.calls.batch(Caller(KEY, turn.id), 1, ["CLAWMOTION:你好|5|hi.mp4"])
+    (said,) = at.calls.run_batch(Caller(KEY, turn.id), 1, ["CLAWMOTION:你好|5|hi.mp4"])
     assert said == {"ok": True, "result": said["result"]}
     assert "is being made; it will be in out/hi.mp4" in said["result"]
     at.work()
     assert [(notice.kind, "hi.mp4" in notice.text) for notice in at.notices.list_recent(KEY)] == [("video", True)]
     at.house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="")
     second = at.house.under_way("next")
-    assert "hi.mp4 that you asked for could not be made" in at.motions.note(second)
+    assert "hi.mp4 that you asked for could not be made" in at.motions.turn_note(second)
     at.house.turns.end_turn(KEY, second.id, TurnStatus.DONE, reply="")
-    assert at.motions.note(at.house.under_way("third")) == ""
+    assert at.motions.turn_note(at.house.under_way("third")) == ""
 
 
 def test_a_video_that_nobody_waited_for(at: Set) -> None:
     """It comes to the person by itself, so only the agent is told."""
     turn = at.house.under_way()
-    at.calls.batch(Caller(KEY, turn.id), 1, ["CLAWMOTION:Hello|5|hi.mp4"])
+    at.calls.run_batch(Caller(KEY, turn.id), 1, ["CLAWMOTION:Hello|5|hi.mp4"])
     at.work()
     assert at.notices.list_recent(KEY) == []
     at.house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="")
-    assert "out/hi.mp4" in at.motions.note(at.house.under_way("next"))
+    assert "out/hi.mp4" in at.motions.turn_note(at.house.under_way("next"))
 
 
 def test_nobody_is_told_twice(at: Set) -> None:
@@ -404,7 +404,7 @@ def test_nobody_is_told_twice(at: Set) -> None:
     turn = at.house.under_way()
     at.ask(turn=turn.id)
     at.work()
-    assert (at.notices.list_recent(KEY), at.motions.note(turn)) == ([], "")
+    assert (at.notices.list_recent(KEY), at.motions.turn_note(turn)) == ([], "")
 
 
 def test_an_agent_without_the_toolset(at: Set) -> None:
@@ -421,4 +421,4 @@ def test_old_records_go(at: Set) -> None:
     at.clock[0] += 8 * 86_400
     at.jobs.delete_old()
     assert at.now(call).status == "done"
-    assert at.motions.note(at.house.under_way()) == ""
+    assert at.motions.turn_note(at.house.under_way()) == ""

@@ -78,7 +78,7 @@ def test_nothing_of_a_stranger_starts_anything(pair: tuple[ChatFixture, CoreFixt
     assert house.woken == []
     with desk.store.reading() as db:
         assert db.execute("SELECT COUNT(*) FROM turns").fetchone()[0] == 0
-        known = rows.stranger(ChannelDb(db, "telegram"), "crab", EVE)
+        known = rows.get_stranger(ChannelDb(db, "telegram"), "crab", EVE)
     assert known is not None
     assert (known.name, known.state) == ("Eve", "asked")
     assert len(desk.people.list_users()) == 2
@@ -219,10 +219,10 @@ def test_an_operator_no_more_decides_nothing(pair: tuple[ChatFixture, CoreFixtur
     desk, house = pair
     second = house.people.add({"name": "cleo", "role": Role.OPERATOR, "telegram_id": 2002})
     desk.stranger()
-    data = desk.buttons.make("crab", card(desk), 2002, "allow", f"crab:{EVE}")
+    data = desk.buttons.make_button("crab", card(desk), 2002, "allow", f"crab:{EVE}")
     house.people.update_user(second.id, {"role": Role.MEMBER})
     press = desk.a_press(data, by=2002, chat=ADA, message=desk.arrives(card(desk)))
-    assert desk.presses.press(press) == "Only the operator may decide this."
+    assert desk.callbacks.on_press(press) == "Only the operator may decide this."
     assert member(desk) is None
 
 
@@ -232,9 +232,9 @@ def test_cards_work_once_and_after_a_restart(desk: ChatFixture) -> None:
     ref = card(desk)
     allow = desk.a_press(desk.data(ref, "Allow"), by=ADA, chat=ADA, message=desk.arrives(ref))
     block = replace(allow, data=desk.data(ref, "Block"))
-    assert desk.fresh_presses().press(allow) == "Eve is a member now."
-    assert desk.fresh_presses().press(block) == NO_LONGER
-    assert desk.fresh_presses().press(allow) == NO_LONGER
+    assert desk.fresh_presses().on_press(allow) == "Eve is a member now."
+    assert desk.fresh_presses().on_press(block) == NO_LONGER
+    assert desk.fresh_presses().on_press(allow) == NO_LONGER
     assert len([user for user in desk.people.list_users() if user.id_in("telegram") == EVE]) == 1
 
 
@@ -346,7 +346,7 @@ def test_groups_are_no_flood(desk: ChatFixture) -> None:
         desk.joins(chat=GROUP - number)
     assert len(to(desk, ADA)) == MOST_CARDS
     with desk.store.reading() as db:
-        assert len(rows.groups(ChannelDb(db, "telegram"), "crab")) == 50
+        assert len(rows.list_groups(ChannelDb(db, "telegram"), "crab")) == 50
 
 
 @pytest.mark.parametrize("by", [BOB, EVE])
@@ -362,10 +362,10 @@ def test_a_private_chat_opens_and_closes(desk: ChatFixture) -> None:
     for is_in, state in ((False, "closed"), (True, "open")):
         desk.joins(chat=BOB, by=BOB, is_in=is_in)
         with desk.store.reading() as db:
-            found = rows.chat(ChannelDb(db, "telegram"), "crab", BOB)
+            found = rows.get_chat(ChannelDb(db, "telegram"), "crab", BOB)
         assert found is not None
         assert found.state == state
     desk.joins(chat=EVE, by=EVE, is_in=False)
     with desk.store.reading() as db:
-        assert rows.chat(ChannelDb(db, "telegram"), "crab", EVE) is None
+        assert rows.get_chat(ChannelDb(db, "telegram"), "crab", EVE) is None
     assert desk.refs == []

@@ -32,14 +32,14 @@ def test_allowed_elsewhere_the_card_is_settled(pair: tuple[ChatFixture, CoreFixt
     """They are a member with a welcome; the card offers to take it back, and its old buttons do nothing."""
     desk, _ = pair
     desk.stranger(name="Eve")
-    assert [known.name for known in desk.cards.waiting()] == ["Eve"]
-    made = desk.cards.decide("crab", EVE, ALLOW, desk.people.get_operator())
+    assert [known.name for known in desk.cards.list_waiting()] == ["Eve"]
+    made = desk.cards.decide_request("crab", EVE, ALLOW, desk.people.get_operator())
     assert made == member(desk)
     assert desk.labels(card(desk)) == ["Remove"]
     assert "Welcome, Eve" in desk.text(to(desk, EVE)[-1])
-    assert desk.cards.waiting() == []
+    assert desk.cards.list_waiting() == []
     with pytest.raises(Conflict):
-        desk.cards.decide("crab", EVE, BLOCK, desk.people.get_operator())
+        desk.cards.decide_request("crab", EVE, BLOCK, desk.people.get_operator())
 
 
 @pytest.mark.parametrize(("kind", "state", "said"), [(IGNORE, "ignored", "Ignored"), (BLOCK, "blocked", "Blocked")])
@@ -49,12 +49,12 @@ def test_turned_away_elsewhere_the_card_says_so(
     """Nobody is let in, and there is nothing left to press."""
     desk, _ = pair
     desk.stranger()
-    assert desk.cards.decide("crab", EVE, kind, desk.people.get_operator()) is None
+    assert desk.cards.decide_request("crab", EVE, kind, desk.people.get_operator()) is None
     assert member(desk) is None
     assert desk.labels(card(desk)) == []
     assert said in desk.text(card(desk))
     with desk.store.reading() as db:
-        known = rows.stranger(ChannelDb(db, "telegram"), "crab", EVE)
+        known = rows.get_stranger(ChannelDb(db, "telegram"), "crab", EVE)
     assert known is not None
     assert known.state == state
 
@@ -64,9 +64,9 @@ def test_decided_on_telegram_nobody_waits_any_more(pair: tuple[ChatFixture, Core
     desk, _ = pair
     desk.stranger()
     desk.press(card(desk), "Ignore")
-    assert desk.cards.waiting() == []
+    assert desk.cards.list_waiting() == []
     with pytest.raises(Conflict):
-        desk.cards.decide("crab", EVE, ALLOW, desk.people.get_operator())
+        desk.cards.decide_request("crab", EVE, ALLOW, desk.people.get_operator())
 
 
 def test_only_an_operator_decides_about_whom_is_known(pair: tuple[ChatFixture, CoreFixture]) -> None:
@@ -76,9 +76,9 @@ def test_only_an_operator_decides_about_whom_is_known(pair: tuple[ChatFixture, C
     bob = desk.people.of_identity("telegram", BOB)
     assert bob is not None
     with pytest.raises(Forbidden):
-        desk.cards.decide("crab", EVE, ALLOW, bob)
+        desk.cards.decide_request("crab", EVE, ALLOW, bob)
     with pytest.raises(NotFound):
-        desk.cards.decide("crab", EVE + 1, ALLOW, desk.people.get_operator())
+        desk.cards.decide_request("crab", EVE + 1, ALLOW, desk.people.get_operator())
 
 
 def test_the_page_of_people_asks_and_the_api_decides(paper: AppFixture, operator: Api, browser: Browser) -> None:

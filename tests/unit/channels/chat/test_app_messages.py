@@ -41,7 +41,7 @@ class PaperPictures(Thumbnails):
     folder: Path
     coming: set[str] = field(default_factory=set)
 
-    def of(self, key: CubicleKey, app: str) -> Path | None:
+    def picture_of(self, key: CubicleKey, app: str) -> Path | None:
         """The file, if there is one."""
         path = self.folder / f"{app}.png"
         return path if path.exists() else None
@@ -55,7 +55,7 @@ class Gallery:
     """A house with one bot, and apps."""
 
     def __init__(self, desk: TurnsFixture, folder: Path) -> None:
-        self.desk, self.house, self.mail = desk, desk.house, desk.mail
+        self.desk, self.house, self.outbox = desk, desk.house, desk.outbox
         self.pictures = PaperPictures(folder)
         self.apps: dict[str, WebApp] = {}
         self.now = AT
@@ -67,11 +67,11 @@ class Gallery:
         """As the channel makes them."""
         return AppMessages(
             store=telegram_store(self.house.store),
-            mail=self.mail,
+            outbox=self.outbox,
             turns=self.house.turns,
             people=self.house.people,
             pictures=self.pictures,
-            papers=TempFiles(telegram_store(self.house.store), self.folder / "papers"),
+            temp_files=TempFiles(telegram_store(self.house.store), self.folder / "papers"),
             app_of=self._app,
             place_of=lambda _: self.place,
             dashboard=dashboard,
@@ -104,14 +104,14 @@ def gallery(tmp_path: Path) -> Iterator[Gallery]:
 def test_each_app_has_a_letter_once(gallery: Gallery) -> None:
     """Whoever looks again, in this process or the next, at the same time or later, tells nobody twice."""
     turn = gallery.made("game", "to-do")
-    others = [threading.Thread(target=gallery.letters().sweep) for _ in range(6)]
+    others = [threading.Thread(target=gallery.letters().post_due) for _ in range(6)]
     for other in others:
         other.start()
     for other in others:
         other.join()
-    gallery.letters().sweep()
-    assert gallery.mail.refs == [f"turn:{turn.id}:app:1", f"turn:{turn.id}:app:2"]
-    body = gallery.mail.letters[0].body
+    gallery.letters().post_due()
+    assert gallery.outbox.refs == [f"turn:{turn.id}:app:1", f"turn:{turn.id}:app:2"]
+    body = gallery.outbox.letters[0].body
     assert body.rich.text == f"{MARK} A web app by crab\nA game"
     assert [entity.type for entity in body.rich.entities] == ["bold", "code"]
     assert body.files == ()
@@ -120,8 +120,8 @@ def test_each_app_has_a_letter_once(gallery: Gallery) -> None:
 def test_the_button_is_a_way_in_for_its_owner(gallery: Gallery) -> None:
     """It logs in once, for an hour, and leads to the app's page."""
     gallery.made("a&b")
-    gallery.letters().sweep()
-    ((button,),) = gallery.mail.letters[0].body.buttons
+    gallery.letters().post_due()
+    ((button,),) = gallery.outbox.letters[0].body.buttons
     found = re.fullmatch(rf"{PUBLIC}/login/([\w-]{{43}})\?next=%2Fagents%2Fcrab%2Fapps%2Fa%2526b", button.url)
     assert (button.text, button.data) == ("Open A game", "")
     assert found is not None
@@ -138,8 +138,8 @@ def test_where_others_read_it_is_no_way_in(gallery: Gallery, chat: int) -> None:
     """In a group, or another person's chat, it leads to the page, which asks who one is."""
     gallery.place = TurnPlace("crab", chat, 5, 7, "")
     gallery.made("game")
-    gallery.letters().sweep()
-    letter = gallery.mail.letters[0]
+    gallery.letters().post_due()
+    letter = gallery.outbox.letters[0]
     assert (letter.chat, letter.body.thread) == (chat, 5)
     assert letter.body.buttons[0][0].url == f"{PUBLIC}/agents/crab/apps/game"
     with gallery.house.store.reading() as db:
@@ -150,8 +150,8 @@ def test_where_others_read_it_is_no_way_in(gallery: Gallery, chat: int) -> None:
 def test_without_a_public_address_it_says_where(gallery: Gallery, dashboard: str) -> None:
     """Telegram takes no button to this machine, and no login goes over a plain line."""
     gallery.made("game")
-    gallery.letters(dashboard).sweep()
-    body = gallery.mail.letters[0].body
+    gallery.letters(dashboard).post_due()
+    body = gallery.outbox.letters[0].body
     assert body.buttons == ()
     assert body.rich.text.splitlines()[2:] == [
         f"It's in the dashboard, on crab's Apps page: {dashboard}/agents/crab/apps/game"
@@ -162,9 +162,9 @@ def test_the_picture_goes_along(gallery: Gallery) -> None:
     """As a copy that stays, whatever becomes of the app meanwhile."""
     (gallery.folder / "game.png").write_bytes(png())
     gallery.made("game")
-    gallery.letters().sweep()
+    gallery.letters().post_due()
     (gallery.folder / "game.png").unlink()
-    (file,) = gallery.mail.letters[0].body.files
+    (file,) = gallery.outbox.letters[0].body.files
     assert (file.name, file.kind, file.path.read_bytes()) == ("app.png", "photo", png())
 
 
@@ -172,23 +172,23 @@ def test_a_picture_is_waited_for_a_while(gallery: Gallery) -> None:
     """Then it goes without."""
     gallery.made("game")
     gallery.pictures.coming = {"game"}
-    gallery.letters().sweep()
+    gallery.letters().post_due()
     gallery.now += WAITS_S - 1
-    gallery.letters().sweep()
-    assert gallery.mail.letters == []
+    gallery.letters().post_due()
+    assert gallery.outbox.letters == []
     gallery.now += 1
-    gallery.letters().sweep()
-    assert len(gallery.mail.letters) == 1
+    gallery.letters().post_due()
+    assert len(gallery.outbox.letters) == 1
     gallery.made("to-do")
-    gallery.letters().sweep()
-    assert len(gallery.mail.letters) == 2
+    gallery.letters().post_due()
+    assert len(gallery.outbox.letters) == 2
 
 
 def test_a_title_is_a_stranger_s_words(gallery: Gallery) -> None:
     """On one line, without our mark, as code; not too long for a button."""
     gallery.made("game", title=f"{MARK} crab: \u202eopen\nhttps://evil.example " + "x" * 100)
-    gallery.letters().sweep()
-    body = gallery.mail.letters[0].body
+    gallery.letters().post_due()
+    body = gallery.outbox.letters[0].body
     assert body.rich.text.count(MARK) == 1
     assert len(body.rich.text.splitlines()) == 2
     code = body.rich.entities[1]
@@ -201,21 +201,21 @@ def test_not_more_than_a_few(gallery: Gallery) -> None:
     """The last one says how many more there are; what is gone or unfinished is none."""
     gallery.made("a", "b", "c", "d", "e")
     del gallery.apps["b"]
-    gallery.letters().sweep()
-    texts = gallery.mail.texts()
+    gallery.letters().post_due()
+    texts = gallery.outbox.texts()
     assert len(texts) == 3
     assert [text.splitlines()[2:] for text in texts] == [[], [], ["And 1 more on the Apps page in the dashboard."]]
     gallery.made("half", kind=AppKind.INCOMPLETE)
-    gallery.letters().sweep()
-    assert len(gallery.mail.texts()) == 3
+    gallery.letters().post_due()
+    assert len(gallery.outbox.texts()) == 3
 
 
 def test_what_was_long_ago_is_left_alone(gallery: Gallery) -> None:
     """An upgrade tells nobody of old apps."""
     gallery.made("game")
     gallery.now += 3601
-    gallery.letters().sweep()
-    assert gallery.mail.letters == []
+    gallery.letters().post_due()
+    assert gallery.outbox.letters == []
 
 
 # --- with a real bot -------------------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ def test_an_app_from_a_chat_is_opened_from_the_chat(house: AppFixture, telegram:
         scene.say("Here it is.")
 
     house.plays["make a game"] = play
-    bot = house.services.bots.token("crab")
+    bot = house.services.bots.token_of("crab")
     assert bot is not None
     ada = telegram.person(42, "Ada")
     ada.opens(bot)

@@ -196,7 +196,7 @@ def test_only_who_was_asked_may_say_always(desk: ChatFixture) -> None:
         desk.a_press(data, by=ADA, chat=GROUP, message=message),
         desk.a_press(f"always:{approval.id}", by=ADA, chat=ADA, message=message),
     ]
-    assert {desk.presses.press(press) for press in tries} == {"This button no longer works."}
+    assert {desk.callbacks.on_press(press) for press in tries} == {"This button no longer works."}
     assert desk.approvals.get(approval.id).status is ApprovalStatus.PENDING
 
 
@@ -219,7 +219,7 @@ def test_an_expired_wish_can_be_asked_for_again(desk: ChatFixture) -> None:
     with desk.store.writing() as db:
         db.execute("UPDATE approvals SET expires_at = 1")
     desk.approvals.expire_due()
-    desk.asking.tell(approval.id)
+    desk.asking.show_approval(approval.id)
     ref = f"approval:{approval.id}"
     assert "so it was not downloaded" in desk.text(ref)
     assert desk.press(ref, "Ask again") == "crab was asked to try again."

@@ -66,8 +66,8 @@ def test_a_question_is_asked_once(desk: ChatFixture) -> None:
     """However often it is told, and after a start."""
     approval = desk.wants()
     before = desk.body(f"approval:{approval.id}")
-    desk.asking.heard(Event("approval", KEY, {"id": approval.id}))
-    desk.asking.heard(Event("turn", KEY, {"turn": 1}))
+    desk.asking.on_event(Event("approval", KEY, {"id": approval.id}))
+    desk.asking.on_event(Event("turn", KEY, {"turn": 1}))
     desk.asking.reconcile()
     assert desk.refs == [f"approval:{approval.id}"]
     assert desk.body(f"approval:{approval.id}") == before
@@ -129,7 +129,7 @@ def test_a_press_that_died_half_way_leaves_a_question_with_buttons(desk: ChatFix
     approval = desk.wants()
     ref = f"approval:{approval.id}"
     press = desk.a_press(desk.data(ref, "Approve"), by=ADA, chat=ADA, message=desk.arrives(ref))
-    assert desk.buttons.take(press, is_operator=False) is not None
+    assert desk.buttons.take_press(press, is_operator=False) is not None
     desk.asking.reconcile()
     assert desk.data(ref, "Approve") != press.data
     assert desk.press(ref, "Approve") == "Approved. It runs now."
@@ -168,7 +168,7 @@ def test_the_chat_shows_how_it_ended(desk: ChatFixture, how: str, is_missed: boo
     if is_missed:
         desk.asking.reconcile()
     else:
-        desk.asking.heard(Event("approval", KEY, {"id": approval}))
+        desk.asking.on_event(Event("approval", KEY, {"id": approval}))
     text = desk.text(ref)
     assert ENDS[how] in text
     assert part(desk.body(ref).rich, "pre") == DANGEROUS
@@ -194,7 +194,7 @@ def test_ask_again_makes_the_agent_try_again(desk: ChatFixture) -> None:
     approval = desk.wants()
     ref = f"approval:{approval.id}"
     end(desk, approval.id, "expired")
-    desk.asking.tell(approval.id)
+    desk.asking.show_approval(approval.id)
     press = desk.a_press(desk.data(ref, "Ask again"), by=ADA, chat=ADA, message=desk.arrives(ref))
     with desk.store.writing() as db:
         db.execute(
@@ -202,14 +202,14 @@ def test_ask_again_makes_the_agent_try_again(desk: ChatFixture) -> None:
             "VALUES ('telegram', ?, ?, 'crab', ?, ?, ?, '', 0)",
             (press.bot, press.update, ADA, ADA, press.message),
         )
-    assert desk.presses.press(press) == "crab was asked to try again."
+    assert desk.callbacks.on_press(press) == "crab was asked to try again."
     made = desk.turns.get_by_origin(f"telegram:{press.bot}:{press.update}")
     assert made is not None
     assert (made.cubicle, made.source, made.status) == (KEY, "telegram", TurnStatus.QUEUED)
     assert DANGEROUS in made.prompt
     assert desk.labels(ref) == []
     assert desk.approvals.get(approval.id).status is ApprovalStatus.EXPIRED
-    assert desk.presses.press(press) != "crab was asked to try again."
+    assert desk.callbacks.on_press(press) != "crab was asked to try again."
     assert len(desk.turns.list_history(KEY)) == 2
 
 
@@ -218,7 +218,7 @@ def test_only_who_was_asked_asks_again(desk: ChatFixture) -> None:
     approval = desk.wants(turn=desk.asks(chat=GROUP, key=OTHER))
     ref = f"approval:{approval.id}"
     end(desk, approval.id, "expired")
-    desk.asking.tell(approval.id)
+    desk.asking.show_approval(approval.id)
     assert desk.press(ref, "Ask again", by=ADA) == "Only the person it was for can ask again."
     assert desk.press(ref, "Ask again", by=BOB) == "crab was asked to try again."
     assert [turn.status for turn in desk.turns.list_history(OTHER)][1:] == [TurnStatus.QUEUED]
@@ -298,7 +298,7 @@ def test_a_page_of_what_was_decided_says_so(desk: ChatFixture) -> None:
     desk.press(ref, "Read it to approve")
     desk.arrives(f"{ref}:read")
     desk.approvals.decide(approval.id, approve=False, by=desk.people.get_operator(), surface="dashboard")
-    desk.asking.tell(approval.id)
+    desk.asking.show_approval(approval.id)
     assert "Denied by ada" in desk.text(f"{ref}:read")
     assert desk.labels(f"{ref}:read") == []
 
@@ -320,11 +320,11 @@ def test_a_reply_is_a_no_with_words(desk: ChatFixture) -> None:
     number = desk.arrives(ref)
     reply = replying(desk, number, "No, use trash instead.")
     ada = desk.people.get_operator()
-    assert desk.asking.take(reply, ada) == []
+    assert desk.asking.take_reply(reply, ada) == []
     assert desk.approvals.get(approval.id).detail["note"] == "No, use trash instead."
     assert "“No, use trash instead" in desk.text(ref).replace("․", ".")
-    assert desk.asking.take(reply, ada) == []
-    assert desk.asking.take(replying(desk, number, "What was it?"), ada) is None
+    assert desk.asking.take_reply(reply, ada) == []
+    assert desk.asking.take_reply(replying(desk, number, "What was it?"), ada) is None
 
 
 @pytest.mark.parametrize("words", ["yes", "OK!", "approve", "👍"])
@@ -332,7 +332,7 @@ def test_a_reply_never_agrees(desk: ChatFixture, words: str) -> None:
     """It says where to press, and the question stays open."""
     approval = desk.wants()
     number = desk.arrives(f"approval:{approval.id}")
-    (told,) = desk.asking.take(replying(desk, number, words), desk.people.get_operator()) or []
+    (told,) = desk.asking.take_reply(replying(desk, number, words), desk.people.get_operator()) or []
     assert "Press Approve" in told.body.rich.text
     assert str(desk.approvals.get(approval.id).status) == "pending"
 
@@ -342,8 +342,8 @@ def test_only_whose_question_it_is_denies_by_reply(desk: ChatFixture) -> None:
     number = desk.arrives(f"approval:{desk.wants().id}")
     bob = desk.people.of_identity("telegram", BOB)
     assert bob is not None
-    assert desk.asking.take(replying(desk, number, "no"), bob) is None
-    assert desk.asking.take(replying(desk, number + 1000, "no"), desk.people.get_operator()) is None
+    assert desk.asking.take_reply(replying(desk, number, "no"), bob) is None
+    assert desk.asking.take_reply(replying(desk, number + 1000, "no"), desk.people.get_operator()) is None
 
 
 def test_letters_that_look_like_others_are_named(desk: ChatFixture) -> None:
@@ -359,7 +359,7 @@ def test_a_long_command_ends_under_its_file(desk: ChatFixture, how: str) -> None
     """The file stays, the caption says how it ended."""
     approval = desk.wants(long_command()).id
     end(desk, approval, how)
-    desk.asking.tell(approval)
+    desk.asking.show_approval(approval)
     assert file_of(desk, f"approval:{approval}").kind == "document"
     assert ENDS[how] in desk.text(f"approval:{approval}")
     assert utf16_len(desk.text(f"approval:{approval}")) <= 1024
@@ -382,12 +382,12 @@ def test_every_length_is_whole_or_a_file(desk: ChatFixture, length: int, char: s
 def test_papers_go_when_nobody_wants_them(desk: ChatFixture) -> None:
     """A day after the last letter that carries one."""
     desk.wants(long_command())
-    (paper,) = desk.papers.folder.iterdir()
+    (paper,) = desk.temp_files.folder.iterdir()
     desk.clock_s = 2 * 24 * 3600
-    desk.papers.home()
+    desk.temp_files.ensure_folder()
     assert paper.exists()
     desk.arrives(desk.refs[0])
-    desk.papers.home()
+    desk.temp_files.ensure_folder()
     assert not paper.exists()
 
 

@@ -15,7 +15,7 @@ from orchestrator.channels.chat.callbacks import NO_LONGER, TOO_EARLY, PressResu
 from orchestrator.channels.chat.events import ButtonPress
 from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.rich_text import RichText
-from orchestrator.channels.chat.system_text import note
+from orchestrator.channels.chat.system_text import system_note
 from orchestrator.core.errors import Conflict, Forbidden, Unavailable
 from orchestrator.core.models import ApprovalStatus, User
 from tests.support.bot_api import BotApi
@@ -48,10 +48,10 @@ def question(desk: ChatFixture, label: str = "Approve") -> tuple[str, ButtonPres
 def test_a_press_decides(desk: ChatFixture, label: str, status: str) -> None:
     """Once; the second press finds nothing to decide."""
     approval, press = question(desk, label)
-    assert desk.presses.press(press).startswith(status.capitalize())
+    assert desk.callbacks.on_press(press).startswith(status.capitalize())
     decided = desk.approvals.get(approval)
     assert (decided.status, decided.decided_by) == (status, "ada (telegram)")
-    assert desk.presses.press(press) == NO_LONGER
+    assert desk.callbacks.on_press(press) == NO_LONGER
 
 
 FORGED = {
@@ -75,18 +75,18 @@ FORGED = {
 def test_a_forged_press_decides_nothing(desk: ChatFixture, how: str) -> None:
     """Pending stays pending, one constant is said, and the real button still works."""
     approval, press = question(desk)
-    assert desk.presses.press(FORGED[how](press)) == NO_LONGER
+    assert desk.callbacks.on_press(FORGED[how](press)) == NO_LONGER
     assert desk.approvals.get(approval).status is ApprovalStatus.PENDING
-    assert desk.presses.press(press) == "Approved. It runs now."
+    assert desk.callbacks.on_press(press) == "Approved. It runs now."
 
 
 def test_the_id_of_an_approval_is_no_button(desk: ChatFixture) -> None:
     """Nor of a decided one."""
     approval, press = question(desk)
     for data in (approval, f"approval:{approval}", f"approve {approval}", f"/approve {approval}"):
-        assert desk.presses.press(replace(press, data=data)) == NO_LONGER
+        assert desk.callbacks.on_press(replace(press, data=data)) == NO_LONGER
     desk.approvals.decide(approval, approve=False, by=desk.people.get_operator(), surface="dashboard")
-    assert desk.presses.press(replace(press, data=approval)) == NO_LONGER
+    assert desk.callbacks.on_press(replace(press, data=approval)) == NO_LONGER
 
 
 def test_a_member_decides_for_themselves_alone(desk: ChatFixture) -> None:
@@ -111,12 +111,12 @@ def test_who_is_removed_presses_nothing(pair: tuple[ChatFixture, CoreFixture]) -
 def test_buttons_survive_a_restart(desk: ChatFixture) -> None:
     """A used one stays used, an unused one works."""
     first, press = question(desk)
-    desk.presses.press(press)
-    assert desk.fresh_presses().press(press) == NO_LONGER
+    desk.callbacks.on_press(press)
+    assert desk.fresh_presses().on_press(press) == NO_LONGER
     second = desk.wants()
     ref = f"approval:{second.id}"
     again = desk.a_press(desk.data(ref, "Deny"), by=ADA, chat=ADA, message=desk.arrives(ref))
-    assert desk.fresh_presses().press(again).startswith("Denied")
+    assert desk.fresh_presses().on_press(again).startswith("Denied")
     assert desk.approvals.get(first).status is ApprovalStatus.APPROVED
 
 
@@ -124,7 +124,7 @@ def test_fifty_presses_are_one_decision(desk: ChatFixture) -> None:
     """Of Approve and Deny, all at the same moment: one transition, which is what the message then says."""
     approval, approve = question(desk)
     deny = replace(approve, data=desk.data(f"approval:{approval}", "Deny"))
-    said = at_once(*[lambda: desk.presses.press(approve), lambda: desk.presses.press(deny)] * 25)
+    said = at_once(*[lambda: desk.callbacks.on_press(approve), lambda: desk.callbacks.on_press(deny)] * 25)
     decided = desk.approvals.get(approval)
     assert all(isinstance(words, str) for words in said), said
     assert len([words for words in said if words in ("Approved. It runs now.", "Denied. It will not run.")]) == 1
@@ -139,7 +139,7 @@ def test_who_was_slower_hears_who_was_faster(desk: ChatFixture) -> None:
     """The dashboard decided a moment ago, and the chat does not show it yet."""
     approval, press = question(desk)
     desk.approvals.decide(approval, approve=False, by=desk.people.get_operator(), surface="dashboard")
-    assert desk.presses.press(press) == "It was denied already, by ada (dashboard)."
+    assert desk.callbacks.on_press(press) == "It was denied already, by ada (dashboard)."
     assert "Denied by ada (dashboard)" in desk.text(f"approval:{approval}")
     assert desk.labels(f"approval:{approval}") == []
 
@@ -149,9 +149,9 @@ def test_after_the_end_of_time_nothing_is_decided(desk: ChatFixture) -> None:
     approval, press = question(desk)
     with desk.store.writing() as db:
         db.execute("UPDATE approvals SET expires_at = ? WHERE id = ?", (desk.now() - 1, approval))
-    assert desk.presses.press(press).startswith("Too late")
+    assert desk.callbacks.on_press(press).startswith("Too late")
     assert desk.approvals.get(approval).status is ApprovalStatus.EXPIRED
-    assert desk.presses.press(press) == NO_LONGER
+    assert desk.callbacks.on_press(press) == NO_LONGER
 
 
 # --- the table itself ------------------------------------------------------------------------------------------
@@ -175,21 +175,25 @@ def under(desk: ChatFixture, kind: str, deed: Deed | None = None) -> ButtonPress
     """A button of this kind, about to be pressed by ada."""
     if deed is not None:
         desk.handlers[kind] = deed
-    desk.presses = desk.fresh_presses()
-    data = desk.buttons.make("crab", "a-letter", ADA, kind, "x")
-    desk.mail.post(Message("crab", ADA, "a-letter", MessageBody(RichText("?"))))
+    desk.callbacks = desk.fresh_presses()
+    data = desk.buttons.make_button("crab", "a-letter", ADA, kind, "x")
+    desk.outbox.post_message(Message("crab", ADA, "a-letter", MessageBody(RichText("?"))))
     return desk.a_press(data, by=ADA, chat=ADA, message=desk.arrives("a-letter"))
 
 
 def test_an_unknown_kind_does_nothing(desk: ChatFixture) -> None:
     """A button of another version, say."""
-    assert desk.presses.press(under(desk, "launch")) == NO_LONGER
+    assert desk.callbacks.on_press(under(desk, "launch")) == NO_LONGER
 
 
 def test_the_message_says_what_came_of_it(desk: ChatFixture) -> None:
     """And another one follows where there is one."""
-    press = under(desk, "deed", Deed(PressResult("x" * 500, MessageBody(note("Done")), also=MessageBody(note("More")))))
-    assert desk.presses.press(press) == "x" * 200
+    press = under(
+        desk,
+        "deed",
+        Deed(PressResult("x" * 500, MessageBody(system_note("Done")), also=MessageBody(system_note("More")))),
+    )
+    assert desk.callbacks.on_press(press) == "x" * 200
     assert desk.text("a-letter") == "◆ Done"
     assert desk.text(f"update:{press.bot}:{press.update}") == "◆ More"
 
@@ -206,8 +210,8 @@ def test_what_failed_may_be_pressed_again(desk: ChatFixture, error: Exception, w
     """Unless it is settled; the sentence is said over the chat."""
     deed = Deed(error)
     press = under(desk, "deed", deed)
-    assert desk.presses.press(press) == str(error)
-    desk.presses.press(press)
+    assert desk.callbacks.on_press(press) == str(error)
+    desk.callbacks.on_press(press)
     assert deed.done == (2 if works_again else 1)
 
 
@@ -217,7 +221,7 @@ def test_what_broke_may_be_pressed_again(desk: ChatFixture) -> None:
     press = under(desk, "deed", deed)
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
-            desk.presses.press(press)
+            desk.callbacks.on_press(press)
     assert deed.done == 2
 
 
@@ -227,15 +231,15 @@ def test_a_press_waits_for_the_number_of_its_message(desk: ChatFixture) -> None:
     press = under(desk, "deed", deed)
     with desk.store.writing() as db:
         db.execute("UPDATE chat_outbox SET state = 'sending', message = NULL")
-    assert desk.presses.press(press) == TOO_EARLY
+    assert desk.callbacks.on_press(press) == TOO_EARLY
     assert desk.pauses
     assert deed.done == 0
 
     def meanwhile(_: float) -> None:
         desk.arrives("a-letter", press.message)
 
-    desk.presses._pause = meanwhile
-    assert desk.presses.press(press) == "Done."
+    desk.callbacks._pause = meanwhile
+    assert desk.callbacks.on_press(press) == "Done."
 
 
 def test_the_number_may_come_while_a_press_is_looked_at(desk: ChatFixture, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,15 +247,15 @@ def test_the_number_may_come_while_a_press_is_looked_at(desk: ChatFixture, monke
     press = under(desk, "deed", Deed(PressResult("Done.")))
     with desk.store.writing() as db:
         db.execute("UPDATE chat_outbox SET state = 'sending', message = NULL")
-    take = desk.presses._buttons.take
+    take = desk.callbacks._buttons.take_press
 
     def take_and_see_it_arrive(press: ButtonPress, *, is_operator: bool) -> TakenButton | None:
         taken = take(press, is_operator=is_operator)
         desk.arrives("a-letter", press.message)
         return taken
 
-    monkeypatch.setattr(desk.presses._buttons, "take", take_and_see_it_arrive)
-    assert desk.presses.press(press) == "Done."
+    monkeypatch.setattr(desk.callbacks._buttons, "take_press", take_and_see_it_arrive)
+    assert desk.callbacks.on_press(press) == "Done."
 
 
 # --- over the wire ---------------------------------------------------------------------------------------------
@@ -265,7 +269,7 @@ def test_a_question_is_asked_and_settled_at_telegram(pair: tuple[ChatFixture, Co
         token = api.bot("Crab")
         api.person(ADA, "Ada").opens(token)
         with OutboxFixture(api, house.store, crab=token) as office:
-            desk = replace(plain, post=office.mail)
+            desk = replace(plain, post=office.outbox)
             turn = desk.asks()
             short, long = (f"approval:{desk.wants(text, turn=turn).id}" for text in (DANGEROUS, f"rm {'a/' * 3_000}"))
             office.wait_for(short, long)
@@ -273,7 +277,7 @@ def test_a_question_is_asked_and_settled_at_telegram(pair: tuple[ChatFixture, Co
                 (approve, deny) = said["reply_markup"]["inline_keyboard"][0]
                 data = {"Approve": approve, "Deny": deny}[label]["callback_data"]
                 press = desk.a_press(data, by=ADA, chat=ADA, message=said["message_id"])
-                assert desk.presses.press(press).startswith(label[:3])
+                assert desk.callbacks.on_press(press).startswith(label[:3])
                 office.wait_for(ref)
             first, second = api.messages(ADA)
     assert "Approved by ada (telegram)" in first["text"]

@@ -12,7 +12,15 @@ import pytest
 
 from orchestrator.channels.chat.commands import KEYBOARD
 from orchestrator.channels.chat.message import Message
-from orchestrator.channels.chat.system_text import QuotedText, ago, clock, lasting, note, shown, size
+from orchestrator.channels.chat.system_text import (
+    QuotedText,
+    format_ago,
+    format_clock,
+    format_duration,
+    format_size,
+    show_foreign,
+    system_note,
+)
 from orchestrator.core.models import CubicleKey, TurnStatus
 from tests.support.chat_commands_fixture import CommandsFixture, commands_fixture
 from tests.support.chat_fixture import ADA, BOB, EVE, GROUP
@@ -36,7 +44,7 @@ def shop(tmp_path: Path) -> Iterator[CommandsFixture]:
 
 def test_the_menu_has_what_each_may(shop: CommandsFixture) -> None:
     """Names that Telegram takes, with descriptions; what concerns the whole house for operators alone."""
-    member, operator = shop.commands.menu(is_operator=False), shop.commands.menu(is_operator=True)
+    member, operator = shop.commands.menu_entries(is_operator=False), shop.commands.menu_entries(is_operator=True)
     assert [name for name, _ in member] == BOTH
     assert [name for name, _ in operator] == [*BOTH, *ALONE]
     assert all(re.fullmatch("[a-z0-9_]{1,32}", name) and 3 <= len(text) <= 256 for name, text in operator)
@@ -113,14 +121,18 @@ def test_a_stop_button_ends_one_turn(shop: CommandsFixture) -> None:
     shop.waits("long work", user=shop.bob)
     shop.works(shop.bob)
     turn = shop.house.services.turns.list_history(CubicleKey("crab", shop.bob.id))[0]
-    data = shop.counter.buttons.make("crab", "update:1:1", BOB, "stop", str(turn.id))
-    other = shop.counter.buttons.make("crab", "update:1:1", ADA, "stop", str(turn.id))
-    shop.counter.mail.post(Message("crab", GROUP, "update:1:1", shop.letters("/help")[0].body))
+    data = shop.counter.buttons.make_button("crab", "update:1:1", BOB, "stop", str(turn.id))
+    other = shop.counter.buttons.make_button("crab", "update:1:1", ADA, "stop", str(turn.id))
+    shop.counter.outbox.post_message(Message("crab", GROUP, "update:1:1", shop.letters("/help")[0].body))
     message = shop.counter.arrives("update:1:1")
     stranger = shop.counter.a_press(data, by=EVE, chat=GROUP, message=message)
-    assert shop.counter.presses.press(stranger) == "This button no longer works."
-    assert shop.counter.presses.press(shop.counter.a_press(data, by=BOB, chat=GROUP, message=message)) == "Stopping."
-    assert shop.counter.presses.press(shop.counter.a_press(other, by=ADA, chat=GROUP, message=message)) == "Stopping."
+    assert shop.counter.callbacks.on_press(stranger) == "This button no longer works."
+    assert (
+        shop.counter.callbacks.on_press(shop.counter.a_press(data, by=BOB, chat=GROUP, message=message)) == "Stopping."
+    )
+    assert (
+        shop.counter.callbacks.on_press(shop.counter.a_press(other, by=ADA, chat=GROUP, message=message)) == "Stopping."
+    )
 
 
 def test_clear_forgets_the_conversation(shop: CommandsFixture) -> None:
@@ -184,7 +196,7 @@ def test_a_file_is_asked_for_by_name(shop: CommandsFixture) -> None:
     for text, content in (("a b.txt", b"one"), ("out/a b.txt", b"one"), ("work/deep/er.txt", b"two")):
         ((file,),) = [letter.body.files for letter in shop.letters(f"/files {text}")]
         assert file.path.read_bytes() == content
-        assert shop.counter.papers.folder in file.path.parents
+        assert shop.counter.temp_files.folder in file.path.parents
 
 
 def test_nothing_else_is_sent(shop: CommandsFixture) -> None:
@@ -266,7 +278,7 @@ def test_apps_are_folders_with_a_page(shop: CommandsFixture) -> None:
 def test_approvals_can_be_decided_in_the_list(shop: CommandsFixture) -> None:
     """And where the same was asked before, it shows."""
     approval = shop.wants()
-    shop.counter.asking.tell(approval.id)
+    shop.counter.asking.show_approval(approval.id)
     letters = shop.letters("/approvals")
     assert [len(letter.body.buttons) for letter in letters] == [0, 2]
     assert shop.counter.press(letters[1].ref, "Approve") == "Approved. It runs now."
@@ -334,31 +346,31 @@ def test_containers_are_told_by_whose_they_are(shop: CommandsFixture) -> None:
 
 def test_notes_are_measured() -> None:
     """However much there is, a note is a message, and its entities lie where they should with emoji before them."""
-    rich = note("Emoji 🦀", ("a 🦀 ", QuotedText("na\u202eme 🦀")), *[("– ", QuotedText("x" * 200))] * 100)
+    rich = system_note("Emoji 🦀", ("a 🦀 ", QuotedText("na\u202eme 🦀")), *[("– ", QuotedText("x" * 200))] * 100)
     assert rich.units <= 4096
     assert len(rich.entities) <= 100
     cut = [rich.text.encode("utf-16-le")[2 * e.offset : 2 * e.end].decode("utf-16-le") for e in rich.entities]
     assert cut[:2] == ["◆ Emoji 🦀", "na\\u202eme 🦀"]
-    assert shown(QuotedText("  ")) == "(no name)"
+    assert show_foreign(QuotedText("  ")) == "(no name)"
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (size(0), "0 bytes"),
-        (size(1), "1 byte"),
-        (size(1_500), "1.5 KB"),
-        (size(20_000_000), "19 MB"),
-        (size(3 * 1024**3), "3.0 GB"),
-        (lasting(5), "a moment"),
-        (lasting(60), "1 minute"),
-        (lasting(7_300), "2 hours"),
-        (ago(0, 30), "just now"),
-        (ago(0, 86_400 * 3), "3 days ago"),
-        (ago(100, 0), "just now"),
-        (clock(1_767_225_600, "Europe/Vienna", 1_767_225_600), "01:00 CET"),
-        (clock(1_767_225_600, "UTC", 1_767_225_600 + 86_400), "Thu 1 Jan, 00:00 UTC"),
-        (clock(1_767_225_600, "Mars/Base", 1_767_225_600), "00:00 UTC"),
+        (format_size(0), "0 bytes"),
+        (format_size(1), "1 byte"),
+        (format_size(1_500), "1.5 KB"),
+        (format_size(20_000_000), "19 MB"),
+        (format_size(3 * 1024**3), "3.0 GB"),
+        (format_duration(5), "a moment"),
+        (format_duration(60), "1 minute"),
+        (format_duration(7_300), "2 hours"),
+        (format_ago(0, 30), "just now"),
+        (format_ago(0, 86_400 * 3), "3 days ago"),
+        (format_ago(100, 0), "just now"),
+        (format_clock(1_767_225_600, "Europe/Vienna", 1_767_225_600), "01:00 CET"),
+        (format_clock(1_767_225_600, "UTC", 1_767_225_600 + 86_400), "Thu 1 Jan, 00:00 UTC"),
+        (format_clock(1_767_225_600, "Mars/Base", 1_767_225_600), "00:00 UTC"),
     ],
 )
 def test_measures_are_words(words: str, expected: str) -> None:
@@ -379,7 +391,7 @@ def test_every_text_in_one_table(shop: CommandsFixture, tmp_path: Path) -> None:
     approval = shop.wants()
     shop.waits("and then make a summary of it", "and mail it")
     shop.house.services.cubicles.start(shop.key)
-    desk.asking.tell(approval.id)
+    desk.asking.show_approval(approval.id)
     told["question"] = desk.text(f"approval:{approval.id}")
     desk.stranger(username="eve99")
     desk.joins()
@@ -416,7 +428,7 @@ def test_every_text_in_one_table(shop: CommandsFixture, tmp_path: Path) -> None:
     with desk.store.writing() as db:
         db.execute("UPDATE approvals SET expires_at = 1 WHERE id = ?", (long.id,))
     desk.approvals.expire_due()
-    desk.asking.tell(long.id)
+    desk.asking.show_approval(long.id)
     told["expired"] = shop.counter.text(next(ref for ref in reversed(desk.refs) if ref.startswith("update:")))
     for name, text in told.items():
         print(f"--- {name}\n{text}\n")  # noqa: T201 - the table, for whoever reads it

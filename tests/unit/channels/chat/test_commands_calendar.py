@@ -34,13 +34,13 @@ def plans(
 ) -> CalendarEntry:
     """Something is put into ada's calendar."""
     wanted = {"title": title, "prompt": "do it", "start": start, **fields}
-    return shop.house.services.agenda.create(shop.key, wanted, by=None)
+    return shop.house.services.agenda.create_entry(shop.key, wanted, by=None)
 
 
 def status(shop: CommandsFixture, entry: CalendarEntry) -> str:
     """How it stands."""
     try:
-        return str(shop.house.services.agenda.get(entry.id).status)
+        return str(shop.house.services.agenda.get_entry(entry.id).status)
     except NotFound:
         return "gone"
 
@@ -80,7 +80,7 @@ def test_what_was_deleted_elsewhere_is_said(shop: CommandsFixture) -> None:
     """And the list is shown anew."""
     entry = plans(shop)
     (letter,) = shop.letters("/calendar")
-    shop.house.services.agenda.remove(entry.id, by=shop.ada)
+    shop.house.services.agenda.remove_entry(entry.id, by=shop.ada)
     assert shop.counter.press(letter.ref, "Pause") == f"There is no entry {entry.id} in the calendar."
     assert "is empty" in shop.counter.text(letter.ref)
 
@@ -113,18 +113,18 @@ def test_nobody_else_touches_a_calendar_by_a_button(shop: CommandsFixture) -> No
     (letter,) = shop.letters("/calendar")
     data, message = shop.counter.data(letter.ref, "Delete"), shop.counter.arrives(letter.ref)
     for by in (EVE, BOB):
-        assert shop.counter.presses.press(shop.counter.a_press(data, by=by, chat=ADA, message=message)) == (
+        assert shop.counter.callbacks.on_press(shop.counter.a_press(data, by=by, chat=ADA, message=message)) == (
             "This button no longer works."
         )
     assert status(shop, entry) == EntryStatus.ACTIVE
     bobs = CubicleKey("crab", shop.bob.id)
     wanted = {"title": "Bob's", "prompt": "x", "start": "2031-03-01T09:00"}
-    theirs = shop.house.services.agenda.create(bobs, wanted, by=shop.bob)
+    theirs = shop.house.services.agenda.create_entry(bobs, wanted, by=shop.bob)
     (letter,) = shop.letters("/calendar", by=BOB)
     press = shop.counter.a_press(
         shop.counter.data(letter.ref, "Delete"), by=ADA, chat=BOB, message=shop.counter.arrives(letter.ref)
     )
-    assert shop.counter.presses.press(press) == "This belongs to someone else."
+    assert shop.counter.callbacks.on_press(press) == "This belongs to someone else."
     assert status(shop, theirs) == EntryStatus.ACTIVE
 
 
@@ -140,7 +140,7 @@ def test_a_calendar_app_gets_an_address(shop: CommandsFixture) -> None:
 def test_what_is_nobodys_business_is_not_shown_in_a_group(shop: CommandsFixture, command: str) -> None:
     """And the groups' menu has none of these."""
     assert "in our private chat" in shop.says(f"/{command}", chat=GROUP)
-    names = {name for name, _ in shop.commands.menu(is_operator=False, is_group=True)}
+    names = {name for name, _ in shop.commands.menu_entries(is_operator=False, is_group=True)}
     assert names.isdisjoint({"calendar", "memory", "timezone", "agents"})
     assert {"status", "budget"} <= names
 
@@ -173,13 +173,13 @@ def test_facts_of_others_are_others(shop: CommandsFixture) -> None:
     (letter,) = shop.letters("/memory", by=BOB)
     data, message = shop.counter.data(letter.ref, "Forget"), shop.counter.arrives(letter.ref)
     press = shop.counter.a_press(data, by=ADA, chat=BOB, message=message)
-    assert shop.counter.presses.press(press) == "This belongs to someone else."
+    assert shop.counter.callbacks.on_press(press) == "This belongs to someone else."
     assert "bob's own" in shop.says("/memory", by=BOB)
 
 
 def test_a_fact_stays_a_fact(shop: CommandsFixture) -> None:
     """Whatever an agent noted: as code, on one line, with nothing hidden."""
-    shop.house.services.memories.add(shop.key, f"{NASTY}\nApproved.", by="agent")
+    shop.house.services.memories.add_fact(shop.key, f"{NASTY}\nApproved.", by="agent")
     for command in ("/memory", "/memory search evil"):
         (letter,) = shop.letters(command)
         assert letter.body.rich.text.count(MARK) == 1

@@ -12,7 +12,7 @@ import pytest
 from orchestrator.agents.users import Users
 from orchestrator.channels.chat.channel_store import ChannelDb
 from orchestrator.channels.chat.file_sender import FileSender
-from orchestrator.channels.chat.outbox_rows import note
+from orchestrator.channels.chat.outbox_rows import note_number
 from orchestrator.channels.telegram.accounts import rows as bots
 from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus
 from orchestrator.core.db.database import Store
@@ -38,7 +38,7 @@ class House:
     def take(self, name: str, content: bytes = b"content") -> None:
         """A file appears in ``out/`` and is found."""
         self.out.put(name, content)
-        self.out.taking.take(KEY, name.encode(), found_at=time.time())
+        self.out.taking.take_file(KEY, name.encode(), found_at=time.time())
 
     def wait(self, count: int, status: DeliveryStatus = DeliveryStatus.SENT) -> list[Delivery]:
         """So many deliveries stand like that."""
@@ -77,17 +77,17 @@ def furnished(out: DeliveryFixture, office: OutboxFixture) -> House:
     people = Users(out.store)
     people.update_user(KEY.user, {"telegram_id": 42})
     with out.store.writing() as db:
-        bots.put(db, BotState("crab", 7, "crab_bot", BotStatus.PAIRED))
-        note(ChannelDb(db, "telegram"), "crab", 42, 1, 0.0)
+        bots.put_bot(db, BotState("crab", 7, "crab_bot", BotStatus.PAIRED))
+        note_number(ChannelDb(db, "telegram"), "crab", 42, 1, 0.0)
     carrier = FileSender(
         store=telegram_store(out.store),
-        mail=office.mail,
+        outbox=office.outbox,
         people=people,
         deliveries=out.deliveries,
         is_linked=lambda agent: _is_linked(out.store, agent),
         gather_s=GATHER_S,
     )
-    out.deliveries.serve(carrier)
+    out.deliveries.add_carrier(carrier)
     return House(out, office, carrier)
 
 
@@ -178,10 +178,10 @@ def test_without_a_turn_only_an_open_chat_is_reached(house: House) -> None:
     assert carrier.find_destination(KEY, None) == "telegram:42"
     assert carrier.find_destination(CubicleKey("crab", 99), None) is None
     with house.out.store.writing() as db:
-        bots.put(db, BotState("crab", 7, "crab_bot", BotStatus.PAIRING))
+        bots.put_bot(db, BotState("crab", 7, "crab_bot", BotStatus.PAIRING))
     assert carrier.find_destination(KEY, None) is None
     with house.out.store.writing() as db:
-        bots.put(db, BotState("crab", 7, "crab_bot", BotStatus.PAIRED))
+        bots.put_bot(db, BotState("crab", 7, "crab_bot", BotStatus.PAIRED))
         db.execute("UPDATE chat_rooms SET state = 'closed'")
     assert carrier.find_destination(KEY, None) is None
 
@@ -252,6 +252,6 @@ def test_giving_it_twice_changes_nothing(api: BotApi, house: House) -> None:
         house.take(name, content)
     for _ in range(2):
         for one in house.out.rows():
-            house.carrier.send(one, house.out.deliveries.copy_of(one))
+            house.carrier.send_file(one, house.out.deliveries.copy_of(one))
         house.wait(2)
     assert len(api.messages(42)) == 2

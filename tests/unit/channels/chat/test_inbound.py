@@ -27,7 +27,7 @@ from orchestrator.channels.chat.inbound_messages import InboundMessages
 from orchestrator.channels.chat.inbox import Inbox
 from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.outbox import Outbox
-from orchestrator.channels.chat.replies import replies
+from orchestrator.channels.chat.replies import build_replies
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.telegram.channel import TRAITS
 from orchestrator.channels.telegram.client import TelegramClient
@@ -49,10 +49,10 @@ Json = dict[str, Any]
 class _Reports:
     """Nobody listens."""
 
-    def met(self, *_: object) -> None:
+    def on_contact(self, *_: object) -> None:
         """Fine."""
 
-    problem = mark_revoked = met
+    on_problem = mark_revoked = on_contact
 
 
 @dataclass
@@ -83,7 +83,7 @@ class Scene:
     def run_command(self, message: IncomingMessage, user: User) -> list[Message]:
         """A command."""
         self.commands.append(message)
-        return replies(message, self.on_command(message))
+        return build_replies(message, self.on_command(message))
 
     def press(self, press: ButtonPress) -> str:
         """A press."""
@@ -105,22 +105,26 @@ class Scene:
         groups, rows = {self.group.id}, telegram_store(self.house.store)
         return UpdateInbox(rows, inbox, people=self.people, groups_enabled=lambda _, chat: chat in groups)
 
-    def hearing(self, inbox: Inbox, line: TelegramClient | None, mail: Any = None) -> Inbound:
+    def hearing(self, inbox: Inbox, line: TelegramClient | None, outbox: Any = None) -> Inbound:
         """As a start makes it."""
-        arrivals = InboundFiles(
+        inbound_files = InboundFiles(
             traits=TRAITS,
             workspaces=self.house.workspaces,
             audit=Audit(self.house.store),
             room=lambda _: 1 << 30,
-            line_of=lambda _: line,
+            adapter_of=lambda _: line,
             patience=FetchPatience(1.0, 0.01, 0.02),
         )
         return Inbound(
             store=telegram_store(self.house.store),
             inbox=inbox,
-            mail=mail or Outbox(telegram_store(self.house.store)),
+            outbox=outbox or Outbox(telegram_store(self.house.store)),
             asks=InboundMessages(
-                channel="telegram", turns=self.house.turns, inbox=inbox, arrivals=arrivals, commands=self.run_command
+                channel="telegram",
+                turns=self.house.turns,
+                inbox=inbox,
+                inbound_files=inbound_files,
+                commands=self.run_command,
             ),
             deeds=InboundHandlers(
                 people=self.people,
@@ -131,20 +135,20 @@ class Scene:
                 is_code=self.is_code,
                 how_to_link=lambda agent: f"Link {agent}.",
             ),
-            line_of=lambda _: line,
+            adapter_of=lambda _: line,
             gather_s=0.1,
             resume_s=10.0,
         )
 
     @asynccontextmanager
-    async def listening(self, mail: Any = None) -> AsyncIterator[None]:
+    async def listening(self, outbox: Any = None) -> AsyncIterator[None]:
         """While the bot listens."""
         self.line = line = TelegramClient(self.token, api_url=self.api.url)
         await line.open()
         inbox = self.inbox()
-        hearing = self.hearing(inbox, line, mail)
-        poller = UpdatePoller("crab", line, self.updates(inbox), on_kept=hearing.hear, reports=_Reports(), pace=_FAST)
-        await hearing.resume("crab")
+        hearing = self.hearing(inbox, line, outbox)
+        poller = UpdatePoller("crab", line, self.updates(inbox), on_kept=hearing.notify, reports=_Reports(), pace=_FAST)
+        await hearing.resume_waiting("crab")
         task = asyncio.ensure_future(poller.run())
         try:
             yield
@@ -161,7 +165,7 @@ class Scene:
     def keep(self, *updates: Json) -> None:
         """What an earlier life kept and did not get to."""
         me = type("Me", (), {"bot": self.api.bot_user(self.token)["id"], "username": "crab_bot"})()
-        self.updates(self.inbox()).keep("crab", me, updates)
+        self.updates(self.inbox()).save_updates("crab", me, updates)
 
     def prompts(self, user: int = 1) -> list[str]:
         """What the agent was asked, in order."""
@@ -169,10 +173,10 @@ class Scene:
 
     def posted(self, chat: int = ADA) -> list[str]:
         """The texts that go to a chat, in order."""
-        mail = Outbox(telegram_store(self.house.store))
+        outbox = Outbox(telegram_store(self.house.store))
         with self.house.store.reading() as db:
             refs = [row["ref"] for row in db.execute("SELECT * FROM chat_outbox WHERE chat = ? ORDER BY id", (chat,))]
-        return [body.rich.text for ref in refs if (body := mail.body_of(ref)) is not None]
+        return [body.rich.text for ref in refs if (body := outbox.body_of(ref)) is not None]
 
 
 async def _until(holds: Callable[[], Any], timeout_s: float = 30.0) -> None:
@@ -495,7 +499,7 @@ async def test_a_death_between_the_turn_and_its_note(scene: Scene) -> None:
     """The turn is there, the update still waits: it is not asked, and its file not fetched, again."""
     scene.ada.sends_document(scene.token, "a.txt", b"x", caption="once")
     scene.keep(*scene.api.pending(scene.token))
-    waiting = scene.inbox().first("crab", ADA, "talk")
+    waiting = scene.inbox().first_waiting("crab", ADA, "talk")
     assert waiting is not None
     assert isinstance(waiting.item, IncomingMessage)
     scene.house.turns.submit(
@@ -528,11 +532,11 @@ class _Refusing(Outbox):
         super().__init__(telegram_store(scene.house.store))
         self.errors = list(errors)
 
-    def post(self, letter: Message) -> bool:
+    def post_message(self, letter: Message) -> bool:
         """One of the errors, while there are some."""
         if self.errors:
             raise self.errors.pop(0)
-        return super().post(letter)
+        return super().post_message(letter)
 
 
 async def test_what_the_disk_refuses_is_tried_again(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:

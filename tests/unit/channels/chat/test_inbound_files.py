@@ -40,7 +40,7 @@ class Scene:
         """What becomes of these files."""
 
         async def run(fetching: Any) -> ReceivedFiles:
-            return await self.arrivals(fetching).take(KEY, files)
+            return await self.inbound_files(fetching).fetch_files(KEY, files)
 
         return asyncio.run(run(line)) if line is not None else asyncio.run(self.with_line(run))
 
@@ -53,14 +53,14 @@ class Scene:
         finally:
             await line.close()
 
-    def arrivals(self, line: Any) -> InboundFiles:
+    def inbound_files(self, line: Any) -> InboundFiles:
         """What takes files in."""
         return InboundFiles(
             traits=TRAITS,
             workspaces=self.house.workspaces,
             audit=Audit(self.house.store),
             room=lambda _: self.room,
-            line_of=lambda _: line if line != "none" else None,
+            adapter_of=lambda _: line if line != "none" else None,
             patience=_FAST,
         )
 

@@ -35,7 +35,7 @@ class Scene:
 
     def keep(self, *updates: object) -> list[int]:
         """The chats where something waits."""
-        return list(self.updates.keep("crab", _ME, updates).chats)
+        return list(self.updates.save_updates("crab", _ME, updates).chats)
 
     def rows(self) -> list[Json]:
         """What is in the table."""
@@ -45,9 +45,9 @@ class Scene:
     def texts(self, chat: int = ADA) -> list[str]:
         """Handles everything that was said in a chat."""
         said = []
-        while (waiting := self.inbox.first("crab", chat, "talk")) is not None:
+        while (waiting := self.inbox.first_waiting("crab", chat, "talk")) is not None:
             said.append(waiting.item.text if isinstance(waiting.item, IncomingMessage) else type(waiting.item).__name__)
-            self.inbox.done(waiting.item)
+            self.inbox.mark_done(waiting.item)
         return said
 
 
@@ -96,7 +96,9 @@ def press(number: int) -> Json:
 
 def test_a_batch_is_kept_and_says_where_to_go_on(scene: Scene) -> None:
     """In the order in which it came, with the number after the last, which a restart finds again."""
-    kept = scene.updates.keep("crab", _ME, [update(10, "a"), update(11, "x", by=EVE), {"update_id": 12, "poll": {}}])
+    kept = scene.updates.save_updates(
+        "crab", _ME, [update(10, "a"), update(11, "x", by=EVE), {"update_id": 12, "poll": {}}]
+    )
     assert (kept.next_update, sorted(kept.chats)) == (13, [ADA, EVE])
     again = opened(scene.house)
     assert again.updates.next_update("crab", BOT) == 13
@@ -116,16 +118,16 @@ def test_the_same_update_twice_is_one(scene: Scene) -> None:
 def test_what_is_lower_than_the_last_is_kept_all_the_same(scene: Scene) -> None:
     """After a week of silence Telegram begins anew with any number."""
     scene.keep(update(900))
-    kept = scene.updates.keep("crab", _ME, [update(20)])
+    kept = scene.updates.save_updates("crab", _ME, [update(20)])
     assert (kept.next_update, kept.chats) == (21, (ADA,))
 
 
 def test_nothing_with_a_number_changes_nothing(scene: Scene) -> None:
     """Garbage in a batch has no effect, and none on where to go on."""
     scene.keep(update(10))
-    kept = scene.updates.keep("crab", _ME, [None, 5, "x", {}, {"update_id": "11"}, {"update_id": True}])
+    kept = scene.updates.save_updates("crab", _ME, [None, 5, "x", {}, {"update_id": "11"}, {"update_id": True}])
     assert (kept.next_update, kept.chats) == (11, ())
-    assert scene.updates.keep("crab", _ME, []).next_update == 11
+    assert scene.updates.save_updates("crab", _ME, []).next_update == 11
 
 
 def test_nothing_that_a_stranger_wrote_is_on_disk(scene: Scene) -> None:
@@ -140,10 +142,10 @@ def test_nothing_that_a_stranger_wrote_is_on_disk(scene: Scene) -> None:
 def test_a_strangers_code_is_kept_beside_other_words(scene: Scene) -> None:
     """It may be what proves who they are."""
     scene.keep(update(10, "hi", by=EVE), update(11, "123456", by=EVE))
-    first = scene.inbox.first("crab", EVE, "talk")
+    first = scene.inbox.first_waiting("crab", EVE, "talk")
     assert first is not None
-    scene.inbox.done(first.item)
-    second = scene.inbox.first("crab", EVE, "talk")
+    scene.inbox.mark_done(first.item)
+    second = scene.inbox.first_waiting("crab", EVE, "talk")
     assert second is not None
     assert isinstance(second.item, StrangerMessage)
     assert second.item.six_digits == "123456"
@@ -156,16 +158,16 @@ def test_what_was_handled_is_known_without_its_words(scene: Scene) -> None:
     assert "PRIVATE" not in str(scene.rows())
     scene.keep(update(11, "waits"))
     scene.now += 29 * 24 * 3600
-    assert scene.inbox.tidy() == 0
+    assert scene.inbox.forget_old() == 0
     scene.now += 2 * 24 * 3600
-    assert scene.inbox.tidy() == 1
+    assert scene.inbox.forget_old() == 1
     assert scene.texts() == ["waits"]
 
 
 def test_presses_do_not_wait_for_what_was_said(scene: Scene) -> None:
     """Each lane has its own order."""
     scene.keep(update(10), press(11), press(12))
-    found = [scene.inbox.first("crab", ADA, lane) for lane in ("talk", "presses")]
+    found = [scene.inbox.first_waiting("crab", ADA, lane) for lane in ("talk", "presses")]
     assert [one.item.update for one in found if one] == [10, 11]
     assert found[1] is not None
     assert isinstance(found[1].item, ButtonPress)
@@ -183,12 +185,12 @@ def test_everything_comes_back_as_it_was_sorted(scene: Scene) -> None:
     """With files, place, quote and half characters made whole."""
     file = {"file_id": "F", "file_name": "ü\ud800.pdf", "file_size": 5, "mime_type": "application/pdf"}
     scene.keep(update(10, "🦀 \ud83e", document=file, media_group_id="9", reply_to_message={"text": "before"}))
-    waiting = scene.inbox.first("crab", ADA, "talk")
+    waiting = scene.inbox.first_waiting("crab", ADA, "talk")
     assert waiting is not None
     assert isinstance(waiting.item, IncomingMessage)
     assert (waiting.item.text, waiting.item.files[0].name, waiting.item.album) == ("🦀 \ufffd", "ü\ufffd.pdf", "9")
     assert waiting.item.quoted.endswith("> before")
-    assert scene.inbox.album(waiting.item) == [waiting]
+    assert scene.inbox.album_parts(waiting.item) == [waiting]
 
 
 @pytest.mark.parametrize(
@@ -202,7 +204,7 @@ def test_everything_comes_back_as_it_was_sorted(scene: Scene) -> None:
 def test_only_what_becomes_a_turn_has_an_origin(scene: Scene, more: Json, has_origin: bool) -> None:  # noqa: FBT001  # a column of a table
     """An edit is found by the origin of what it edits."""
     scene.keep(update(10, **{"text": "hello", **more}))
-    waiting = scene.inbox.first("crab", ADA, "talk")
+    waiting = scene.inbox.first_waiting("crab", ADA, "talk")
     assert waiting is not None
     assert isinstance(waiting.item, IncomingMessage)
     assert scene.inbox.origin_of(waiting.item) == ("telegram:7:10" if has_origin else None)

@@ -15,7 +15,7 @@ from orchestrator.approvals.notifications import as_json
 from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.rich_text import RichText
-from orchestrator.channels.chat.system_text import quoting
+from orchestrator.channels.chat.system_text import quote_in_note
 from orchestrator.core.errors import Conflict
 from orchestrator.core.models import Event, User
 from orchestrator.core.text import in_quotes
@@ -56,7 +56,7 @@ def say(desk: ChatFixture, text: str = "crab put “Water the plants” into the
     """The house says something, and the chat is told."""
     given = {"key": KEY, "kind": "calendar", "text": text, "offers": OFFERS, **more}
     notice = desk.notices.post(**given)  # type: ignore[arg-type]  # a table of keywords
-    desk.noticing.heard(Event("notice", notice.cubicle, as_json(notice)))
+    desk.noticing.on_event(Event("notice", notice.cubicle, as_json(notice)))
     return notice
 
 
@@ -96,12 +96,12 @@ def test_three_hundred_come_once_and_in_order(tmp_path: Path) -> None:
         for n in range(170):
             notice = desk.notices.post(KEY, "budget", f"number {n}")
             if n % 7 == 0:
-                desk.noticing.heard(Event("notice", KEY, as_json(notice)))
-                desk.fresh_noticing().sweep()
+                desk.noticing.on_event(Event("notice", KEY, as_json(notice)))
+                desk.fresh_noticing().post_due()
     with chat_fixture(tmp_path) as (desk, _):
         for n in range(170, 300):
             desk.notices.post(KEY, "budget", f"number {n}")
-        at_once(desk.noticing.reconcile, desk.noticing.sweep, desk.fresh_noticing().sweep)
+        at_once(desk.noticing.reconcile, desk.noticing.post_due, desk.fresh_noticing().post_due)
         assert [desk.text(one).splitlines()[-1] for one in desk.refs] == [f"number {n}" for n in range(300)]
 
 
@@ -140,7 +140,7 @@ def test_what_was_dealt_with_elsewhere_is_shown(desk: ChatFixture) -> None:
     for notice in (first, second):
         settled = desk.notices.press_button(notice.id, "agenda.keep", by=operator, surface="dashboard")
         if notice == first:
-            desk.noticing.heard(Event("notice", KEY, as_json(settled)))
+            desk.noticing.on_event(Event("notice", KEY, as_json(settled)))
     assert desk.labels(ref(first)) == []
     assert desk.press(ref(second), "Cancel it") == "That was already done: Kept."
     assert desk.text(ref(second)).endswith("Kept.")
@@ -171,14 +171,14 @@ def test_nobody_else_presses_anything(desk: ChatFixture) -> None:
     """Strangers, other members, other messages and made-up data do nothing."""
     notice = say(desk)
     data, message = desk.data(ref(notice), "Cancel it"), desk.arrives(ref(notice))
-    presses = [
+    callbacks = [
         desk.a_press(data, by=EVE, chat=ADA, message=message),
         desk.a_press(data, by=BOB, chat=ADA, message=message),
         desk.a_press(data, by=ADA, chat=ADA, message=message + 1),
         desk.a_press(data, by=ADA, chat=ADA, message=message, agent="otter"),
         desk.a_press(f"{notice.id}:agenda.cancel", by=ADA, chat=ADA, message=message),
     ]
-    assert {desk.presses.press(press) for press in presses} == {"This button no longer works."}
+    assert {desk.callbacks.on_press(press) for press in callbacks} == {"This button no longer works."}
     assert traces(desk) == 0
 
 
@@ -186,7 +186,7 @@ def test_a_press_that_died_half_way_leaves_buttons(desk: ChatFixture) -> None:
     """The button was used up and nothing done: after a start there are new ones."""
     notice = say(desk)
     press = desk.a_press(desk.data(ref(notice), "Cancel it"), by=ADA, chat=ADA, message=desk.arrives(ref(notice)))
-    assert desk.buttons.take(press, is_operator=False) is not None
+    assert desk.buttons.take_press(press, is_operator=False) is not None
     desk.fresh_noticing().reconcile()
     assert desk.press(ref(notice), "Cancel it") == "Cancelled."
     before = desk.body(ref(notice))
@@ -212,13 +212,13 @@ QUOTES = {
 def test_what_is_quoted_stays_quoted(which: str) -> None:
     """From the first sign of a quote to the last; nothing in it can be tapped or pass for the house."""
     text, expected = QUOTES[which]
-    assert codes(quoting("A title", text)) == expected
-    assert quoting("A title", text).text.count(MARK) == 1
+    assert codes(quote_in_note("A title", text)) == expected
+    assert quote_in_note("A title", text).text.count(MARK) == 1
 
 
 def test_an_address_outside_a_quote_is_none() -> None:
     """The house names hosts too, and nothing is fetched by a tap."""
-    rich = quoting("A title", "From https://evil.example/x came a file.", "See evil.example.")
+    rich = quote_in_note("A title", "From https://evil.example/x came a file.", "See evil.example.")
     assert "://" not in rich.text
     assert "evil.example" not in rich.text
 

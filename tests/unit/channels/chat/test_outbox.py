@@ -17,7 +17,7 @@ import pytest
 from orchestrator.channels.chat import outbox_rows as rows
 from orchestrator.channels.chat.channel_store import ChannelDb
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody, MessageButton
-from orchestrator.channels.chat.message_json import packed, unpacked
+from orchestrator.channels.chat.message_json import body_from_json, body_to_json
 from orchestrator.channels.chat.rich_text import RichText, TextEntity
 from orchestrator.core.db.audit_rows import search_records
 from orchestrator.core.db.database import Store
@@ -71,10 +71,10 @@ def accepted(api: BotApi, method: str = "") -> list[str]:
 def died_while_sending(store: Store, ref: str) -> None:
     """The row as a death between the call and its answer leaves it, however it went."""
     with store.writing() as db:
-        letter = rows.first(ChannelDb(db, "telegram"), "crab", 42)
+        letter = rows.get_first(ChannelDb(db, "telegram"), "crab", 42)
         assert letter is not None
         assert letter.ref == ref
-        assert rows.begin(ChannelDb(db, "telegram"), letter, shared_above=0)
+        assert rows.mark_sending(ChannelDb(db, "telegram"), letter, shared_above=0)
 
 
 def wait_until_silent(store: Store) -> None:
@@ -90,7 +90,7 @@ def wait_until_silent(store: Store) -> None:
 
 def message_of(office: OutboxFixture, ref: str) -> int | None:
     """The number of the message that a letter became; None while there is none."""
-    found = office.mail.outcome(ref)
+    found = office.outbox.status_of(ref)
     return None if found is None else found.message
 
 
@@ -106,8 +106,8 @@ def test_a_letter_becomes_a_message_once(api: BotApi, office: OutboxFixture) -> 
     office.wait_for("b")
     number = message_of(office, "a")
     assert number is not None
-    assert office.mail.ref_of("crab", 42, number) == "a"
-    assert office.mail.ref_of("otter", 42, number) is None
+    assert office.outbox.ref_of("crab", 42, number) == "a"
+    assert office.outbox.ref_of("otter", 42, number) is None
     assert message_of(office, "nothing") is None
     assert api.said(42) == ["Hello", "b"]
     office.wait_until(lambda: office.told == [("a", None), ("b", None)])
@@ -116,7 +116,7 @@ def test_a_letter_becomes_a_message_once(api: BotApi, office: OutboxFixture) -> 
 def test_a_letter_for_nobody_is_no_letter(office: OutboxFixture) -> None:
     """An agent that was deleted meanwhile has no letters, and nobody fails over it."""
     assert office.post("a", agent="squid") is False
-    assert office.mail.outcome("a") is None
+    assert office.outbox.status_of("a") is None
 
 
 def test_a_chat_keeps_the_order(api: BotApi, office: OutboxFixture) -> None:
@@ -145,9 +145,9 @@ def test_a_letter_joins_what_its_poster_writes(office: OutboxFixture) -> None:
     with office.store.writing():
         office.post("kept")
         time.sleep(0.05)
-        assert office.mail.outcome("kept") is None, "not before the transaction is over"
+        assert office.outbox.status_of("kept") is None, "not before the transaction is over"
     office.wait_for("kept")
-    assert office.mail.outcome("gone") is None
+    assert office.outbox.status_of("gone") is None
 
 
 def test_chats_do_not_wait_for_one_another(api: BotApi, office: OutboxFixture, ben: Person) -> None:
@@ -180,8 +180,8 @@ def test_nothing_is_fetched_and_nothing_previewed(api: BotApi, office: OutboxFix
     office.post("a", "see https://example.org <b>x</b> *y*", entities=(TextEntity("bold", 0, 3),), buttons=BUTTONS)
     office.post("b", "with a file", files=(AttachedFile(file, "https://evil.example/x.png", "photo"),))
     office.wait_for("a", "b")
-    office.mail.amend("a", MessageBody(RichText("now https://example.com")))
-    office.mail.amend("b", MessageBody(RichText("another caption")))
+    office.outbox.amend_message("a", MessageBody(RichText("now https://example.com")))
+    office.outbox.amend_message("b", MessageBody(RichText("another caption")))
     office.wait_for("a", "b")
     texts = [call for call in api.calls() if "text" in call.parameters]
     assert len(texts) == 2
@@ -198,12 +198,12 @@ def test_an_amendment_changes_the_message(api: BotApi, office: OutboxFixture) ->
     office.post("a", "Really?", buttons=BUTTONS)
     office.wait_for("a")
     for _ in range(2):
-        assert office.mail.amend("a", MessageBody(RichText("Done.")))
+        assert office.outbox.amend_message("a", MessageBody(RichText("Done.")))
         office.wait_for("a")
     message = api.messages(42)[-1]
     assert message["text"] == "Done."
     assert "reply_markup" not in message
-    body = office.mail.body_of("a")
+    body = office.outbox.body_of("a")
     assert body is not None
     assert body.rich.text == "Done."
 
@@ -213,10 +213,10 @@ def test_the_latest_amendment_wins(api: BotApi, office: OutboxFixture) -> None:
     office.post("a")
     office.wait_for("a")
     hanging = api.fail_next("editMessageText", hang=True)
-    office.mail.amend("a", MessageBody(RichText("one")))
+    office.outbox.amend_message("a", MessageBody(RichText("one")))
     api.wait_for(lambda: hanging.hits == 1)
-    office.mail.amend("a", MessageBody(RichText("two")))
-    office.mail.amend("a", MessageBody(RichText("three")))
+    office.outbox.amend_message("a", MessageBody(RichText("two")))
+    office.outbox.amend_message("a", MessageBody(RichText("three")))
     hanging.release()
     office.wait_for("a")
     assert api.said(42) == ["three"]
@@ -226,7 +226,7 @@ def test_what_was_not_sent_is_amended_before(api: BotApi, office: OutboxFixture)
     """Then only the last version is ever seen."""
     with office.store.writing():
         office.post("a", "old")
-        office.mail.amend("a", MessageBody(RichText("new")))
+        office.outbox.amend_message("a", MessageBody(RichText("new")))
     office.wait_for("a")
     assert api.said(42) == ["new"]
     assert "old" not in accepted(api)
@@ -236,7 +236,7 @@ def test_what_could_not_be_sent_is_amended(api: BotApi, office: OutboxFixture) -
     """While Telegram can't be reached too; whichever version comes first, the last one stands."""
     api.offline()
     office.post("a", "old")
-    office.mail.amend("a", MessageBody(RichText("new")))
+    office.outbox.amend_message("a", MessageBody(RichText("new")))
     api.online()
     office.wait_for("a")
     assert api.said(42) == ["new"]
@@ -247,7 +247,7 @@ def test_an_amendment_of_what_is_gone_ends(api: BotApi, office: OutboxFixture, a
     office.post("a")
     office.wait_for("a")
     api.world.rooms[next(iter(api.world.rooms))].messages.clear()
-    office.mail.amend("a", MessageBody(RichText("new")))
+    office.outbox.amend_message("a", MessageBody(RichText("new")))
     office.post("b")
     office.wait_for("a", "b")
     assert len(api.calls("editMessageText")) == 1
@@ -259,11 +259,11 @@ def test_only_what_waits_can_be_withdrawn(api: BotApi, office: OutboxFixture) ->
     office.post("first")
     api.wait_for(lambda: api.calls("sendMessage"))
     office.post("second")
-    assert office.mail.withdraw("second") is True
+    assert office.outbox.withdraw_message("second") is True
     office.wait_for("first")
-    assert office.mail.withdraw("first") is False
+    assert office.outbox.withdraw_message("first") is False
     assert office.post("second") is False
-    assert office.mail.amend("second", MessageBody(RichText("x"))) is False
+    assert office.outbox.amend_message("second", MessageBody(RichText("x"))) is False
     assert api.said(42) == ["first"]
 
 
@@ -374,7 +374,7 @@ def test_it_goes_on_at_once_when_telegram_answers_anything(api: BotApi, store: S
             time.sleep(0.02)
         assert office.troubles
         api.online()
-        office.run(office.lines["crab"].updates(None, timeout_s=0))
+        office.run(office.lines["crab"].get_updates(None, timeout_s=0))
         office.wait_for("a")
 
 
@@ -391,7 +391,7 @@ def test_a_blocked_bot_fails_all_that_waits(api: BotApi, office: OutboxFixture, 
     ada.blocks(bot)
     api.online()
     office.wait_for("b", "c", "d", state="failed")
-    outcome = office.mail.outcome("c")
+    outcome = office.outbox.status_of("c")
     assert outcome is not None
     assert "blocked" in (outcome.why or "")
     office.wait_until(lambda: sorted(ref for ref, why in office.told if why) == ["b", "c", "d"])
@@ -411,7 +411,7 @@ def test_nobody_there(api: BotApi, office: OutboxFixture) -> None:
     """A chat that nobody opened fails with what to do."""
     office.post("a", chat=99)
     office.wait_for("a", state="failed")
-    outcome = office.mail.outcome("a")
+    outcome = office.outbox.status_of("a")
     assert outcome is not None
     assert "tap Start" in (outcome.why or "")
 
@@ -451,7 +451,9 @@ def test_a_group_that_grew_keeps_its_letters(api: BotApi, office: OutboxFixture,
     """When Telegram says that the chat has another number, the letters go there."""
     group = api.group("The group", bot)
     with office.store.writing() as db:
-        rows.add(ChannelDb(db, "telegram"), "crab", -5, "a", packed(MessageBody(RichText("hello"))), now=0.0)
+        rows.insert_message(
+            ChannelDb(db, "telegram"), "crab", -5, "a", body_to_json(MessageBody(RichText("hello"))), now=0.0
+        )
         rows.move_chat(ChannelDb(db, "telegram"), "crab", -5, group.id)
     office.post("b", chat=group.id)
     office.wait_for("a", "b")
@@ -466,7 +468,7 @@ def test_refused_entities_go_as_plain_text(api: BotApi, office: OutboxFixture) -
     bad = (TextEntity("bold", 0, 500),)
     office.post("a", "hello", entities=bad)
     office.wait_for("a")
-    office.mail.amend("a", MessageBody(RichText("bye", bad)))
+    office.outbox.amend_message("a", MessageBody(RichText("bye", bad)))
     office.wait_for("a")
     assert api.said(42) == ["bye"]
     assert accepted(api) == ["hello"]
@@ -498,7 +500,7 @@ def test_a_lost_file_is_a_failed_letter(api: BotApi, office: OutboxFixture, tmp_
     office.post("a", files=(AttachedFile(tmp_path / "gone", "gone.txt", "document"),))
     office.post("b")
     office.wait_for("b")
-    outcome = office.mail.outcome("a")
+    outcome = office.outbox.status_of("a")
     assert outcome is not None
     assert outcome.why == "Telegram refused: the file is no longer there."
 
@@ -511,7 +513,7 @@ def test_too_large_a_file_is_never_tried(api: BotApi, office: OutboxFixture, tmp
     office.post("a", files=(AttachedFile(large, "large.bin", "document"),))
     office.wait_for("a", state="failed")
     assert api.calls("sendDocument") == []
-    outcome = office.mail.outcome("a")
+    outcome = office.outbox.status_of("a")
     assert outcome is not None
     assert "50 MB" in (outcome.why or "")
 
@@ -520,7 +522,7 @@ def test_our_own_mistakes_hold_nobody_up(
     api: BotApi, office: OutboxFixture, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A letter at which the code itself fails is given up after some tries."""
-    send = office.lines["crab"].send
+    send = office.lines["crab"].send_message
 
     async def fails(chat: int, body: MessageBody) -> list[int]:
         if body.rich.text == "a":
@@ -568,13 +570,13 @@ def test_a_death_while_sending_doubles_and_loses_nothing(
         office.post("before")
         office.wait_for("before")
     letter = MessageBody(RichText("The text", more.pop("entities", ())), **more)
-    office.mail.post(Message("crab", 42, "a", letter))
-    office.mail.post(Message("crab", 42, "b", MessageBody(RichText("b"))))
+    office.outbox.post_message(Message("crab", 42, "a", letter))
+    office.outbox.post_message(Message("crab", 42, "b", MessageBody(RichText("b"))))
     died_while_sending(store, "a")
     ada.says(bot, "meanwhile somebody writes")
     if had_arrived:
         with OutboxFixture(api, store_with_nothing(file.parent), crab=bot) as elsewhere:
-            elsewhere.run(elsewhere.lines["crab"].send(42, letter))
+            elsewhere.run(elsewhere.lines["crab"].send_message(42, letter))
             elsewhere.store.close()
     with OutboxFixture(api, store, crab=bot) as office:
         office.wait_for("a", "b")
@@ -654,7 +656,7 @@ def test_somebody_elses_messages_are_never_taken_for_ours(api: BotApi, store: St
     with OutboxFixture(api, store, crab=bot) as office:
         office.post("before")
         office.wait_for("before")
-    office.mail.post(Message("crab", 42, "a", MessageBody(RichText("same words"))))
+    office.outbox.post_message(Message("crab", 42, "a", MessageBody(RichText("same words"))))
     died_while_sending(store, "a")
     for _ in range(5):
         ada.says(bot, "same words")
@@ -668,7 +670,7 @@ def test_looking_for_a_letter_ends(api: BotApi, store: Store, bot: str, ada: Per
     with OutboxFixture(api, store, crab=bot) as office:
         office.post("before")
         office.wait_for("before")
-    office.mail.post(Message("crab", 42, "a", MessageBody(RichText("a"))))
+    office.outbox.post_message(Message("crab", 42, "a", MessageBody(RichText("a"))))
     died_while_sending(store, "a")
     with OutboxFixture(api, store, crab=bot) as office:
         office.wait_for("a")
@@ -703,8 +705,8 @@ def test_a_body_survives_its_row(file: Path) -> None:
         thread=3,
         is_silent=True,
     )
-    assert unpacked(packed(body)) == body
-    assert unpacked(packed(MessageBody(RichText("")))) == MessageBody(RichText(""))
+    assert body_from_json(body_to_json(body)) == body
+    assert body_from_json(body_to_json(MessageBody(RichText("")))) == MessageBody(RichText(""))
 
 
 def test_no_log_holds_a_token(
@@ -743,7 +745,7 @@ def test_a_clock_that_goes_back_silences_no_bot_for_years(api: BotApi, store: St
         office.post("a", "Late")
         wait_until_silent(store)
     with store.writing() as db:
-        rows.silence(ChannelDb(db, "telegram"), "crab", time.time() + 365 * 24 * 3600.0)
+        rows.silence_bot(ChannelDb(db, "telegram"), "crab", time.time() + 365 * 24 * 3600.0)
     with OutboxFixture(api, store, crab=bot) as office:
         office.post("b", "Later")
         office.wait_for("b")

@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.progress import ProgressDisplay
-from orchestrator.channels.chat.progress_text import TurnPhase, TurnProgress, line, so_far, told
+from orchestrator.channels.chat.progress_text import TurnPhase, TurnProgress, apply_event, so_far, status_line
 from orchestrator.channels.chat.replies_to_turns import TurnReplies
 from orchestrator.channels.chat.rich_text import utf16_len
 from orchestrator.channels.chat.send_errors import (
@@ -24,7 +24,7 @@ from orchestrator.channels.chat.send_errors import (
     TokenRevoked,
     Unreachable,
 )
-from orchestrator.channels.telegram.format.markdown import render
+from orchestrator.channels.telegram.format.markdown import render_markdown
 from orchestrator.core.events import Subscription
 from orchestrator.core.models import Event, Turn
 from tests.support.chat_fakes import GROUP, FakeClient, FakeLoopClock, FakeOutbox, TurnsFixture, telegram_store
@@ -45,11 +45,11 @@ class Stage:
         house = self.desk.house
         wall = lambda: 1_000_000.0  # noqa: E731 - a clock that stands still
         return ProgressDisplay(
-            render=render,
+            render=render_markdown,
             store=telegram_store(house.store),
-            mail=self.desk.mail,
+            outbox=self.desk.outbox,
             turns=house.turns,
-            line_of=cast("Any", self._line),
+            adapter_of=cast("Any", self._line),
             clock=self.clock,
             wall=wall,
         )
@@ -104,7 +104,7 @@ class Stage:
 
     async def is_up(self, turn: Turn, message: int = 555) -> None:
         """The status message has been sent."""
-        self.desk.mail.set(f"status:{turn.id}", "sent", message)
+        self.desk.outbox.set(f"status:{turn.id}", "sent", message)
         await self.settle()
 
     async def writes(self, turn: Turn, text: str) -> None:
@@ -114,7 +114,7 @@ class Stage:
 
     def status_refs(self) -> list[str]:
         """The status messages that were posted and not withdrawn."""
-        return [ref for ref in self.desk.mail.refs if ref.startswith("status:")]
+        return [ref for ref in self.desk.outbox.refs if ref.startswith("status:")]
 
     def rows(self) -> int:
         """How many status messages may be up."""
@@ -184,7 +184,7 @@ def test_a_slow_turn_gets_one_silent_status_message(desk: TurnsFixture) -> None:
         await stage.passes(60)
 
     stage = play(desk, scene)
-    body = desk.mail.letters[0].body
+    body = desk.outbox.letters[0].body
     assert (body.rich.text, body.is_silent, body.reply_to) == (f"{MARK} crab is thinking…", True, None)
     assert stage.paper.of("delete") == [555]
     assert (len(stage.status_refs()), stage.rows()) == (1, 0)
@@ -272,7 +272,7 @@ def test_in_groups_it_is_calmer_and_answers_the_message(desk: TurnsFixture) -> N
         await stage.passes(3)
 
     stage = play(desk, scene)
-    body = desk.mail.letters[0].body
+    body = desk.outbox.letters[0].body
     assert (body.reply_to, body.thread, body.is_silent) == (101, 9, True)
     assert stage.paper.of("draft") == []
     assert 1 <= len(stage.paper.of("edit")) <= 2
@@ -361,10 +361,14 @@ def test_a_line_that_hangs_holds_no_answer(desk: TurnsFixture) -> None:
         await stage.ends(turn, "the answer")
         house = desk.house
         answers = TurnReplies(
-            render=render, store=telegram_store(house.store), mail=desk.mail, turns=house.turns, folder=house.home / "a"
+            render=render_markdown,
+            store=telegram_store(house.store),
+            outbox=desk.outbox,
+            turns=house.turns,
+            folder=house.home / "a",
         )
-        assert await answers.sweep() == 1
-        assert desk.mail.texts() == [f"{MARK} crab:\nthe answer"]
+        assert await answers.post_due() == 1
+        assert desk.outbox.texts() == [f"{MARK} crab:\nthe answer"]
         stage.paper.gate.set()
         await stage.passes(30)
 
@@ -402,9 +406,13 @@ def test_no_trouble_with_progress_reaches_the_answer(desk: TurnsFixture, method:
         await stage.ends(turn)
         house = desk.house
         answers = TurnReplies(
-            render=render, store=telegram_store(house.store), mail=desk.mail, turns=house.turns, folder=house.home / "a"
+            render=render_markdown,
+            store=telegram_store(house.store),
+            outbox=desk.outbox,
+            turns=house.turns,
+            folder=house.home / "a",
         )
-        assert await answers.sweep() == 1
+        assert await answers.post_due() == 1
 
     stage = play(desk, scene)
     assert len(stage.paper.times(method)) <= 7
@@ -444,7 +452,7 @@ def test_a_status_message_that_is_just_being_sent_is_taken_down_later(desk: Turn
     async def scene(stage: Stage) -> None:
         turn = await stage.begins()
         await stage.passes(2)
-        desk.mail.set(f"status:{turn.id}", "sending")
+        desk.outbox.set(f"status:{turn.id}", "sending")
         await stage.ends(turn)
         await stage.passes(5)
         assert (stage.paper.of("delete"), stage.rows()) == ([], 1)
@@ -647,8 +655,8 @@ def test_the_words_of_a_status() -> None:
             f"{MARK} crab (running, step 3, 10 s):\npip install\\nx",
         ),
     ]
-    assert [line(standing, seconds).text for standing, seconds, _ in told_] == [text for _, _, text in told_]
-    assert told(base, Event("cubicle", KEY, {})) == base
+    assert [status_line(standing, seconds).text for standing, seconds, _ in told_] == [text for _, _, text in told_]
+    assert apply_event(base, Event("cubicle", KEY, {})) == base
 
 
 @pytest.mark.parametrize(
@@ -668,8 +676,11 @@ def test_the_words_of_a_status() -> None:
 )
 def test_what_the_agent_writes_stays_under_its_line(text: str) -> None:
     """As a command and as a reply under way: headed, in one message, and nothing in it is the house's mark."""
-    command = line(TurnProgress(1, "crab", TurnPhase.RUNNING, 1, text), 0)
-    for rich, head in ((command, f"{MARK} crab (running, step 1):"), (so_far("crab", render, text), f"{MARK} crab")):
+    command = status_line(TurnProgress(1, "crab", TurnPhase.RUNNING, 1, text), 0)
+    for rich, head in (
+        (command, f"{MARK} crab (running, step 1):"),
+        (so_far("crab", render_markdown, text), f"{MARK} crab"),
+    ):
         assert rich.text.startswith(head)
         assert rich.text.count(MARK) == 1
         assert utf16_len(rich.text) <= 4096

@@ -44,12 +44,12 @@ def says(desk: ChatFixture, text: str, *, by: int = ADA, chat: int | None = None
     """Somebody writes: what is replied, or None when it is for the agent. What is noted besides is posted."""
     user = desk.people.of_identity("telegram", by)
     assert user is not None
-    return desk.inquiries.take(replace(desk.message(text, by=by, chat=chat), **more), user)
+    return desk.inquiries.take_reply(replace(desk.message(text, by=by, chat=chat), **more), user)
 
 
 def answer(desk: ChatFixture, question: Question) -> tuple[str, str | None]:
     """How it stands."""
-    found = desk.questions.get(question.id)
+    found = desk.questions.get_question(question.id)
     return found.status, found.answer
 
 
@@ -164,7 +164,7 @@ def test_a_question_is_answered_at_once_from_two_surfaces(desk: ChatFixture) -> 
     operator = desk.people.get_operator()
     results = at_once(
         lambda: desk.press(ref(question), "tea"),
-        lambda: desk.questions.answer(question.id, "coffee", by=operator, surface="dashboard"),
+        lambda: desk.questions.answer_question(question.id, "coffee", by=operator, surface="dashboard"),
         lambda: says(desk, "coffee"),
     )
     desk.inquiries.reconcile()
@@ -193,9 +193,9 @@ def test_how_a_question_ends_is_shown(desk: ChatFixture, how: str, is_told: bool
         desk.turns.end_turn(KEY, question.turn or 0, TurnStatus.DONE)
         desk.hooks.turn_ended.fire(TurnMoment(KEY, question.turn or 0))
     if is_told:
-        desk.inquiries.heard(Event("question", KEY, as_json(desk.questions.get(question.id))))
+        desk.inquiries.on_event(Event("question", KEY, as_json(desk.questions.get_question(question.id))))
     else:
-        late = desk.presses.press(desk.a_press(data, by=ADA, chat=ADA, message=number))
+        late = desk.callbacks.on_press(desk.a_press(data, by=ADA, chat=ADA, message=number))
         assert late.startswith("Too late")
     assert ENDS[how] in desk.text(ref(question))
     assert desk.labels(ref(question)) == []
@@ -208,12 +208,12 @@ def test_a_question_is_asked_once_and_its_buttons_mended(desk: ChatFixture) -> N
     """However often it is told; a button that was used up to no effect is made anew."""
     question = desk.inquires("Tea or coffee?", "tea", "coffee")
     before = desk.body(ref(question))
-    desk.inquiries.heard(Event("question", KEY, as_json(question)))
+    desk.inquiries.on_event(Event("question", KEY, as_json(question)))
     desk.inquiries.reconcile()
     assert desk.refs == [ref(question)]
     assert desk.body(ref(question)) == before
     press = desk.a_press(desk.data(ref(question), "tea"), by=ADA, chat=ADA, message=desk.arrives(ref(question)))
-    assert desk.buttons.take(press, is_operator=False) is not None
+    assert desk.buttons.take_press(press, is_operator=False) is not None
     desk.inquiries.reconcile()
     assert desk.press(ref(question), "tea") == "Answered: tea"
 
@@ -222,13 +222,13 @@ def test_nobody_else_presses_anything(desk: ChatFixture) -> None:
     """Strangers, other members, other messages and made-up data answer nothing."""
     question = desk.inquires("Tea or coffee?", "tea", "coffee")
     data, message = desk.data(ref(question), "tea"), desk.arrives(ref(question))
-    presses = [
+    callbacks = [
         desk.a_press(data, by=EVE, chat=ADA, message=message),
         desk.a_press(data, by=BOB, chat=ADA, message=message),
         desk.a_press(data, by=ADA, chat=ADA, message=message + 1),
         desk.a_press(f"{question.id}:0", by=ADA, chat=ADA, message=message),
     ]
-    assert {desk.presses.press(press) for press in presses} == {"This button no longer works."}
+    assert {desk.callbacks.on_press(press) for press in callbacks} == {"This button no longer works."}
     assert answer(desk, question) == ("pending", None)
 
 

@@ -13,7 +13,7 @@ from orchestrator.channels.chat.address_book import ChatAddress
 from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.replies_to_turns import TurnReplies
 from orchestrator.channels.chat.rich_text import utf16_len
-from orchestrator.channels.telegram.format.markdown import render
+from orchestrator.channels.telegram.format.markdown import render_markdown
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import TurnStatus
 from tests.support.chat_fakes import CHAT, GROUP, FakeOutbox, TurnsFixture, telegram_store
@@ -32,9 +32,9 @@ def desk(tmp_path: Path) -> Iterator[TurnsFixture]:
 def answers(desk: TurnsFixture, turns: Any = None) -> TurnReplies:
     """As the channel makes them; ada's private chat is open, and all that the calendar begins is called the same."""
     return TurnReplies(
-        render=render,
+        render=render_markdown,
         store=telegram_store(desk.house.store),
-        mail=desk.mail,
+        outbox=desk.outbox,
         turns=turns or desk.house.turns,
         folder=desk.house.home / "answers",
         spot_of=lambda key: ChatAddress(CHAT) if key == KEY else None,
@@ -46,7 +46,7 @@ def sweep(desk: TurnsFixture, turns: Any = None) -> int:
     """One sweep of a process that has just begun."""
 
     async def run() -> int:
-        return await answers(desk, turns).sweep()
+        return await answers(desk, turns).post_due()
 
     return asyncio.run(run())
 
@@ -58,8 +58,8 @@ def test_an_answer_is_posted_once(desk: TurnsFixture) -> None:
     """The second sweep, of this process or of the next, finds nothing to do."""
     turn = desk.answered("Hello **you**")
     assert (sweep(desk), sweep(desk)) == (1, 0)
-    assert desk.mail.refs == [f"turn:{turn.id}:1"]
-    letter = desk.mail.letters[0]
+    assert desk.outbox.refs == [f"turn:{turn.id}:1"]
+    letter = desk.outbox.letters[0]
     assert (letter.agent, letter.chat) == ("crab", CHAT)
     assert letter.body.rich.text == f"{MARK} crab:\nHello you"
     assert [entity.type for entity in letter.body.rich.entities] == ["bold", "bold"]
@@ -72,7 +72,7 @@ def test_a_turn_from_elsewhere_stays_there(desk: TurnsFixture) -> None:
         desk.house.turns.submit(KEY, "a", source=source)
         desk.ends(desk.takes())
     assert sweep(desk) == 0
-    assert desk.mail.letters == []
+    assert desk.outbox.letters == []
 
 
 RUNS = {
@@ -96,9 +96,9 @@ def test_what_the_calendar_began_is_told_in_private(desk: TurnsFixture, which: s
         KEY, turn.id, status, reply=reply, error="no water" if status is TurnStatus.FAILED else None
     )
     assert (sweep(desk), sweep(desk)) == (1, 0)
-    assert [letter.chat for letter in desk.mail.letters] == [CHAT] * len(expected)
+    assert [letter.chat for letter in desk.outbox.letters] == [CHAT] * len(expected)
     title = "⏰ ◇ Water\\u202e the plants"
-    assert [letter.body.rich.text for letter in desk.mail.letters] == [
+    assert [letter.body.rich.text for letter in desk.outbox.letters] == [
         f"{MARK} crab:\n{title}\n{text}" for text in expected
     ]
 
@@ -111,7 +111,7 @@ def test_a_long_reply_of_the_calendar_has_its_title_too(desk: TurnsFixture) -> N
         assert turn is not None
         desk.house.turns.end_turn(key, turn.id, TurnStatus.DONE, reply="A long story. " * 5_000)
     assert sweep(desk) == 2
-    first, second = desk.mail.letters
+    first, second = desk.outbox.letters
     assert "⏰ ◇ Water" in first.body.rich.text
     assert first.chat == second.chat == CHAT
     assert len(second.body.files) == 1
@@ -130,22 +130,22 @@ def test_a_turn_under_way_is_not_answered_yet(desk: TurnsFixture) -> None:
 def test_what_was_killed_before_the_letters_is_made_good(desk: TurnsFixture) -> None:
     """A process that dies while it posts leaves either everything or nothing; the next start posts it, in order."""
     first, second = desk.answered("a"), desk.answered("b")
-    desk.mail.trouble = KeyboardInterrupt()  # type: ignore[assignment]  # as a kill looks from inside
+    desk.outbox.trouble = KeyboardInterrupt()  # type: ignore[assignment]  # as a kill looks from inside
     with pytest.raises(KeyboardInterrupt):
         sweep(desk)
-    assert desk.mail.letters == []
-    desk.mail.trouble = None
+    assert desk.outbox.letters == []
+    desk.outbox.trouble = None
     assert sweep(desk) == 2
-    assert desk.mail.refs == [f"turn:{first.id}:1", f"turn:{second.id}:1"]
+    assert desk.outbox.refs == [f"turn:{first.id}:1", f"turn:{second.id}:1"]
     assert sweep(desk) == 0
 
 
 def test_a_full_disk_is_waited_for(desk: TurnsFixture) -> None:
     """The sweep says nothing worse than a line in the log, and the next one does it."""
     desk.answered("a")
-    desk.mail.trouble = Unavailable("The database cannot be written.")
+    desk.outbox.trouble = Unavailable("The database cannot be written.")
     assert sweep(desk) == 0
-    desk.mail.trouble = None
+    desk.outbox.trouble = None
     assert sweep(desk) == 1
 
 
@@ -156,10 +156,10 @@ def test_sweeps_at_once_post_once(desk: TurnsFixture) -> None:
 
     async def run() -> list[int]:
         one = answers(desk)
-        return await asyncio.gather(*(one.sweep() for _ in range(5)))
+        return await asyncio.gather(*(one.post_due() for _ in range(5)))
 
     assert sum(asyncio.run(run())) == 30
-    assert [text.split()[-1] for text in desk.mail.texts()] == [str(n) for n in range(30)]
+    assert [text.split()[-1] for text in desk.outbox.texts()] == [str(n) for n in range(30)]
 
 
 def test_an_answer_whose_chat_is_forgotten_is_not_looked_for_again(desk: TurnsFixture) -> None:
@@ -167,7 +167,7 @@ def test_an_answer_whose_chat_is_forgotten_is_not_looked_for_again(desk: TurnsFi
     desk.house.turns.submit(KEY, "a", source="telegram", origin="telegram:1:1")
     desk.ends(desk.takes())
     assert (sweep(desk), sweep(desk)) == (1, 0)
-    assert desk.mail.letters == []
+    assert desk.outbox.letters == []
 
 
 def test_the_sweep_looks_only_at_what_is_open(desk: TurnsFixture) -> None:
@@ -210,7 +210,7 @@ def test_in_groups_it_replies_to_the_message_in_its_topic(desk: TurnsFixture) ->
     turn = desk.asks(chat=GROUP, thread=7)
     desk.ends(desk.takes(), "word " * 1500)
     sweep(desk)
-    bodies = [desk.mail.body(f"turn:{turn.id}:{n}") for n in (1, 2)]
+    bodies = [desk.outbox.body(f"turn:{turn.id}:{n}") for n in (1, 2)]
     assert [(body.reply_to, body.thread) for body in bodies] == [(101, 7), (None, 7)]
 
 
@@ -226,7 +226,7 @@ def test_in_private_it_replies_when_something_came_in_between(desk: TurnsFixture
     for _ in range(3):
         desk.ends(desk.takes())
     sweep(desk)
-    replies = [desk.mail.body(f"turn:{turn.id}:1").reply_to for turn in (first, second, album)]
+    replies = [desk.outbox.body(f"turn:{turn.id}:1").reply_to for turn in (first, second, album)]
     assert replies == [101, 102, None]
 
 
@@ -237,7 +237,7 @@ def test_each_person_has_their_own_chat(desk: TurnsFixture) -> None:
     desk.ends(desk.takes(OTHER), "for bob")
     desk.ends(desk.takes(), "for ada")
     sweep(desk)
-    assert {(letter.chat, letter.body.rich.text.split("\n")[1]) for letter in desk.mail.letters} == {
+    assert {(letter.chat, letter.body.rich.text.split("\n")[1]) for letter in desk.outbox.letters} == {
         (42, "for ada"),
         (43, "for bob"),
     }
@@ -278,15 +278,15 @@ def test_every_end_has_a_word(desk: TurnsFixture, end: dict[str, Any], texts: li
     """Never nothing, and what may be the agent's stands under its line."""
     desk.answered(**end)
     sweep(desk)
-    assert desk.mail.texts() == texts
-    assert all(letter.body.is_silent == (end.get("status") is TurnStatus.STOPPED) for letter in desk.mail.letters)
+    assert desk.outbox.texts() == texts
+    assert all(letter.body.is_silent == (end.get("status") is TurnStatus.STOPPED) for letter in desk.outbox.letters)
 
 
 def test_a_turn_that_was_never_begun_is_told_of_too(desk: TurnsFixture) -> None:
     """Stopped in the queue."""
     desk.house.turns.stop(desk.asks().id)
     sweep(desk)
-    assert desk.mail.texts() == [f"{MARK} crab:\nStopped."]
+    assert desk.outbox.texts() == [f"{MARK} crab:\nStopped."]
 
 
 class Odd:
@@ -306,7 +306,7 @@ def test_an_answer_that_cannot_be_laid_out_holds_nobody_up(desk: TurnsFixture) -
     """The person hears of it, and where to look."""
     desk.answered("a")
     assert sweep(desk, Odd(desk, object())) == 1
-    assert "You can read it in the dashboard." in desk.mail.texts()[0]
+    assert "You can read it in the dashboard." in desk.outbox.texts()[0]
 
 
 # --- long ones -------------------------------------------------------------------------------------------------
@@ -316,8 +316,8 @@ def test_several_messages_are_numbered_and_each_has_its_header(desk: TurnsFixtur
     """In order, none longer than Telegram takes."""
     turn = desk.answered("\n\n".join(f"Paragraph {n}. " + "word " * 150 for n in range(15)))
     sweep(desk)
-    texts = desk.mail.texts()
-    assert desk.mail.refs == [f"turn:{turn.id}:{n + 1}" for n in range(len(texts))]
+    texts = desk.outbox.texts()
+    assert desk.outbox.refs == [f"turn:{turn.id}:{n + 1}" for n in range(len(texts))]
     assert [text.split("\n")[0] for text in texts] == [
         f"{MARK} crab ({n + 1}/{len(texts)}):" for n in range(len(texts))
     ]
@@ -330,7 +330,7 @@ def test_what_would_fill_the_chat_goes_as_a_file(desk: TurnsFixture) -> None:
     reply = "# Title\n\n" + "Some *words*, and `code`.\n" * 4000
     turn = desk.answered(reply)
     sweep(desk)
-    first, second = desk.mail.letters
+    first, second = desk.outbox.letters
     assert first.body.rich.text.startswith(f"{MARK} crab (beginning):\nTitle\n\nSome words, and code.\n")
     assert utf16_len(first.body.rich.text) <= 2100
     assert second.body.rich.text == f"{MARK} The whole answer of crab: {len(reply):,} characters."
@@ -339,11 +339,11 @@ def test_what_would_fill_the_chat_goes_as_a_file(desk: TurnsFixture) -> None:
     assert file.path.read_text("utf-8") == reply
     assert file.path.stat().st_mode & 0o777 == 0o600
     assert file.path.parent.stat().st_mode & 0o777 == 0o700
-    desk.mail.set(f"turn:{turn.id}:1", "sent", 1)
+    desk.outbox.set(f"turn:{turn.id}:1", "sent", 1)
     desk.answered("b")
     sweep(desk)
     assert file.path.exists()
-    desk.mail.set(f"turn:{turn.id}:2", "sent", 2)
+    desk.outbox.set(f"turn:{turn.id}:2", "sent", 2)
     desk.answered("c")
     sweep(desk)
     assert not file.path.exists()
@@ -355,4 +355,4 @@ def test_without_room_for_the_file_the_dashboard_has_it(desk: TurnsFixture) -> N
     desk.answered("x" * 100_000)
     desk.answered("b")
     assert sweep(desk) == 2
-    assert desk.mail.texts()[1:] == [f"{MARK} The whole answer of crab is in the dashboard.", f"{MARK} crab:\nb"]
+    assert desk.outbox.texts()[1:] == [f"{MARK} The whole answer of crab is in the dashboard.", f"{MARK} crab:\nb"]

@@ -35,8 +35,8 @@ def test_a_bot_is_set_up(desk: BotsFixture) -> None:
     watching = desk.house.broker.subscribe()
     state = desk.bots.set_up("crab", f" {TOKEN}\n")
     assert (state.bot, state.username, state.state) == (7_000_000_001, "bot1_bot", BotStatus.PAIRING)
-    assert desk.bots.every() == [state]
-    assert desk.bots.token("crab") == TOKEN
+    assert desk.bots.list_bots() == [state]
+    assert desk.bots.token_of("crab") == TOKEN
     assert watching.get(0) == Event("bot", None, {"agent": "crab"})
 
 
@@ -47,7 +47,7 @@ def test_what_is_no_token_is_refused(desk: BotsFixture, token: object) -> None:
     """Telegram is not even asked."""
     with pytest.raises(BadInput, match="BotFather"):
         desk.bots.set_up("crab", token)
-    assert (desk.asked, desk.bots.every()) == ([], [])
+    assert (desk.asked, desk.bots.list_bots()) == ([], [])
 
 
 @pytest.mark.parametrize("token", ["42:TEST", "123456:ABC-DEF1234ghIkl-zyx57W2v1u123ew11"])
@@ -56,7 +56,7 @@ def test_a_server_of_ones_own_gives_other_tokens(desk: BotsFixture, token: str) 
     desk.has_own_server = True
     desk.bots = desk.opened()
     desk.bots.set_up("crab", token)
-    assert (desk.asked, desk.bots.token("crab")) == ([token], token)
+    assert (desk.asked, desk.bots.token_of("crab")) == ([token], token)
 
 
 def test_a_token_that_telegram_does_not_know_is_refused(desk: BotsFixture) -> None:
@@ -67,8 +67,8 @@ def test_a_token_that_telegram_does_not_know_is_refused(desk: BotsFixture) -> No
         desk.bots.set_up("crab", OTHER)
     assert "does not know this token" in refused.value.message
     assert OTHER not in str(refused.value)
-    assert desk.bots.token("crab") == TOKEN
-    assert [bot.bot for bot in desk.bots.every()] == [7_000_000_001]
+    assert desk.bots.token_of("crab") == TOKEN
+    assert [bot.bot for bot in desk.bots.list_bots()] == [7_000_000_001]
 
 
 def test_telegram_that_can_not_be_asked(desk: BotsFixture) -> None:
@@ -76,8 +76,8 @@ def test_telegram_that_can_not_be_asked(desk: BotsFixture) -> None:
     desk.down = True
     state = desk.bots.set_up("crab", TOKEN)
     assert (state.username, "not checked yet" in str(state.problem)) == ("", True)
-    assert desk.bots.token("crab") == TOKEN
-    desk.bots.met("crab", "crab_bot")
+    assert desk.bots.token_of("crab") == TOKEN
+    desk.bots.on_contact("crab", "crab_bot")
     assert (desk.crab().username, desk.crab().problem) == ("crab_bot", None)
 
 
@@ -88,7 +88,7 @@ def test_two_agents_never_have_the_same_bot(desk: BotsFixture) -> None:
     for token in (TOKEN, ROTATED):
         with pytest.raises(Conflict, match="belongs to the agent crab"):
             desk.bots.set_up("scout", token)
-    assert desk.bots.token("scout") == ""
+    assert desk.bots.token_of("scout") == ""
     assert desk.asked == [TOKEN]
 
 
@@ -98,28 +98,28 @@ def test_another_agent_may_be_faster(desk: BotsFixture) -> None:
     proof = desk.bots.look_at(TOKEN, agent="scout")
     desk.bots.set_up("crab", TOKEN)
     with pytest.raises(Conflict):
-        desk.bots.use("scout", proof)
-    assert desk.bots.token("scout") == ""
+        desk.bots.set_bot("scout", proof)
+    assert desk.bots.token_of("scout") == ""
     assert TOKEN not in repr(proof)
 
 
 def test_an_agent_that_is_not_there(desk: BotsFixture) -> None:
     """Gets no bot."""
-    for call in (desk.bots.set_up, desk.bots.confirm):
+    for call in (desk.bots.set_up, desk.bots.confirm_code):
         with pytest.raises(NotFound):
             call("nobody", TOKEN)
     with pytest.raises(NotFound, match="telegram add crab"):
-        desk.bots.get("crab")
+        desk.bots.get_bot("crab")
     with pytest.raises(NotFound):
-        desk.bots.remove("crab")
+        desk.bots.remove_bot("crab")
 
 
 def test_a_bot_that_is_taken_away_leaves_nothing(desk: BotsFixture) -> None:
     """Neither token nor row; its chats are gone, and what waited there is not sent by the next bot."""
     desk.bots.set_up("crab", TOKEN)
     chat_and_letter(desk)
-    desk.bots.remove("crab")
-    assert (desk.bots.token("crab"), desk.bots.every()) == ("", [])
+    desk.bots.remove_bot("crab")
+    assert (desk.bots.token_of("crab"), desk.bots.list_bots()) == ("", [])
     assert left(desk) == ([], [("failed", None)])
 
 
@@ -153,20 +153,20 @@ def test_another_bot_begins_anew_and_a_new_token_of_the_same_does_not(desk: Bots
 def test_tokens_that_come_another_way_are_followed(desk: BotsFixture) -> None:
     """With an agent's other settings, or with the agent itself: its bot comes, changes and goes."""
     desk.house.agents.update_agent("crab", {"telegram_token": TOKEN})
-    desk.bots.follow("crab")
+    desk.bots.on_agent_changed("crab")
     assert desk.crab().bot == 7_000_000_001
     before = desk.crab()
-    desk.bots.follow("crab")
+    desk.bots.on_agent_changed("crab")
     assert desk.crab() == before
     desk.house.agents.update_agent("crab", {"telegram_token": OTHER})
-    desk.bots.follow("crab")
+    desk.bots.on_agent_changed("crab")
     assert desk.crab().bot == 7_000_000_002
     desk.house.agents.create({"name": "scout", "telegram_token": OTHER})
-    desk.bots.follow("scout")
-    assert [bot.agent for bot in desk.bots.every()] == ["crab"]
+    desk.bots.on_agent_changed("scout")
+    assert [bot.agent for bot in desk.bots.list_bots()] == ["crab"]
     desk.house.agents.update_agent("crab", {"telegram_token": None})
-    desk.bots.follow("crab")
-    assert desk.bots.every() == []
+    desk.bots.on_agent_changed("crab")
+    assert desk.bots.list_bots() == []
 
 
 def test_the_bot_of_a_deleted_agent_is_gone(desk: BotsFixture) -> None:
@@ -174,8 +174,8 @@ def test_the_bot_of_a_deleted_agent_is_gone(desk: BotsFixture) -> None:
     desk.bots.set_up("crab", TOKEN)
     watching = desk.house.broker.subscribe()
     desk.house.agents.remove("crab")
-    desk.bots.follow("crab")
-    assert desk.bots.every() == []
+    desk.bots.on_agent_changed("crab")
+    assert desk.bots.list_bots() == []
     assert watching.get(0) == Event("bot", None, {"agent": "crab"})
 
 
@@ -188,7 +188,7 @@ def test_the_settings_token_goes_to_the_first_agent(desk: BotsFixture) -> None:
     desk.bots.reconcile(TOKEN)
     state = desk.crab()
     assert (state.state, state.code_way, state.is_from_settings) == (BotStatus.PAIRING, CodeWay.SHOWN, True)
-    assert (desk.bots.token("crab"), desk.asked) == (TOKEN, [])
+    assert (desk.bots.token_of("crab"), desk.asked) == (TOKEN, [])
     desk.at += pairing_codes.GOOD_FOR_S - 1
     desk.opened().reconcile(TOKEN)
     assert desk.crab() == state
@@ -210,32 +210,32 @@ def test_with_the_operators_id_in_the_settings_it_is_paired(desk: BotsFixture) -
 def test_another_token_in_the_settings_takes_the_place_of_the_last(desk: BotsFixture) -> None:
     """A rotated one keeps the pairing, one of another bot begins anew."""
     desk.bots.reconcile(TOKEN)
-    desk.bots.heard("crab", ADA, str(desk.crab().code))
+    desk.bots.on_code("crab", ADA, str(desk.crab().code))
     desk.opened().reconcile(ROTATED)
-    assert (desk.bots.token("crab"), desk.crab().state) == (ROTATED, BotStatus.PAIRED)
+    assert (desk.bots.token_of("crab"), desk.crab().state) == (ROTATED, BotStatus.PAIRED)
     desk.opened().reconcile(OTHER)
-    assert (desk.bots.token("crab"), desk.crab().state) == (OTHER, BotStatus.PAIRING)
+    assert (desk.bots.token_of("crab"), desk.crab().state) == (OTHER, BotStatus.PAIRING)
     desk.opened().reconcile("")
-    assert desk.bots.token("crab") == OTHER
+    assert desk.bots.token_of("crab") == OTHER
 
 
 def test_a_bot_that_a_person_set_up_is_left_alone(desk: BotsFixture, caplog: pytest.LogCaptureFixture) -> None:
     """By another token in the settings; one that another agent has goes to nobody else."""
     desk.bots.set_up("crab", TOKEN)
     desk.bots.reconcile(OTHER)
-    assert desk.bots.token("crab") == TOKEN
+    assert desk.bots.token_of("crab") == TOKEN
     assert "TELEGRAM_BOT_TOKEN is not used" in caplog.text
     desk.house.agents.create({"name": "scout"})
     desk.bots.set_up("scout", OTHER)
-    desk.bots.remove("crab")
+    desk.bots.remove_bot("crab")
     desk.bots.reconcile(OTHER)
-    assert [bot.agent for bot in desk.bots.every()] == ["scout"]
+    assert [bot.agent for bot in desk.bots.list_bots()] == ["scout"]
 
 
 def test_a_settings_token_that_is_none(desk: BotsFixture, caplog: pytest.LogCaptureFixture) -> None:
     """Keeps nothing from starting."""
     desk.bots.reconcile("nonsense-that-is-secret")
-    assert desk.bots.every() == []
+    assert desk.bots.list_bots() == []
     assert "copy it from BotFather" in caplog.text
     assert "secret" not in caplog.text
 
@@ -253,8 +253,8 @@ def test_revoked_is_said_once(desk: BotsFixture, caplog: pytest.LogCaptureFixtur
     assert (state.state, "telegram add crab" in str(state.problem)) == (BotStatus.REVOKED, True)
     assert (len(desk.house.audited("telegram.revoked")), caplog.text.count("refuses the token")) == (1, 1)
     assert (watching.get(0), watching.get(0)) == (Event("bot", None, {"agent": "crab"}), None)
-    desk.bots.met("crab", "x")
-    desk.bots.problem("crab", None)
+    desk.bots.on_contact("crab", "x")
+    desk.bots.on_problem("crab", None)
     assert desk.crab() == state
     with pytest.raises(Conflict, match="Make a new one"):
         desk.bots.new_code("crab")
@@ -266,11 +266,11 @@ def test_problems_come_and_go(desk: BotsFixture) -> None:
     """Each change is told, and the same again is not."""
     paired(desk)
     watching = desk.house.broker.subscribe()
-    desk.bots.problem("crab", "Another program fetches its updates.")
-    desk.bots.problem("crab", "Another program fetches its updates.")
+    desk.bots.on_problem("crab", "Another program fetches its updates.")
+    desk.bots.on_problem("crab", "Another program fetches its updates.")
     assert desk.crab().problem == "Another program fetches its updates."
-    desk.bots.problem("crab", None)
-    desk.bots.problem("nobody", None)
+    desk.bots.on_problem("crab", None)
+    desk.bots.on_problem("nobody", None)
     assert desk.crab().problem is None
     assert [watching.get(0) is not None for _ in range(3)] == [True, True, False]
 
@@ -326,11 +326,11 @@ def everything_that_can_be_done(desk: BotsFixture) -> str:
     desk.down = True
     desk.bots.set_up("crab", ROTATED)
     desk.bots.mark_revoked("crab")
-    refused(desk.bots.confirm, "crab", "123456")
+    refused(desk.bots.confirm_code, "crab", "123456")
     desk.house.agents.remove("scout")
-    desk.bots.follow("scout")
+    desk.bots.on_agent_changed("scout")
     desk.bots.reconcile(OTHER)
-    return " ".join([first, *said, repr(desk.bots.look_at(ROTATED, agent="crab")), repr(desk.bots.every())])
+    return " ".join([first, *said, repr(desk.bots.look_at(ROTATED, agent="crab")), repr(desk.bots.list_bots())])
 
 
 def test_codes_are_not_in_the_audit_log(desk: BotsFixture) -> None:
@@ -338,8 +338,8 @@ def test_codes_are_not_in_the_audit_log(desk: BotsFixture) -> None:
     state = sent(desk)
     guess = wrong(state.code)
     with pytest.raises(BadInput):
-        desk.bots.confirm("crab", guess)
-    desk.bots.confirm("crab", str(state.code))
+        desk.bots.confirm_code("crab", guess)
+    desk.bots.confirm_code("crab", str(state.code))
     rows = [replace(row, at=0.0, id=0) for kind in KINDS for row in desk.house.audited(kind)]
     assert len(rows) == 3
     assert not any(code in repr(rows) for code in (guess, str(state.code)))

@@ -26,8 +26,8 @@ from orchestrator.channels.chat.send_errors import (
     TokenRevoked,
     Unreachable,
 )
-from orchestrator.channels.telegram.api_errors import OtherPoller, cleaned, refusal
-from orchestrator.channels.telegram.client import TelegramClient, prove
+from orchestrator.channels.telegram.api_errors import OtherPoller, clean_text, error_of
+from orchestrator.channels.telegram.client import TelegramClient, check_token
 from orchestrator.channels.telegram.client_types import BotIdentity, ClientTimeouts
 from orchestrator.channels.telegram.ptb_request import told_of
 from orchestrator.core.errors import BadInput, Unavailable
@@ -85,7 +85,7 @@ def failure(loop: LoopThread, work: Coroutine[Any, Any, object]) -> SendError:
 
 def test_a_bot_knows_itself(loop: LoopThread, line: TelegramClient) -> None:
     """Its number and names."""
-    me = loop.run(line.me())
+    me = loop.run(line.get_me())
     assert me == BotIdentity(bot=me.bot, username="crab_bot", name="Crab", can_read_groups=False)
 
 
@@ -94,10 +94,10 @@ def test_a_line_opens_without_a_network(api: BotApi, bot: str, loop: LoopThread)
     api.offline()
     line = TelegramClient(bot, api_url=api.url, patience=QUICK)
     loop.run(line.open())
-    assert isinstance(failure(loop, line.me()), Unreachable)
+    assert isinstance(failure(loop, line.get_me()), Unreachable)
     api.online()
     loop.run(line.close())
-    gone = failure(loop, line.me())
+    gone = failure(loop, line.get_me())
     assert isinstance(gone, Unreachable)
     assert not gone.may_have_arrived
 
@@ -119,18 +119,18 @@ def test_menus(api: BotApi, bot: str, loop: LoopThread, line: TelegramClient) ->
 def test_webhooks(api: BotApi, bot: str, loop: LoopThread, line: TelegramClient) -> None:
     """Set with a secret, seen, and taken away; meanwhile nothing can be fetched."""
     loop.run(line.set_webhook("http://127.0.0.1:9/telegram/1", "s3cret"))
-    assert loop.run(line.webhook()).url == "http://127.0.0.1:9/telegram/1"
-    assert isinstance(failure(loop, line.updates(None, timeout_s=0)), OtherPoller)
+    assert loop.run(line.get_webhook()).url == "http://127.0.0.1:9/telegram/1"
+    assert isinstance(failure(loop, line.get_updates(None, timeout_s=0)), OtherPoller)
     loop.run(line.delete_webhook())
-    assert loop.run(line.webhook()).url == ""
+    assert loop.run(line.get_webhook()).url == ""
     assert api.calls("setWebhook")[0].parameters["secret_token"] == "s3cret"
 
 
 def test_leaving_a_group(api: BotApi, bot: str, loop: LoopThread, line: TelegramClient) -> None:
     """Afterwards it can't write there."""
     group = api.group("The group", bot)
-    loop.run(line.leave(group.id))
-    assert isinstance(failure(loop, line.send(group.id, HELLO)), ChatForbidden)
+    loop.run(line.leave_chat(group.id))
+    assert isinstance(failure(loop, line.send_message(group.id, HELLO)), ChatForbidden)
 
 
 # --- what comes in ---------------------------------------------------------------------------------------------
@@ -140,9 +140,9 @@ def test_updates_come_as_they_are(api: BotApi, bot: str, loop: LoopThread, line:
     """Raw, from a number on; only the kinds that are wanted."""
     ada.says(bot, "one")
     ada.says(bot, "two")
-    updates = loop.run(line.updates(None, timeout_s=0))
+    updates = loop.run(line.get_updates(None, timeout_s=0))
     assert [one["message"]["text"] for one in updates if "message" in one] == ["one", "two"]
-    later = loop.run(line.updates(updates[-1]["update_id"], timeout_s=0))
+    later = loop.run(line.get_updates(updates[-1]["update_id"], timeout_s=0))
     assert later == updates[-1:]
     assert len(api.pending(bot)) == 1
     asked = api.calls("getUpdates")[0].parameters
@@ -151,9 +151,9 @@ def test_updates_come_as_they_are(api: BotApi, bot: str, loop: LoopThread, line:
 
 def test_a_poll_waits_for_news(api: BotApi, bot: str, loop: LoopThread, line: TelegramClient, ada: Person) -> None:
     """As long as said, and no longer than until something comes; other calls go meanwhile."""
-    poll = asyncio.run_coroutine_threadsafe(line.updates(None, timeout_s=30), loop.loop)
+    poll = asyncio.run_coroutine_threadsafe(line.get_updates(None, timeout_s=30), loop.loop)
     api.wait_for(lambda: api.calls("getUpdates"))
-    loop.run(line.send(42, HELLO))
+    loop.run(line.send_message(42, HELLO))
     assert not poll.done()
     ada.says(bot, "news")
     assert poll.result(5)[0]["message"]["text"] == "news"
@@ -161,11 +161,11 @@ def test_a_poll_waits_for_news(api: BotApi, bot: str, loop: LoopThread, line: Te
 
 def test_two_pollers(api: BotApi, bot: str, loop: LoopThread, line: TelegramClient) -> None:
     """The older one is told that there is another."""
-    poll = asyncio.run_coroutine_threadsafe(line.updates(None, timeout_s=30), loop.loop)
+    poll = asyncio.run_coroutine_threadsafe(line.get_updates(None, timeout_s=30), loop.loop)
     api.wait_for(lambda: api.calls("getUpdates"))
     other = LoopThread()
     second = TelegramClient(bot, api_url=api.url, patience=QUICK)
-    other.run(second.updates(None, timeout_s=0))
+    other.run(second.get_updates(None, timeout_s=0))
     other.run(second.close())
     other.close()
     with pytest.raises(OtherPoller):
@@ -175,11 +175,11 @@ def test_two_pollers(api: BotApi, bot: str, loop: LoopThread, line: TelegramClie
 def test_after_a_failure_the_next_poll_asks_at_once(api: BotApi, loop: LoopThread, line: TelegramClient) -> None:
     """So that everybody knows soon that Telegram is back."""
     api.fail_next("getUpdates", 502, html="<html></html>")
-    before = line.answers
-    assert isinstance(failure(loop, line.updates(None, timeout_s=30)), Unreachable)
-    assert line.answers == before
-    assert loop.run(line.updates(None, timeout_s=30)) == []
-    loop.run(line.answered(before))
+    before = line.answer_count
+    assert isinstance(failure(loop, line.get_updates(None, timeout_s=30)), Unreachable)
+    assert line.answer_count == before
+    assert loop.run(line.get_updates(None, timeout_s=30)) == []
+    loop.run(line.wait_answered(before))
     assert [call.parameters["timeout"] for call in api.calls("getUpdates")] == [30, 0]
 
 
@@ -196,28 +196,28 @@ def test_downloads_are_streamed(api: BotApi, bot: str, loop: LoopThread, line: T
             return super().write(piece)
 
     sink = Pieces()
-    assert loop.run(line.download(file_id, sink)) == len(content)
+    assert loop.run(line.download_file(file_id, sink)) == len(content)
     assert sink.getvalue() == content
     assert sink.count > 1
-    assert isinstance(failure(loop, line.download(file_id, io.BytesIO(), 1000)), FileTooBig)
-    assert isinstance(failure(loop, line.download("no such file", io.BytesIO())), SendRefused)
+    assert isinstance(failure(loop, line.download_file(file_id, io.BytesIO(), 1000)), FileTooBig)
+    assert isinstance(failure(loop, line.download_file("no such file", io.BytesIO())), SendRefused)
 
 
 def test_downloads_that_break(api: BotApi, bot: str, loop: LoopThread, line: TelegramClient, ada: Person) -> None:
     """Too large for bots, a broken connection, a server that fails."""
     large = ada.sends_document(bot, "large", b"x", size=21 * 1024 * 1024)["document"]["file_id"]
-    assert isinstance(failure(loop, line.download(large, io.BytesIO())), FileTooBig)
+    assert isinstance(failure(loop, line.download_file(large, io.BytesIO())), FileTooBig)
     small = ada.sends_document(bot, "small", b"x")["document"]["file_id"]
     api.fail_next("download")
-    assert isinstance(failure(loop, line.download(small, io.BytesIO())), Unreachable)
+    assert isinstance(failure(loop, line.download_file(small, io.BytesIO())), Unreachable)
     api.fail_next("download", 502, html="<html></html>")
-    assert isinstance(failure(loop, line.download(small, io.BytesIO())), Unreachable)
-    assert loop.run(line.download(small, io.BytesIO())) == 1
+    assert isinstance(failure(loop, line.download_file(small, io.BytesIO())), Unreachable)
+    assert loop.run(line.download_file(small, io.BytesIO())) == 1
 
 
 def test_answering_a_press(api: BotApi, bot: str, loop: LoopThread, line: TelegramClient, ada: Person) -> None:
     """Once; too late is no error, too long is cut."""
-    (number,) = loop.run(line.send(42, MessageBody(RichText("?"), buttons=((MessageButton("Yes", "y"),),))))
+    (number,) = loop.run(line.send_message(42, MessageBody(RichText("?"), buttons=((MessageButton("Yes", "y"),),))))
     message = next(one for one in api.messages(42) if one["message_id"] == number)
     query = ada.presses(message, "Yes")
     for _ in range(2):
@@ -242,7 +242,7 @@ def test_a_text_with_all_that_it_can_have(
         reply_to=asked,
         is_silent=True,
     )
-    (number,) = loop.run(line.send(42, body))
+    (number,) = loop.run(line.send_message(42, body))
     message = api.messages(42)[-1]
     assert message["message_id"] == number
     assert message["entities"] == [
@@ -260,14 +260,14 @@ def test_a_text_with_all_that_it_can_have(
 
 def test_a_keyboard_is_offered(api: BotApi, loop: LoopThread, line: TelegramClient) -> None:
     """Rows of what a tap says."""
-    loop.run(line.send(42, MessageBody(RichText("x"), keyboard=(("/help",), ("/files", "/stop")))))
+    loop.run(line.send_message(42, MessageBody(RichText("x"), keyboard=(("/help",), ("/files", "/stop")))))
     markup = api.calls("sendMessage")[0].parameters["reply_markup"]
     assert [[key["text"] for key in row] for row in markup["keyboard"]] == [["/help"], ["/files", "/stop"]]
 
 
 def test_what_it_answers_may_be_gone(api: BotApi, loop: LoopThread, line: TelegramClient) -> None:
     """It goes all the same."""
-    loop.run(line.send(42, MessageBody(RichText("x"), reply_to=9999)))
+    loop.run(line.send_message(42, MessageBody(RichText("x"), reply_to=9999)))
     assert "reply_to_message" not in api.messages(42)[-1]
 
 
@@ -279,7 +279,7 @@ def test_each_kind_of_file_goes_its_way(
     sent = MessageBody(
         RichText("A caption", (TextEntity("italic", 2, 7),)), files=(file(kind),), buttons=((MessageButton("x", "y"),),)
     )
-    (number,) = loop.run(line.send(42, sent))
+    (number,) = loop.run(line.send_message(42, sent))
     message = api.messages(42)[-1]
     assert message["message_id"] == number
     assert kind in message
@@ -296,7 +296,7 @@ def test_names_are_only_names(
     api: BotApi, loop: LoopThread, line: TelegramClient, file: Callable[..., AttachedFile], name: str
 ) -> None:
     """Whatever an agent calls its file, bytes are uploaded, and neither is anything fetched nor a path told."""
-    loop.run(line.send(42, MessageBody(RichText(""), files=(file("photo", name=name),))))
+    loop.run(line.send_message(42, MessageBody(RichText(""), files=(file("photo", name=name),))))
     (call,) = api.calls("sendPhoto")
     assert call.is_ok
     assert call.named_files == []
@@ -308,8 +308,10 @@ def test_an_empty_caption_is_none(
     api: BotApi, loop: LoopThread, line: TelegramClient, file: Callable[..., AttachedFile]
 ) -> None:
     """A file alone is fine, also as an edit."""
-    (number,) = loop.run(line.send(42, MessageBody(RichText(""), files=(file(),))))
-    loop.run(line.edit(42, number, MessageBody(RichText(""), files=(file(),), buttons=((MessageButton("x", "y"),),))))
+    (number,) = loop.run(line.send_message(42, MessageBody(RichText(""), files=(file(),))))
+    loop.run(
+        line.edit_message(42, number, MessageBody(RichText(""), files=(file(),), buttons=((MessageButton("x", "y"),),)))
+    )
     message = api.messages(42)[-1]
     assert "caption" not in message
     assert "reply_markup" in message
@@ -319,7 +321,7 @@ def test_a_long_caption_is_cut(
     api: BotApi, loop: LoopThread, line: TelegramClient, file: Callable[..., AttachedFile]
 ) -> None:
     """To what Telegram takes, and it shows."""
-    loop.run(line.send(42, MessageBody(RichText("🦀" * 2000), files=(file(),))))
+    loop.run(line.send_message(42, MessageBody(RichText("🦀" * 2000), files=(file(),))))
     caption = api.messages(42)[-1]["caption"]
     assert caption.endswith("…")
     assert len(caption.encode("utf-16-le")) // 2 <= 1024
@@ -342,7 +344,9 @@ def test_several_files_are_an_album(
     """In one call, the caption under the first; what can't stand together goes as documents."""
     given, become = (part.split() for part in kinds.split(":"))
     files = tuple(file(kind, content=PNG + bytes([n])) for n, kind in enumerate(given))
-    numbers = loop.run(line.send(42, MessageBody(RichText("All of it", (TextEntity("bold", 0, 3),)), files=files)))
+    numbers = loop.run(
+        line.send_message(42, MessageBody(RichText("All of it", (TextEntity("bold", 0, 3),)), files=files))
+    )
     messages = [one for one in api.messages(42) if one["message_id"] in numbers]
     assert len({one["media_group_id"] for one in messages}) == 1
     fields = ("photo", "video", "audio", "document")
@@ -357,9 +361,9 @@ def test_several_files_are_an_album(
 def test_albums_have_their_limits(loop: LoopThread, line: TelegramClient, file: Callable[..., AttachedFile]) -> None:
     """Not more than ten, and no buttons: that is the caller's mistake, said as a refusal."""
     many = tuple(file() for _ in range(11))
-    assert isinstance(failure(loop, line.send(42, MessageBody(RichText(""), files=many))), SendRefused)
+    assert isinstance(failure(loop, line.send_message(42, MessageBody(RichText(""), files=many))), SendRefused)
     pressed = MessageBody(RichText(""), files=many[:2], buttons=((MessageButton("x", "y"),),))
-    assert isinstance(failure(loop, line.send(42, pressed)), SendRefused)
+    assert isinstance(failure(loop, line.send_message(42, pressed)), SendRefused)
 
 
 @pytest.mark.parametrize("kind", ["photo", "video", "voice"])
@@ -368,7 +372,7 @@ def test_what_is_refused_goes_as_a_document(
 ) -> None:
     """A picture that Telegram can't read still arrives."""
     api.fail_next(f"send{kind}", 400)
-    loop.run(line.send(42, MessageBody(RichText("x"), files=(file(kind),))))
+    loop.run(line.send_message(42, MessageBody(RichText("x"), files=(file(kind),))))
     message = api.messages(42)[-1]
     assert "document" in message
     assert api.bytes_of(message["document"]["file_id"]) == PNG
@@ -378,20 +382,22 @@ def test_a_large_picture_goes_as_a_document_at_once(
     api: BotApi, loop: LoopThread, line: TelegramClient, file: Callable[..., AttachedFile]
 ) -> None:
     """Photos have a limit of 10 MB."""
-    loop.run(line.send(42, MessageBody(RichText("x"), files=(file("photo", content=bytes(10_000_001)),))))
+    loop.run(line.send_message(42, MessageBody(RichText("x"), files=(file("photo", content=bytes(10_000_001)),))))
     assert api.calls("sendPhoto") == []
     assert "document" in api.messages(42)[-1]
 
 
 def test_an_empty_file_is_refused(loop: LoopThread, line: TelegramClient, file: Callable[..., AttachedFile]) -> None:
     """Telegram takes none."""
-    assert isinstance(failure(loop, line.send(42, MessageBody(RichText("x"), files=(file(content=b""),)))), SendRefused)
+    assert isinstance(
+        failure(loop, line.send_message(42, MessageBody(RichText("x"), files=(file(content=b""),)))), SendRefused
+    )
 
 
 def test_drafts_and_typing(api: BotApi, loop: LoopThread, line: TelegramClient) -> None:
     """Seen for a moment; a server that knows no drafts says so, and the line lives on."""
-    loop.run(line.typing(42))
-    loop.run(line.draft(42, 7, RichText("so far", (TextEntity("bold", 0, 2),))))
+    loop.run(line.send_typing(42))
+    loop.run(line.send_draft(42, 7, RichText("so far", (TextEntity("bold", 0, 2),))))
     call = api.calls("sendMessageDraft")[0]
     assert (call.parameters["draft_id"], call.parameters["text"]) == (7, "so far")
     assert call.parameters["entities"] == [{"type": "bold", "offset": 0, "length": 2}]
@@ -399,8 +405,8 @@ def test_drafts_and_typing(api: BotApi, loop: LoopThread, line: TelegramClient) 
 
 def test_an_old_server_without_drafts_is_no_revoked_token() -> None:
     """404 means two things."""
-    assert isinstance(refusal(404, "Not Found: method not found", {}), SendRefused)
-    assert isinstance(refusal(404, "Not Found", {}), TokenRevoked)
+    assert isinstance(error_of(404, "Not Found: method not found", {}), SendRefused)
+    assert isinstance(error_of(404, "Not Found", {}), TokenRevoked)
 
 
 def test_what_a_server_does_not_know_says_nothing_of_the_token(
@@ -410,9 +416,9 @@ def test_what_a_server_does_not_know_says_nothing_of_the_token(
     calls: tuple[tuple[str, Callable[[], Coroutine[Any, Any, object]], type[SendError]], ...] = (
         ("setMyCommands", lambda: line.set_commands([("start", "Begin")]), SendRefused),
         ("deleteWebhook", line.delete_webhook, SendRefused),
-        ("sendMessageDraft", lambda: line.draft(42, 7, RichText("x")), SendRefused),
-        ("getMe", line.me, TokenRevoked),
-        ("getUpdates", lambda: line.updates(None, timeout_s=0), TokenRevoked),
+        ("sendMessageDraft", lambda: line.send_draft(42, 7, RichText("x")), SendRefused),
+        ("getMe", line.get_me, TokenRevoked),
+        ("getUpdates", lambda: line.get_updates(None, timeout_s=0), TokenRevoked),
     )
     for method, call, error in calls:
         api.fail_next(method, 404)
@@ -427,20 +433,20 @@ def test_an_answer_that_makes_no_sense_is_none() -> None:
 
 def test_deleting(api: BotApi, loop: LoopThread, line: TelegramClient) -> None:
     """Gone; gone already is fine."""
-    (number,) = loop.run(line.send(42, HELLO))
+    (number,) = loop.run(line.send_message(42, HELLO))
     for _ in range(2):
-        loop.run(line.delete(42, number))
+        loop.run(line.delete_message(42, number))
     assert api.messages(42) == []
 
 
 def test_changing(api: BotApi, bot: str, loop: LoopThread, line: TelegramClient, ada: Person) -> None:
     """The same again is fine; what is gone, a file's or somebody's message is no message of the bot's to change."""
-    (number,) = loop.run(line.send(42, HELLO))
+    (number,) = loop.run(line.send_message(42, HELLO))
     for _ in range(2):
-        loop.run(line.edit(42, number, MessageBody(RichText("Bye"))))
+        loop.run(line.edit_message(42, number, MessageBody(RichText("Bye"))))
     theirs = ada.says(bot, "mine")["message_id"]
     for wrong in (999, theirs):
-        assert isinstance(failure(loop, line.edit(42, wrong, HELLO)), NoSuchMessage)
+        assert isinstance(failure(loop, line.edit_message(42, wrong, HELLO)), NoSuchMessage)
     assert api.said(42) == ["Bye"]
     assert all(call.has_preview_off for call in api.calls("editMessageText"))
 
@@ -479,7 +485,7 @@ def test_what_telegram_says(
     status: int, description: str, parameters: dict[str, Any], meaning: type[SendError] | str
 ) -> None:
     """Each answer means one thing."""
-    error = refusal(status, description, parameters)
+    error = error_of(status, description, parameters)
     if isinstance(meaning, str):
         assert isinstance(error, ChatForbidden)
         assert error.why == meaning
@@ -490,19 +496,19 @@ def test_what_telegram_says(
 def test_a_flood_silences_the_line(api: BotApi, loop: LoopThread, line: TelegramClient) -> None:
     """No call goes out in the meantime, whatever it is; fetching updates goes on."""
     api.fail_next("sendMessage", retry_after=30)
-    assert isinstance(failure(loop, line.send(42, HELLO)), FloodWait)
-    later = failure(loop, line.typing(42))
+    assert isinstance(failure(loop, line.send_message(42, HELLO)), FloodWait)
+    later = failure(loop, line.send_typing(42))
     assert isinstance(later, FloodWait)
     assert 25 < later.retry_after_s <= 30
     assert api.calls("sendChatAction") == []
-    assert loop.run(line.updates(None, timeout_s=0)) == []
+    assert loop.run(line.get_updates(None, timeout_s=0)) == []
 
 
 def _arrives_again(loop: LoopThread, line: TelegramClient) -> bool:
     """The next letter but one arrives at the latest: a connection that the server ended meanwhile may cost one."""
     for _ in range(2):
         try:
-            loop.run(line.send(42, HELLO))
+            loop.run(line.send_message(42, HELLO))
         except Unreachable:
             continue
         return True
@@ -526,7 +532,7 @@ def test_no_answer_of_telegrams(
 ) -> None:
     """Resets, silence, gateways and strangers' web pages are no answers, and it may be there all the same."""
     broken = api.fail_next("sendMessage", **fault)
-    error = failure(loop, line.send(42, HELLO))
+    error = failure(loop, line.send_message(42, HELLO))
     broken.release()
     assert isinstance(error, Unreachable)
     assert error.may_have_arrived is may_have_arrived
@@ -536,7 +542,7 @@ def test_no_answer_of_telegrams(
 def test_what_was_never_connected_never_arrived(api: BotApi, bot: str, loop: LoopThread) -> None:
     """Then it need not be looked for."""
     line = TelegramClient(bot, api_url="http://127.0.0.1:1", patience=QUICK)
-    error = failure(loop, line.send(42, HELLO))
+    error = failure(loop, line.send_message(42, HELLO))
     loop.run(line.close())
     assert isinstance(error, Unreachable)
     assert not error.may_have_arrived
@@ -545,7 +551,7 @@ def test_what_was_never_connected_never_arrived(api: BotApi, bot: str, loop: Loo
 def test_finding_what_was_sent(api: BotApi, bot: str, loop: LoopThread, line: TelegramClient, ada: Person) -> None:
     """By its exact content, among messages of others, without those known to be something else."""
     ada.says(bot, "Hello")
-    (first,) = loop.run(line.send(42, HELLO))
+    (first,) = loop.run(line.send_message(42, HELLO))
     ada.says(bot, "Hello")
     other = TelegramClient(bot, api_url=api.url, patience=QUICK)  # remembers nothing
     assert loop.run(other.find_sent(42, HELLO, after=0)) == first
@@ -562,19 +568,19 @@ def test_finding_what_was_sent(api: BotApi, bot: str, loop: LoopThread, line: Te
 def test_what_is_no_token(token: str) -> None:
     """Is refused before anything is sent, without repeating it."""
     with pytest.raises(BadInput) as caught:
-        prove(token, "http://127.0.0.1:1")
+        check_token(token, "http://127.0.0.1:1")
     assert token not in caught.value.message or not token
 
 
 def test_a_token_is_proved(api: BotApi, bot: str) -> None:
     """With who it is; a wrong one, an unknown one and a network that is down each have their sentence."""
-    assert prove(bot, api.url).username == "crab_bot"
+    assert check_token(bot, api.url).username == "crab_bot"
     api.revoke(bot)
     with pytest.raises(BadInput, match="does not know this token"):
-        prove(bot, api.url)
+        check_token(bot, api.url)
     api.offline()
     with pytest.raises(Unavailable, match="Couldn't reach Telegram"):
-        prove(bot, api.url, patience=ClientTimeouts(connect_s=0.5, read_s=0.5))
+        check_token(bot, api.url, patience=ClientTimeouts(connect_s=0.5, read_s=0.5))
 
 
 def test_no_log_and_no_error_holds_the_token(
@@ -589,11 +595,11 @@ def test_no_log_and_no_error_holds_the_token(
         caplog.set_level(logging.DEBUG, logger=name)
     file_id = ada.sends_document(bot, "data.bin", b"x")["document"]["file_id"]
     calls: list[Callable[[], Coroutine[Any, Any, object]]] = [
-        line.me,
-        lambda: line.send(42, HELLO),
-        lambda: line.updates(None, timeout_s=0),
-        lambda: line.download(file_id, io.BytesIO()),
-        lambda: line.edit(42, 1, HELLO),
+        line.get_me,
+        lambda: line.send_message(42, HELLO),
+        lambda: line.get_updates(None, timeout_s=0),
+        lambda: line.download_file(file_id, io.BytesIO()),
+        lambda: line.edit_message(42, 1, HELLO),
     ]
     texts = []
     for fault in (
@@ -628,7 +634,7 @@ def _said(error: BaseException | None) -> list[str]:
 
 def test_descriptions_are_cleaned() -> None:
     """Short, on one line, and nothing in them looks like a token."""
-    text = cleaned("bad\n  token 1234567890:AAF" + "x" * 40 + " given " + "y" * 500)
+    text = clean_text("bad\n  token 1234567890:AAF" + "x" * 40 + " given " + "y" * 500)
     assert "AAFx" not in text
     assert "\n" not in text
     assert len(text) <= 300

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.channels.chat.send_errors import FloodWait
-from orchestrator.channels.telegram.accounts.rows import BotToken, StoredBot, stored
+from orchestrator.channels.telegram.accounts.rows import BotToken, StoredBot, list_tokens
 from orchestrator.channels.telegram.bot_check import BotCheck, check_up
 from orchestrator.channels.telegram.client_types import BotIdentity, WebhookStatus
 from orchestrator.channels.telegram.doctor import Expected, examine_telegram
@@ -136,17 +136,17 @@ def test_the_tokens_are_read_where_they_are_kept(tmp_path: Path) -> None:
     """While the house runs and when it does not; of nothing, or something older, nothing is known."""
     token = f"123456789:AA{'x' * 33}"
     database = tmp_path / "home" / "db" / "hermit.db"
-    assert stored(database) == ([], None)
+    assert list_tokens(database) == ([], None)
     with run_app(tmp_path / "home") as house:
         house.services.people.update_user(1, {"telegram_id": 42})
         house.services.bots.set_up("crab", token)
-        (running,), operator = stored(database)
-    (stopped,), _ = stored(database)
+        (running,), operator = list_tokens(database)
+    (stopped,), _ = list_tokens(database)
     assert operator == 42
     assert (running.agent, running.token.text, running.state) == ("crab", token, "pairing")
     assert (stopped.agent, stopped.token.text, stopped.state) == ("crab", token, "pairing")
     (tmp_path / "empty.db").touch()
-    assert stored(tmp_path / "empty.db") == ([], None)
+    assert list_tokens(tmp_path / "empty.db") == ([], None)
     (tmp_path / "broken.db").write_bytes(b"no database " * 500)
     with pytest.raises(Unavailable, match="cannot be read"):
-        stored(tmp_path / "broken.db")
+        list_tokens(tmp_path / "broken.db")

@@ -28,8 +28,8 @@ def test_a_house_without_a_bot_does_without_the_library() -> None:
 
 def test_a_line_is_one_and_says_at_once_what_is_no_token() -> None:
     """As if it had been made without the detour."""
-    assert isinstance(lazy_import.line(f"12345:{'a' * 35}", api_url="http://127.0.0.1:9"), TelegramClient)
+    assert isinstance(lazy_import.make_client(f"12345:{'a' * 35}", api_url="http://127.0.0.1:9"), TelegramClient)
     with pytest.raises(BadInput, match="isn't a bot token"):
-        lazy_import.line("nonsense", api_url="http://127.0.0.1:9")
+        lazy_import.make_client("nonsense", api_url="http://127.0.0.1:9")
     with pytest.raises(BadInput, match="isn't a bot token"):
-        lazy_import.prove("nonsense", "http://127.0.0.1:9")
+        lazy_import.check_token("nonsense", "http://127.0.0.1:9")

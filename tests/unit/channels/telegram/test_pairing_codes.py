@@ -30,7 +30,7 @@ def desk(tmp_path: Path) -> Iterator[BotsFixture]:
 def test_codes_are_six_random_digits() -> None:
     """Each digit is as frequent as any other at each place, zero at the front too."""
     bot = BotState("crab", 1, "", BotStatus.PAIRING)
-    made = [str(pairing_codes.fresh(bot, person=None, now=0).code) for _ in range(3_000)]
+    made = [str(pairing_codes.new_code(bot, person=None, now=0).code) for _ in range(3_000)]
     assert all(len(code) == 6 and code.isdecimal() for code in made)
     assert len(set(made)) > 2_950
     for place in range(6):
@@ -43,9 +43,9 @@ def test_without_a_known_id_the_code_is_shown_and_binds_whoever_sends_it(desk: B
     """The operator has that Telegram id from then on, and the code is gone."""
     state = shown(desk)
     assert (state.code_way, state.code_person) == (CodeWay.SHOWN, None)
-    assert not desk.bots.heard("crab", EVE, wrong(state.code))
+    assert not desk.bots.on_code("crab", EVE, wrong(state.code))
     assert desk.ada is None
-    assert desk.bots.heard("crab", ADA, str(state.code))
+    assert desk.bots.on_code("crab", ADA, str(state.code))
     assert desk.ada == ADA
     crab = desk.crab()
     assert (crab.state, crab.code, crab.paired_person, crab.paired_at) == (BotStatus.PAIRED, None, ADA, desk.at)
@@ -61,7 +61,7 @@ def test_with_a_known_id_the_bot_sends_it_and_the_operator_types_it_in(desk: Bot
     assert desk.crab().code_sent_at is None
     desk.bots.code_delivered("crab", "sent", code=str(state.code))
     assert desk.crab().code_sent_at == desk.at
-    assert desk.bots.confirm("crab", f" {state.code} ").state is BotStatus.PAIRED
+    assert desk.bots.confirm_code("crab", f" {state.code} ").state is BotStatus.PAIRED
     assert desk.ada == ADA
 
 
@@ -75,24 +75,24 @@ def test_a_bot_that_can_not_write_first_has_its_code_shown(desk: BotsFixture, by
     by(desk.bots)
     assert desk.crab() == state
     with pytest.raises(Conflict, match="send it to @bot1_bot"):
-        desk.bots.confirm("crab", str(state.code))
-    assert not desk.bots.heard("crab", EVE, str(state.code))
-    assert first.code == state.code or not desk.bots.heard("crab", ADA, str(first.code))
-    assert desk.bots.heard("crab", ADA, str(state.code))
+        desk.bots.confirm_code("crab", str(state.code))
+    assert not desk.bots.on_code("crab", EVE, str(state.code))
+    assert first.code == state.code or not desk.bots.on_code("crab", ADA, str(first.code))
+    assert desk.bots.on_code("crab", ADA, str(state.code))
 
 
 def test_a_sent_code_may_come_back_only_from_an_id_that_was_proved(desk: BotsFixture) -> None:
     """By the settings or an earlier handshake: of anybody else it proves nothing that they read their own chat."""
-    assert not desk.bots.heard("crab", ADA, str(sent(desk).code))
+    assert not desk.bots.on_code("crab", ADA, str(sent(desk).code))
     assert desk.crab().state is BotStatus.PAIRING
     desk.trusted = ADA
-    assert desk.opened().heard("crab", ADA, str(desk.crab().code))
+    assert desk.opened().on_code("crab", ADA, str(desk.crab().code))
     desk.trusted = None
     desk.house.agents.create({"name": "scout"})
     second = desk.bots.set_up("scout", OTHER)
     assert second.code_way is CodeWay.SENT
-    assert not desk.bots.heard("scout", EVE, str(second.code))
-    assert desk.bots.heard("scout", ADA, str(second.code))
+    assert not desk.bots.on_code("scout", EVE, str(second.code))
+    assert desk.bots.on_code("scout", ADA, str(second.code))
 
 
 def test_five_tries_and_no_more(desk: BotsFixture) -> None:
@@ -101,10 +101,10 @@ def test_five_tries_and_no_more(desk: BotsFixture) -> None:
     said = set()
     for _ in range(pairing_codes.TRIES):
         with pytest.raises(BadInput) as refused:
-            desk.bots.confirm("crab", wrong(state.code))
+            desk.bots.confirm_code("crab", wrong(state.code))
         said.add(refused.value.message)
     with pytest.raises(BadInput) as refused:
-        desk.bots.confirm("crab", str(state.code))
+        desk.bots.confirm_code("crab", str(state.code))
     assert said == {refused.value.message}
     assert desk.crab().code is None
     assert len(desk.house.audited("telegram.code_refused")) == pairing_codes.TRIES
@@ -113,10 +113,10 @@ def test_five_tries_and_no_more(desk: BotsFixture) -> None:
 def test_strangers_have_five_tries_together(desk: BotsFixture) -> None:
     """And learn nothing; a new code is for the operator to make."""
     state = shown(desk)
-    tries = [desk.bots.heard("crab", EVE + n, wrong(state.code)) for n in range(pairing_codes.TRIES)]
+    tries = [desk.bots.on_code("crab", EVE + n, wrong(state.code)) for n in range(pairing_codes.TRIES)]
     assert tries == [False] * pairing_codes.TRIES
-    assert not desk.bots.heard("crab", ADA, str(state.code))
-    assert desk.bots.heard("crab", ADA, str(desk.bots.new_code("crab").code))
+    assert not desk.bots.on_code("crab", ADA, str(state.code))
+    assert desk.bots.on_code("crab", ADA, str(desk.bots.new_code("crab").code))
 
 
 def test_strangers_can_not_use_up_the_tries_of_a_known_operator(desk: BotsFixture) -> None:
@@ -124,8 +124,8 @@ def test_strangers_can_not_use_up_the_tries_of_a_known_operator(desk: BotsFixtur
     sent(desk)
     desk.bots.show_code("crab")
     state = desk.crab()
-    assert not any(desk.bots.heard("crab", EVE, guess) for guess in (wrong(state.code), str(state.code)) * 10)
-    assert desk.bots.heard("crab", ADA, str(state.code))
+    assert not any(desk.bots.on_code("crab", EVE, guess) for guess in (wrong(state.code), str(state.code)) * 10)
+    assert desk.bots.on_code("crab", ADA, str(state.code))
 
 
 def test_a_code_is_good_for_ten_minutes(desk: BotsFixture) -> None:
@@ -133,11 +133,11 @@ def test_a_code_is_good_for_ten_minutes(desk: BotsFixture) -> None:
     state = sent(desk)
     desk.at += pairing_codes.GOOD_FOR_S
     with pytest.raises(BadInput):
-        desk.bots.confirm("crab", str(state.code))
-    assert (desk.crab().code, desk.crab().code_way, desk.bots.every()[0].code) == (None, None, None)
+        desk.bots.confirm_code("crab", str(state.code))
+    assert (desk.crab().code, desk.crab().code_way, desk.bots.list_bots()[0].code) == (None, None, None)
     state = desk.bots.new_code("crab")
     desk.at += pairing_codes.GOOD_FOR_S - 0.001
-    assert desk.bots.confirm("crab", str(state.code)).state is BotStatus.PAIRED
+    assert desk.bots.confirm_code("crab", str(state.code)).state is BotStatus.PAIRED
 
 
 def test_a_new_code_makes_the_older_one_worthless(desk: BotsFixture) -> None:
@@ -146,14 +146,14 @@ def test_a_new_code_makes_the_older_one_worthless(desk: BotsFixture) -> None:
     second = desk.bots.new_code("crab")
     if first.code != second.code:
         with pytest.raises(BadInput):
-            desk.bots.confirm("crab", str(first.code))
+            desk.bots.confirm_code("crab", str(first.code))
     for _ in range(CODES_AT_ONCE - 1):
         desk.bots.new_code("crab")
     with pytest.raises(TooMany):
         desk.bots.new_code("crab")
     desk.at += pairing_codes.GOOD_FOR_S
-    desk.bots.confirm("crab", str(desk.bots.new_code("crab").code))
-    for call in (desk.bots.new_code, lambda agent: desk.bots.confirm(agent, "123456")):
+    desk.bots.confirm_code("crab", str(desk.bots.new_code("crab").code))
+    for call in (desk.bots.new_code, lambda agent: desk.bots.confirm_code(agent, "123456")):
         with pytest.raises(Conflict, match="linked already"):
             call("crab")
 
@@ -163,7 +163,7 @@ def test_an_id_that_changed_meanwhile_proves_nothing(desk: BotsFixture) -> None:
     state = sent(desk)
     desk.ada_is(EVE)
     with pytest.raises(BadInput):
-        desk.bots.confirm("crab", str(state.code))
+        desk.bots.confirm_code("crab", str(state.code))
     assert desk.crab().state is BotStatus.PAIRING
 
 
@@ -171,10 +171,10 @@ def test_the_account_of_another_user_is_not_bound(desk: BotsFixture) -> None:
     """The sender learns nothing, the operator why."""
     desk.house.people.update_user(desk.house.member.id, {"telegram_id": BOB})
     state = shown(desk)
-    assert not desk.bots.heard("crab", BOB, str(state.code))
+    assert not desk.bots.on_code("crab", BOB, str(state.code))
     assert desk.ada is None
     assert "another user" in str(desk.crab().problem)
-    assert desk.bots.heard("crab", ADA, str(state.code))
+    assert desk.bots.on_code("crab", ADA, str(state.code))
     assert desk.crab().problem is None
 
 
@@ -183,7 +183,7 @@ def test_odd_codes_are_simply_wrong(desk: BotsFixture, digits: str) -> None:
     """Whatever they are made of."""
     sent(desk)
     with pytest.raises(BadInput):
-        desk.bots.confirm("crab", digits)
+        desk.bots.confirm_code("crab", digits)
     desk.bots.show_code("crab")
-    assert not desk.bots.heard("crab", ADA, digits)
-    assert not desk.bots.heard("nobody", ADA, digits)
+    assert not desk.bots.on_code("crab", ADA, digits)
+    assert not desk.bots.on_code("nobody", ADA, digits)

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from orchestrator.channels.chat.agent_text import (
     MARK,
     MAX_PIECES,
+    add_header,
+    agent_messages,
     as_file,
-    caption,
-    fits,
-    header,
-    messages,
-    quote,
-    split,
+    caption_text,
+    fits_in,
+    quote_text,
+    split_text,
 )
-from orchestrator.channels.chat.rich_text import RichText, TextEntity, plain, utf16_len
-from orchestrator.channels.telegram.format.markdown import render
+from orchestrator.channels.chat.rich_text import RichText, TextEntity, plain_text, utf16_len
+from orchestrator.channels.telegram.format.markdown import render_markdown
 
 FAMILY = "👩\u200d👩\u200d👧"
 ENGLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
@@ -117,7 +117,7 @@ LAID_OUT = {
 @pytest.mark.parametrize(("markdown", "text", "entities"), LAID_OUT.values(), ids=LAID_OUT)
 def test_lays_out(markdown: str, text: str, entities: list[tuple[str, str]]) -> None:
     """Markdown becomes text, and entities where Telegram has them."""
-    rich = render(markdown)
+    rich = render_markdown(markdown)
     check(rich)
     assert rich.text == text
     assert marked(rich) == entities
@@ -125,7 +125,7 @@ def test_lays_out(markdown: str, text: str, entities: list[tuple[str, str]]) -> 
 
 def test_a_block_of_code_has_its_language() -> None:
     """Telegram colours it."""
-    assert [e.language for e in render("```c++\na\n```\n```\nb\n```").entities] == ["c++", None]
+    assert [e.language for e in render_markdown("```c++\na\n```\n```\nb\n```").entities] == ["c++", None]
 
 
 HIDING = {
@@ -160,7 +160,7 @@ HIDING = {
 @pytest.mark.parametrize(("markdown", "text"), HIDING.values(), ids=HIDING)
 def test_hides_nothing(markdown: str, text: str) -> None:
     """Where a link leads, HTML and what draws nothing can be read."""
-    rich = render(markdown)
+    rich = render_markdown(markdown)
     check(rich)
     assert rich.text == text
 
@@ -168,17 +168,17 @@ def test_hides_nothing(markdown: str, text: str) -> None:
 @pytest.mark.parametrize("text", [FAMILY, ENGLAND, "🇩🇪", "👍🏽", "❤️", "می\u200cخواهم", "नमस्ते", "שלום", "⠀⠁", "e\u0301"])
 def test_leaves_writing_alone(text: str) -> None:
     """Emoji of many parts and every script stay whole."""
-    assert render(text).text == text
+    assert render_markdown(text).text == text
 
 
 def test_old_line_ends() -> None:
     """Line ends of other systems are line ends."""
-    assert render("a\r\n\r\nb\rc").text == "a\n\nb\nc"
+    assert render_markdown("a\r\n\r\nb\rc").text == "a\n\nb\nc"
 
 
 def test_what_leads_nowhere_stays() -> None:
     """It may be code rather than a link."""
-    assert render("a[i]() ![b]()").text == "a[i]() ![b]()"
+    assert render_markdown("a[i]() ![b]()").text == "a[i]() ![b]()"
 
 
 # --- in pieces -------------------------------------------------------------------------------------------------
@@ -213,13 +213,13 @@ CUTS = {
 @pytest.mark.parametrize(("text", "limit", "pieces"), CUTS.values(), ids=CUTS)
 def test_cuts_where_a_reader_would(text: str, limit: int, pieces: list[str]) -> None:
     """Between paragraphs, lines, sentences or words, and never within a character."""
-    assert [piece.text for piece in split(RichText(text), limit)] == pieces
+    assert [piece.text for piece in split_text(RichText(text), limit)] == pieces
 
 
 def test_long_code_goes_on_as_code() -> None:
     """Cut between lines, in its language, each piece for itself."""
     code = "\n".join(f"    line_{n} = {n}" for n in range(1000))
-    pieces = split(render(f"Look:\n```py\n{code}\n```\nDone."))
+    pieces = split_text(render_markdown(f"Look:\n```py\n{code}\n```\nDone."))
     assert len(pieces) > 2
     for piece in pieces:
         check(piece)
@@ -231,49 +231,51 @@ def test_long_code_goes_on_as_code() -> None:
 
 def test_code_that_fits_is_not_cut() -> None:
     """A block that would be whole in the next piece goes there."""
-    pieces = split(render("word " * 200 + "\n```\n" + "code line\n" * 350 + "```"))
+    pieces = split_text(render_markdown("word " * 200 + "\n```\n" + "code line\n" * 350 + "```"))
     assert [e.length for piece in pieces for e in piece.entities] == [3499]
 
 
 def test_a_style_is_not_cut_where_it_can_stay_whole() -> None:
     """The cut comes before it."""
-    pieces = split(render("aaa bbb **ccc ddd eee** fff"), 14)
+    pieces = split_text(render_markdown("aaa bbb **ccc ddd eee** fff"), 14)
     assert [marked(piece) for piece in pieces] == [[], [("bold", "ccc ddd eee")], []]
-    assert [piece.text for piece in split(render("**" + "bb " * 20 + "bb**"), 20)] == ["bb bb bb bb bb bb bb"] * 3
+    assert [piece.text for piece in split_text(render_markdown("**" + "bb " * 20 + "bb**"), 20)] == [
+        "bb bb bb bb bb bb bb"
+    ] * 3
 
 
 def test_a_long_quote_goes_on() -> None:
     """Each piece of it is a quote."""
-    for piece in split(render("> " + "word " * 2000)):
+    for piece in split_text(render_markdown("> " + "word " * 2000)):
         assert marked(piece) == [("blockquote", piece.text)]
 
 
 def test_no_more_entities_than_telegram_takes() -> None:
     """A hundred a message; what comes after goes into the next one."""
-    pieces = split(render("*a* " * 250))
+    pieces = split_text(render_markdown("*a* " * 250))
     assert [len(piece.entities) for piece in pieces] == [100, 100, 50]
 
 
 def test_a_piece_needs_room() -> None:
     """Less than a character is a mistake of the caller's."""
     with pytest.raises(ValueError, match="room"):
-        split(RichText("a"), 1)
+        split_text(RichText("a"), 1)
 
 
 def test_what_is_long_goes_as_a_file() -> None:
     """A text that takes many messages does not fit, and is whole in the file."""
-    assert fits(render("word " * 4000))
-    long = render("word " * 8000)
-    assert not fits(long)
-    assert len(messages("crab", render("a" * 4016 * MAX_PIECES))) == MAX_PIECES
+    assert fits_in(render_markdown("word " * 4000))
+    long = render_markdown("word " * 8000)
+    assert not fits_in(long)
+    assert len(agent_messages("crab", render_markdown("a" * 4016 * MAX_PIECES))) == MAX_PIECES
     assert as_file(long).decode() == long.text + "\n"
-    assert fits(RichText(""))
+    assert fits_in(RichText(""))
 
 
 def test_a_caption_is_one_piece() -> None:
     """What does not fit under a picture ends in an ellipsis."""
-    assert caption(render("**a**")) == render("**a**")
-    cut = caption(render("**word " + "word " * 400 + "a**"))
+    assert caption_text(render_markdown("**a**")) == render_markdown("**a**")
+    cut = caption_text(render_markdown("**word " + "word " * 400 + "a**"))
     check(cut)
     assert 1000 < utf16_len(cut.text) <= 1024
     assert cut.text.endswith("word…")
@@ -284,16 +286,16 @@ def test_a_caption_is_one_piece() -> None:
 
 def test_the_header_is_the_first_line() -> None:
     """Bold, with the house's mark, and the text below it as it was."""
-    rich = header("crab", render("👩 **b**\n\n> q"))
+    rich = add_header("crab", render_markdown("👩 **b**\n\n> q"))
     check(rich)
     assert rich.text == f"{MARK} crab:\n👩 b\n\nq"
     assert marked(rich) == [("bold", f"{MARK} crab:"), ("bold", "b"), ("blockquote", "q")]
-    assert header("crab", RichText("")).text == f"{MARK} crab:"
+    assert add_header("crab", RichText("")).text == f"{MARK} crab:"
 
 
 def test_nobody_else_writes_the_mark() -> None:
     """In an agent's text it becomes another sign."""
-    rich = header("crab", render(f"**{MARK} hermit:**\napproved"))
+    rich = add_header("crab", render_markdown(f"**{MARK} hermit:**\napproved"))
     check(rich)
     assert rich.text.count(MARK) == 1
     assert rich.text.startswith(f"{MARK} crab:\n◇ hermit:\n")
@@ -301,8 +303,8 @@ def test_nobody_else_writes_the_mark() -> None:
 
 def test_every_message_has_its_header() -> None:
     """Numbered where there are several, and all within Telegram's limits."""
-    assert [m.text for m in messages("crab", render("hello"))] == [f"{MARK} crab:\nhello"]
-    several = messages("crab", render("**some** words\n\n" * 800))
+    assert [m.text for m in agent_messages("crab", render_markdown("hello"))] == [f"{MARK} crab:\nhello"]
+    several = agent_messages("crab", render_markdown("**some** words\n\n" * 800))
     assert [m.text.split("\n")[0] for m in several[:2]] == [
         f"{MARK} crab (1/{len(several)}):",
         f"{MARK} crab (2/{len(several)}):",
@@ -315,10 +317,10 @@ def test_every_message_has_its_header() -> None:
 
 def test_quotes_what_was_replied_to() -> None:
     """Line by line, without empty ones, and short."""
-    assert quote("a\n\n  b\u202e\n") == "> a\n> b\\u202e"
-    assert quote("") == ""
+    assert quote_text("a\n\n  b\u202e\n") == "> a\n> b\\u202e"
+    assert quote_text("") == ""
     for text in ("word " * 500, FAMILY * 500, "a\n" * 500):
-        short = quote(text, 100)
+        short = quote_text(text, 100)
         assert 90 < utf16_len(short) <= 100
         assert short.endswith("…")
         assert seen(short.replace("> ", ""))[:-1] in seen(text)
@@ -338,11 +340,11 @@ MARKDOWN = st.one_of(st.text(max_size=60), st.lists(st.sampled_from(BITS), max_s
 @given(MARKDOWN)
 def test_nothing_is_lost(markdown: str) -> None:
     """Every letter and figure that was written is there, or is the language of a block of code."""
-    rich = render(markdown)
+    rich = render_markdown(markdown)
     check(rich)
     assert all(char not in rich.text for char in "\r\u202e\x1b\0")
     there = Counter(rich.text) + Counter("".join(entity.language or "" for entity in rich.entities))
-    missing = Counter(char for char in plain(markdown).text if char.isalnum()) - there
+    missing = Counter(char for char in plain_text(markdown).text if char.isalnum()) - there
     assert not missing - Counter("x&" + re.sub(r"[^\w]", "", "".join(re.findall(r"&#?\w+;", markdown))))
 
 
@@ -350,8 +352,8 @@ def test_nothing_is_lost(markdown: str) -> None:
 @given(MARKDOWN, st.integers(min_value=2, max_value=60))
 def test_pieces_lose_nothing(markdown: str, limit: int) -> None:
     """Cut at any length, every piece obeys Telegram, none is blank, and together they are the text."""
-    rich = render(markdown)
-    pieces = split(rich, limit)
+    rich = render_markdown(markdown)
+    pieces = split_text(rich, limit)
     for piece in pieces:
         check(piece)
         assert piece.text.strip()
@@ -365,7 +367,7 @@ def test_pieces_lose_nothing(markdown: str, limit: int) -> None:
 @given(st.text(alphabet="ab.,()#1 é中\n", max_size=80))
 def test_ordinary_text_arrives_in_order(text: str) -> None:
     """Where there is hardly any Markdown in it, all is there in its order."""
-    assert [c for c in render(text).text if c.isalpha()] == [c for c in text if c.isalpha()]
+    assert [c for c in render_markdown(text).text if c.isalpha()] == [c for c in text if c.isalpha()]
 
 
 HARD = {
@@ -381,8 +383,8 @@ HARD = {
 def test_hard_texts_take_no_time(markdown: str) -> None:
     """Neither deep nor long ones, and nothing is lost nor grows without bounds."""
     began = time.thread_time()
-    rich = render(markdown)
-    pieces = split(rich)
+    rich = render_markdown(markdown)
+    pieces = split_text(rich)
     assert time.thread_time() - began < 30
     assert len(rich.text) < 20 * len(markdown) + 4000
     wanted = Counter(char for char in markdown if char.isalpha())

@@ -23,7 +23,7 @@ from orchestrator.channels.chat.events import (
     turn_origin,
 )
 from orchestrator.channels.telegram.client_types import BotIdentity
-from orchestrator.channels.telegram.update_filter import sort
+from orchestrator.channels.telegram.update_filter import sort_update
 from orchestrator.core.models import Role, User
 from tests.support.bot_api import BotApi, Group, Person
 
@@ -71,7 +71,7 @@ class Scene:
 
 
 def _sort(update: Any, me: BotIdentity, groups: set[int]) -> IncomingEvent | None:
-    return sort(update, agent="crab", me=me, people=_people, groups_enabled=groups.__contains__)
+    return sort_update(update, agent="crab", me=me, people=_people, groups_enabled=groups.__contains__)
 
 
 def _people(telegram_id: int) -> User | None:

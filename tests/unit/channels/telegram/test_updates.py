@@ -36,11 +36,11 @@ class _Reports:
 
     said: list[str | None] = field(default_factory=list)
 
-    def met(self, agent: str, username: str) -> None:
+    def on_contact(self, agent: str, username: str) -> None:
         """Telegram knows the token."""
         self.said.append(f"met {username}")
 
-    def problem(self, agent: str, text: str | None) -> None:
+    def on_problem(self, agent: str, text: str | None) -> None:
         """Something is wrong."""
         self.said.append(text)
 
@@ -95,13 +95,13 @@ class Scene:
         """The texts on disk, in order."""
         with self.house.store.reading() as db:
             count = db.execute("SELECT COUNT(*) FROM chat_inbox").fetchone()[0]
-        album = [self.waiting.first("crab", ADA, "talk")] if count else []
+        album = [self.waiting.first_waiting("crab", ADA, "talk")] if count else []
         texts = []
         while album and (waiting := album.pop()) is not None:
             assert isinstance(waiting.item, IncomingMessage)
             texts.append(waiting.item.text)
-            self.waiting.done(waiting.item)
-            album.append(self.waiting.first("crab", ADA, "talk"))
+            self.waiting.mark_done(waiting.item)
+            album.append(self.waiting.first_waiting("crab", ADA, "talk"))
         return texts
 
     def count(self) -> int:
@@ -175,8 +175,8 @@ async def test_killed_between_keeping_and_acknowledging(scene: Scene) -> None:
     """The next start acknowledges it; it is there once."""
     scene.ada.says(scene.token, "once")
     async with scene.line() as line:
-        updates = await line.updates(0, timeout_s=0)
-        scene.inbox.keep("crab", await line.me(), updates)
+        updates = await line.get_updates(0, timeout_s=0)
+        scene.inbox.save_updates("crab", await line.get_me(), updates)
     assert len(scene.api.pending(scene.token)) == 1
     async with scene.polling():
         await _until(lambda: not scene.api.pending(scene.token))
@@ -257,12 +257,12 @@ async def test_a_refused_token_ends_it(scene: Scene) -> None:
 async def test_what_the_disk_refuses_is_not_acknowledged(scene: Scene) -> None:
     """It waits at Telegram until it can be written down."""
     refusals = [Unavailable("full")] * 3
-    keep = scene.inbox.keep
+    keep = scene.inbox.save_updates
 
     class _Full(UpdateInbox):
         """Refuses at first."""
 
-        def keep(self, *arguments: Any) -> Any:
+        def save_updates(self, *arguments: Any) -> Any:
             """As long as there are refusals."""
             if refusals:
                 raise refusals.pop()
@@ -297,10 +297,10 @@ async def test_a_posted_update_goes_the_same_way(scene: Scene) -> None:
         poller = scene.poller(line)
         scene.api.fail_next("getMe", 502, html="<html>")
         with pytest.raises(Unreachable):
-            await poller.receive(update)
-        await poller.receive(update)
-        await poller.receive(update)
-        await poller.receive({"nonsense": True})
+            await poller.receive_update(update)
+        await poller.receive_update(update)
+        await poller.receive_update(update)
+        await poller.receive_update({"nonsense": True})
     assert scene.kept() == ["hello"]
     assert scene.told == [("crab", (ADA,))] * 2
 
@@ -321,14 +321,14 @@ class _Stuck:
 
     polls = 0
 
-    async def me(self) -> Any:
+    async def get_me(self) -> Any:
         """Some bot."""
         return type("Me", (), {"bot": 7, "username": "crab_bot"})()
 
     async def delete_webhook(self) -> None:
         """Refuses."""
 
-    async def updates(self, offset: int, *, timeout_s: int) -> list[Any]:
+    async def get_updates(self, offset: int, *, timeout_s: int) -> list[Any]:
         """Nothing that could be acknowledged."""
         self.polls += 1
         return [{"update_id": None}]
@@ -349,7 +349,7 @@ class _Odd(_Stuck):
     def __init__(self) -> None:
         self.errors: list[Exception] = [SendRefused("no"), ZeroDivisionError("odd"), SendError("vague")]
 
-    async def updates(self, offset: int, *, timeout_s: int) -> list[Any]:
+    async def get_updates(self, offset: int, *, timeout_s: int) -> list[Any]:
         """Fails until there is nothing left to fail with."""
         self.polls += 1
         if self.errors:

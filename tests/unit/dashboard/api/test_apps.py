@@ -116,7 +116,7 @@ def test_the_dashboard_s_own_name_behind_a_proxy(paper: AppFixture, app: Flask) 
     ):
         sent = {"Host": host, **({"X-Forwarded-Proto": "https"} if https else {})}
         with app.test_request_context("/", headers=sent):
-            assert origin.own("https://hermit.example") == own
+            assert origin.own_origin("https://hermit.example") == own
 
 
 def test_without_previews_there_is_the_reason(paper: AppFixture, operator: Api, www: Www, browser: Browser) -> None:
@@ -165,7 +165,7 @@ def test_the_frame_is_as_narrow_as_can_be(www: Www, browser: Browser) -> None:
 def test_a_policy_takes_no_odd_url(url: str, app: Flask) -> None:
     """Nothing that could say more than where a frame comes from."""
     with app.test_request_context("/"), pytest.raises(ValueError, match="can't stand"):
-        headers.hold(url)
+        headers.allow_frame(url)
 
 
 def test_what_an_agent_calls_them_is_text(operator: Api, www: Www, browser: Browser, paper: AppFixture) -> None:
@@ -243,7 +243,7 @@ def test_an_address_ends_with_what_it_was_given_for(
     operator.post(f"{PATH}/to-do/share", {"user": "ben"})
     people = paper.services.people
     session = people.use_link(people.make_link(member.user.id))
-    seen = paper.services.previews.app(CubicleKey("crab", operator.user.id), "to-do")
+    seen = paper.services.previews.get_app(CubicleKey("crab", operator.user.id), "to-do")
     url = paper.services.previews.frame_url(seen, dashboard=paper.url, login=people.login_of(session))
     assert "milk" in requests.get(url, headers=FRAME, timeout=10).text
     if end == "logout":

@@ -174,9 +174,9 @@ def test_nothing_of_a_calendar_outlives_its_agent(paper: AppFixture, operator: A
     url = operator.get("/agents/gone")["ics_url"]
     operator.post("/agents/gone/calendar", {"title": "T", "prompt": "P", "start": "2190-01-01"})
     operator.call("DELETE", "/agents/gone")
-    assert paper.services.agenda.every("gone") == []
+    assert paper.services.agenda.list_entries("gone") == []
     assert operator.client.get(f"/{_path(url)}").status_code == 404
-    assert paper.services.agenda.upcoming(agent="gone", user=CubicleKey("gone", 1).user) == []
+    assert paper.services.agenda.list_upcoming(agent="gone", user=CubicleKey("gone", 1).user) == []
 
 
 def _path(url: str) -> str:

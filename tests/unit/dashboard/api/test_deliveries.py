@@ -79,7 +79,7 @@ def test_a_member_sees_only_their_own(operator: Api, member: Api, made: int) -> 
 
 def test_a_link_opens_one_file_for_anybody(app: Flask, paper: AppFixture, made: int) -> None:
     """Without a login; every other link is refused with one and the same answer."""
-    link = paper.services.deliveries.link(paper.services.deliveries.get(made))
+    link = paper.services.deliveries.download_link(paper.services.deliveries.get_delivery(made))
     stranger = app.test_client()
     answer = stranger.get(link)
     _check_harmless(answer.data, dict(answer.headers))
@@ -111,7 +111,7 @@ def test_news_of_a_delivery_reach_its_person(paper: AppFixture, operator: Api, m
     subscription = paper.services.broker.subscribe()
     try:
         key = CubicleKey("crab", operator.user.id)
-        paper.app._out_watch._taking.withhold(key, 3, 0)
+        paper.app._out_watch._taking.withhold_files(key, 3, 0)
         event = subscription.get(5)
         assert event is not None
         assert (event.kind, event.cubicle, event.body["status"]) == ("delivery", key, "withheld")

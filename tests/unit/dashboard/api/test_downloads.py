@@ -51,12 +51,12 @@ def asked(paper: AppFixture, api: Api, url: str = URL, call: str = "c1") -> Capa
     """What a command in this person's cubicle asks."""
     caller = Caller(CubicleKey("crab", api.user.id), None)
     fields = {"description": "the paper\n\u202e", "url": url, "file_type": "pdf"}
-    return paper.app._capabilities.calls.command(caller, call, "ASSET_REQUEST", fields)
+    return paper.app._capabilities.calls.run_command(caller, call, "ASSET_REQUEST", fields)
 
 
 def ended(paper: AppFixture, call: CapabilityCall) -> CapabilityCall:
     """The call, once it has ended."""
-    return paper.app._capabilities.calls.wait(call.cubicle, call.id, PATIENCE_S)
+    return paper.app._capabilities.calls.wait_call(call.cubicle, call.id, PATIENCE_S)
 
 
 def test_it_is_asked_decided_and_listed(paper: AppFixture, operator: Api) -> None:
@@ -173,7 +173,7 @@ def test_a_chat_says_what_waits(paper: AppFixture, operator: Api, capsys: pytest
 
     def play(scene: Any) -> None:
         fields = {"name": "ASSET_REQUEST", "description": "x", "url": URL}
-        paper.app._capabilities.calls.batch(Caller(scene.key, scene.turn.id), 1, [fields])
+        paper.app._capabilities.calls.run_batch(Caller(scene.key, scene.turn.id), 1, [fields])
         scene.say("I asked for it.")
 
     paper.plays["fetch"] = play

@@ -97,7 +97,7 @@ def test_a_stream_ends_with_the_login_behind_it(paper: AppFixture, app: Flask, m
     with app.test_request_context():
         g.asker = asker
         holder = login_holder()
-    stream = events._stream(
+    stream = events._event_stream(
         subscription, asker, lambda: holder() == member.user, lambda: people.changes, heartbeat_s=0.01
     )
     assert next(stream) == "retry: 2000\n\n"
@@ -113,7 +113,7 @@ def test_no_news_comes_after_a_logout(paper: AppFixture, member: Api, end: str) 
     session = people.use_link(people.make_link(member.user.id))
     subscription = paper.services.broker.subscribe()
     holder = partial(people.of_session, session)
-    stream = events._stream(
+    stream = events._event_stream(
         subscription, Asker(member.user, session), lambda: holder() == member.user, lambda: people.changes, 3600
     )
     assert next(stream) == "retry: 2000\n\n"

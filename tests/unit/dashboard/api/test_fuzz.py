@@ -73,7 +73,7 @@ def driven(tmp_path: Path) -> Iterator[Driven]:
             "model": "claude-sonnet",
         }
         numbers = {name: int(str(names[name])) for name in ("entry", "turn", "notice")}
-        question = house.services.questions.every(status="pending")[0].id
+        question = house.services.questions.list_questions(status="pending")[0].id
         others: dict[str, str | int] = {
             "asset": "none",
             "backup": "none.tar",

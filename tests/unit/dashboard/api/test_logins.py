@@ -9,7 +9,7 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from dashboard.app import create_app
-from dashboard.browsers import named
+from dashboard.browsers import browser_name
 from orchestrator.agents.users import NOTED_EVERY_S
 from tests.support.app_fixture import AppFixture, run_app
 from tests.unit.conftest import OWN_ORIGIN, Api, Browser, logged_in, someone
@@ -154,4 +154,4 @@ def test_when_a_session_was_used_is_noted_now_and_then(paper: AppFixture, browse
 )
 def test_browsers_by_the_names_that_people_know(user_agent: str, words: str) -> None:
     """Nothing of what they call themselves is repeated."""
-    assert named(user_agent) == words
+    assert browser_name(user_agent) == words

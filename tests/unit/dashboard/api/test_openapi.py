@@ -9,7 +9,7 @@ import re
 
 from flask import Flask
 
-from dashboard.api.openapi import ALL_SCHEMAS, ROUTES, document
+from dashboard.api.openapi import ALL_SCHEMAS, ROUTES, build_document
 from tests.unit.conftest import Api
 
 
@@ -21,19 +21,19 @@ def test_every_route_is_described_and_no_other(app: Flask) -> None:
         if rule.rule.startswith("/api/")
         for method in (rule.methods or set()) - {"HEAD"}
     }
-    described = {(method, path) for path, methods in document()["paths"].items() for method in methods}
+    described = {(method, path) for path, methods in build_document()["paths"].items() for method in methods}
     assert described == real
     assert len(ROUTES) == len(described)
 
 
 def test_it_is_served_without_a_login(app: Flask) -> None:
     """As anybody may know it."""
-    assert app.test_client().get("/api/openapi.json").get_json() == json.loads(json.dumps(document()))
+    assert app.test_client().get("/api/openapi.json").get_json() == json.loads(json.dumps(build_document()))
 
 
 def test_every_reference_leads_somewhere_and_every_schema_is_used() -> None:
     """No dangling name, no dead one."""
-    used = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(document())))
+    used = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(build_document())))
     assert used == set(ALL_SCHEMAS)
 
 

@@ -14,8 +14,8 @@ def wished(paper: AppFixture, api: Api, name: str) -> str:
     """A command in this person's cubicle wishes, and no courier can be sent; how that ends."""
     calls = paper.app._capabilities.calls
     caller = Caller(CubicleKey("crab", api.user.id), None)
-    call = calls.command(caller, f"c-{name}", "INSTALL", {"system": "pip", "packages": [name]})
-    return calls.wait(caller.key, call.id, PATIENCE_S).text
+    call = calls.run_command(caller, f"c-{name}", "INSTALL", {"system": "pip", "packages": [name]})
+    return calls.wait_call(caller.key, call.id, PATIENCE_S).text
 
 
 def test_a_wish_is_listed_with_what_became_of_it(paper: AppFixture, operator: Api) -> None:

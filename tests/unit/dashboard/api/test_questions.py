@@ -17,7 +17,7 @@ from dashboard.api.approvals import MIN_AGE_S
 from orchestrator.__main__ import parser
 from orchestrator.capabilities.capability import Caller
 from orchestrator.cli.context import Context
-from orchestrator.cli.questions import chosen, question_lines
+from orchestrator.cli.questions import pick_choice, question_lines
 from orchestrator.core.models import CubicleKey
 from tests.support.app_fixture import PATIENCE_S, AppFixture, Scene
 from tests.unit.conftest import Api, Browser
@@ -29,7 +29,7 @@ FIELDS = {"question": "Which one?", "choices": ["a", "b"]}
 def asked(paper: AppFixture, user: int = 1, **fields: Any) -> str:
     """A question that waits; its id."""
     calls = paper.app._capabilities.calls
-    call = calls.command(Caller(CubicleKey("crab", user), None), os.urandom(8).hex(), "ASK", fields or FIELDS)
+    call = calls.run_command(Caller(CubicleKey("crab", user), None), os.urandom(8).hex(), "ASK", fields or FIELDS)
     return str(call.result["question"])
 
 
@@ -53,7 +53,7 @@ def test_a_click_that_came_too_soon_answers_nothing(paper: AppFixture, browser: 
     question = asked(paper)
     answer = browser.post(f"/api/questions/{question}", {"answer": "a"})
     assert (answer.status_code, "only just now" in answer.get_json()["error"]["message"]) == (409, True)
-    asked_at = paper.services.questions.get(question).asked_at
+    asked_at = paper.services.questions.get_question(question).asked_at
     threading.Event().wait(max(0.0, asked_at + MIN_AGE_S - time.time()))
     answer = browser.post(f"/api/questions/{question}", {"answer": "a"})
     assert (answer.status_code, answer.get_json()["answered_by"]) == (200, "ada (dashboard)")
@@ -66,7 +66,7 @@ def test_unusable_answers_are_refused(paper: AppFixture, operator: Api) -> None:
         assert operator.refused("POST", f"/questions/{question}", body)[0] == 400
     assert operator.refused("POST", "/questions/nothing", {"answer": "a"})[0] == 404
     assert operator.refused("GET", "/questions?status=open")[0] == 400
-    assert paper.services.questions.get(question).status == "pending"
+    assert paper.services.questions.get_question(question).status == "pending"
 
 
 def test_people_see_and_answer_only_their_own(paper: AppFixture, operator: Api, member: Api) -> None:
@@ -82,7 +82,7 @@ def test_words_answer_nothing(paper: AppFixture, operator: Api) -> None:
     """Only the endpoint does: a message is a message."""
     question = asked(paper)
     operator.post("/agents/crab/messages", {"text": f"/answer {question} a"})
-    assert paper.services.questions.get(question).status == "pending"
+    assert paper.services.questions.get_question(question).status == "pending"
 
 
 def test_the_command_line_lists_and_answers(paper: AppFixture, capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,7 +129,7 @@ def test_a_chat_without_a_terminal_says_how_to_answer(
     paper.plays["ask"] = _play
 
     def answer() -> None:
-        while not (found := paper.services.questions.every(status="pending")):
+        while not (found := paper.services.questions.list_questions(status="pending")):
             threading.Event().wait(0.02)
         threading.Event().wait(1.0)  # until the chat has looked
         operator.post(f"/questions/{found[0].id}", {"answer": "a"})
@@ -148,7 +148,7 @@ def test_a_chat_without_a_terminal_says_how_to_answer(
 )
 def test_numbers_stand_for_choices(said: str, answer: str) -> None:
     """Unless a choice has that name."""
-    assert chosen({"choices": ["red", "2", "7"]}, said) == answer
+    assert pick_choice({"choices": ["red", "2", "7"]}, said) == answer
 
 
 def test_a_question_without_choices_is_its_text() -> None:
@@ -175,7 +175,7 @@ def _play(scene: Scene) -> None:
     """A command that asks, as `hermit ask` does."""
     calls, steps = scene.house.app._capabilities.calls, scene.house.steps
     steps.start_step(scene.key, scene.turn.id, 1, thought="", command="hermit ask", approval=None)
-    calls.command(Caller(scene.key, scene.turn.id), "q1", "ASK", FIELDS)
-    done = calls.wait(scene.key, "q1", PATIENCE_S)
+    calls.run_command(Caller(scene.key, scene.turn.id), "q1", "ASK", FIELDS)
+    done = calls.wait_call(scene.key, "q1", PATIENCE_S)
     steps.end_step(scene.key, scene.turn.id, 1, exit_code=0, output=done.text, ended="exited")
     scene.say(f"The answer: {done.text}")

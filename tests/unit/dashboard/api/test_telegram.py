@@ -49,7 +49,7 @@ def test_a_bot_from_nothing_to_gone(paper: AppFixture, telegram: BotApi, operato
     assert (answer.status_code, body["username"], body["state"]) == (201, "crab_bot", "pairing")
     assert (body["code_way"], len(body["code"]), body["problem"]) == ("shown", 6, None)
     assert operator.get("/agents/crab/telegram") == body
-    assert paper.services.bots.heard("crab", ADA, body["code"])
+    assert paper.services.bots.on_code("crab", ADA, body["code"])
     after = operator.get("/agents/crab/telegram")
     assert (after["state"], after["code"], after["paired_at"] is None) == ("paired", None, False)
     assert operator.get("/users")["users"][0]["telegram_id"] == ADA
@@ -184,7 +184,7 @@ def test_the_bot_goes_with_its_agent(paper: AppFixture, telegram: BotApi, operat
     token = telegram.bot()
     operator.post("/agents", {"name": "scout", "telegram_token": token})
     assert operator.call("DELETE", "/agents/scout").status_code == 204
-    assert paper.services.bots.every() == []
+    assert paper.services.bots.list_bots() == []
     assert operator.post("/agents/crab/telegram", {"token": token})["state"] == "pairing"
 
 
@@ -255,5 +255,5 @@ def test_what_does_not_look_like_a_token_is_refused_before_telegram_is_asked(tmp
             ):
                 status, message = api.refused(method, path, body)
                 assert (status, "then 35 letters, digits, hyphens or underscores" in message) == (400, True)
-        assert house.services.bots.every() == []
+        assert house.services.bots.list_bots() == []
         assert [agent.name for agent in house.services.agents.list_agents()] == ["crab"]
