@@ -100,9 +100,8 @@ class App:
         self._providers = build_providers(home, parts, self._preferences)
         agents = Agents(self._store, providers=self._providers, toolsets=TOOLSETS, hooks=hooks)
         notices = Notifications(self._store, self._broker)
-        self._budget = Budget(
-            self._store, booked=BudgetNotifications(self._store, notices, agents, hooks).notify_booking
-        )
+        told = BudgetNotifications(self._store, notices, agents, hooks)
+        self._budget = Budget(self._store, booked=told.notify_booking)
         self._prices = Prices(home.prices, self._store)
         self._audit = Audit(self._store)
         context = AppContext(
@@ -130,9 +129,8 @@ class App:
         self._turns = self._build_turns(context)
         self._disk = build_disk(context, self._cubicles, self._turns)
         self._capabilities = Capabilities(context, self._approvals, self._turns, self._taking, self._disk)
-        self._proxy = build_proxy(
-            context, self._prices, self._providers, remember=self._capabilities.memories.inject_memories
-        )
+        inject = self._capabilities.memories.inject_memories
+        self._proxy = build_proxy(context, self._prices, self._providers, remember=inject)
         self._summaries = build_summaries(context, self._proxy, self._capabilities.jobs)
         self._samples = UsageSamples(self._store, self._cubicles, self._disk.used_bytes)
         self._metrics = build_metrics(context, self._cubicles, self._disk, self._samples)
