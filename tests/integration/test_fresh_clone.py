@@ -30,6 +30,7 @@ KNOWN = {
     "./hermit backup ~/hermit.tgz",
     "./hermit test",
     "./hermit test tests/unit -q",
+    "./hermit test --changed",
     "./hermit test --soak 30m",
     "./hermit bench",
 }
