@@ -357,7 +357,7 @@ _VICTIM = """
         (Path({home!r}) / "workspaces" / "crab" / str(key.user) / "out" / "a.txt").write_bytes(b"hello")
         house.app._store.after_commit = lambda deed: None  # nothing follows the commit
         for number, (name, fields) in enumerate(CALLS):
-            calls.command(Caller(key, None), f"c{{number}}", name, fields)
+            calls.run_command(Caller(key, None), f"c{{number}}", name, fields)
         os.kill(os.getpid(), signal.SIGKILL)
 """
 
