@@ -44,8 +44,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     test = commands.add_parser(
         "test",
         help="set up for the tests, then run them; arguments go to pytest",
-        usage="hermit test [PYTEST ARGS | --changed [REF] [PYTEST ARGS] | "
-        "--soak TIME [--seed N] [--out DIR] [--restart-engine COMMAND] | --fuzz TIME]",
+        usage="hermit test [PYTEST ARGS | --changed [REF] [PYTEST ARGS] |\n"
+        "                   --soak TIME [--seed N] [--out DIR] [--restart-engine COMMAND] | --fuzz TIME]",
     )
     _add_changed(test)
     _add_soak(test)

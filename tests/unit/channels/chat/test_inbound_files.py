@@ -168,7 +168,7 @@ class _Line:
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)
 
-    async def download(self, file_id: str, sink: IO[bytes], max_bytes: int) -> int:
+    async def download_file(self, file_id: str, sink: IO[bytes], max_bytes: int) -> int:
         """One of the errors, while there are some."""
         sink.write(b"part")
         if self.errors:
@@ -211,7 +211,7 @@ class _Large:
 
     is_on_disk = False
 
-    async def download(self, file_id: str, sink: Any, max_bytes: int) -> int:
+    async def download_file(self, file_id: str, sink: Any, max_bytes: int) -> int:
         """Piece by piece."""
         for _ in range(3):
             sink.write(b"x" * (1 << 20))

@@ -529,7 +529,7 @@ def test_our_own_mistakes_hold_nobody_up(
             raise KeyError("a mistake")
         return await send(chat, body)
 
-    monkeypatch.setattr(office.lines["crab"], "send", fails)
+    monkeypatch.setattr(office.lines["crab"], "send_message", fails)
     office.post("a")
     office.post("b")
     office.wait_for("b")
