@@ -162,19 +162,19 @@ class FakeClient:
     """While there is one that is not set, calls hang."""
     hanging: int = 0
 
-    async def typing(self, chat: int, thread: int | None) -> None:
+    async def send_typing(self, chat: int, thread: int | None) -> None:
         """As the line does."""
         await self._called("typing", chat)
 
-    async def draft(self, chat: int, draft_id: int, rich: RichText, thread: int | None = None) -> None:
+    async def send_draft(self, chat: int, draft_id: int, rich: RichText, thread: int | None = None) -> None:
         """As the line does."""
         await self._called("draft", rich.text)
 
-    async def edit(self, chat: int, message: int, body: MessageBody) -> None:
+    async def edit_message(self, chat: int, message: int, body: MessageBody) -> None:
         """As the line does."""
         await self._called("edit", body.rich.text)
 
-    async def delete(self, chat: int, message: int) -> None:
+    async def delete_message(self, chat: int, message: int) -> None:
         """As the line does."""
         await self._called("delete", message)
 

@@ -74,7 +74,7 @@ class ToldWire:
 
     status = 0
 
-    async def answer(self, status: int, *_: Any, **__: Any) -> None:
+    async def send_answer(self, status: int, *_: Any, **__: Any) -> None:
         """Remember it."""
         self.status = status
 

@@ -49,7 +49,7 @@ def test_without_a_known_id_the_code_is_shown_and_binds_whoever_sends_it(desk: B
     assert desk.ada == ADA
     crab = desk.crab()
     assert (crab.state, crab.code, crab.paired_person, crab.paired_at) == (BotStatus.PAIRED, None, ADA, desk.at)
-    assert not desk.bots.heard("crab", EVE, str(state.code))
+    assert not desk.bots.on_code("crab", EVE, str(state.code))
     assert desk.kinds() == ["telegram.token", "telegram.code_refused", "telegram.paired"]
 
 
