@@ -167,7 +167,7 @@ def test_a_disk_without_room_is_said_before_anything_is_written(paper: AppFixtur
     backups = paper.services.backups
 
     class Small:
-        def room(self) -> Room:
+        def measure_room(self) -> Room:
             return Room(free_bytes=1000, free_inodes=10**6, total_bytes=10**9)
 
     backups._reserve = Small()  # type: ignore[assignment]  # a reserve is only asked for its room here
@@ -272,7 +272,7 @@ def test_a_backup_refuses_where_the_disk_does_not_answer(paper: AppFixture, brow
     """The page is there all the same."""
 
     class Away:
-        def room(self) -> Room:
+        def measure_room(self) -> Room:
             raise Unavailable("The disk is away.")
 
     paper.services.backups._reserve = Away()  # type: ignore[assignment]  # a reserve is only asked for its room here

@@ -109,7 +109,7 @@ def test_an_upload_says_its_length_and_fits(paper: AppFixture, operator: Api, wo
 class Silent:
     """An audit log that can't be written."""
 
-    def note(self, *_: object, **__: object) -> None:
+    def record_event(self, *_: object, **__: object) -> None:
         """Raises."""
         raise Unavailable("The database cannot be written.")
 
