@@ -44,5 +44,5 @@ COMMAND = Command("roll", "Throws dice and adds them up: 2d6+1, 1d20.", places=(
 CAPABILITY = Capability(
     "roll",
     (Action("ROLL", Roll, Policy.FREE, cost=1, run=roll_dice, commands=(COMMAND,), is_panel=False),),
-    prompt=Prompt(bare="`hermit roll 2d6+1`"),
+    prompt=Prompt(bare="`hermit roll`"),
 )
