@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from orchestrator.core.models import TurnStatus
-from orchestrator.turns.partial_reply_rows import get_final_reply
 from orchestrator.turns.prompts import MAX_PROMPT_CHARS
 from tests.support.real_app import RealApp, Talker, eventually
 from tests.support.scripted_upstream import Gate, answers, cut, garbage, hangs, hangs_up, says, status, streams
@@ -148,12 +146,6 @@ def test_stop_in_the_middle_of_a_command(house: RealApp) -> None:
     assert agent.ask(house.plays.add(answers("Here.")))["reply"] == "Here."
 
 
-def _has_written(house: RealApp, turn: int) -> bool:
-    """The host has what the model wrote so far."""
-    with house.app._store.reading() as db:
-        return bool(get_final_reply(db, turn, TurnStatus.STOPPED, None))
-
-
 @pytest.mark.parametrize("when", ["before its head", "between its words"])
 def test_stop_in_the_middle_of_a_model_call(house: RealApp, talker: Talker, when: str) -> None:
     """The call is cut at once: the provider sees its client leave. What had been written by then is the reply."""
@@ -161,8 +153,6 @@ def test_stop_in_the_middle_of_a_model_call(house: RealApp, talker: Talker, when
     reply = hangs(gate) if when == "before its head" else streams(['{"message": "Once', gate, ' upon"}'])
     turn = talker.send(house.plays.add(reply))
     assert gate.reached.wait(10)
-    if when == "between its words":
-        eventually(lambda: _has_written(house, turn))
     asked = time.monotonic()
     talker.stop(turn)
     ended = talker.ended(turn)
