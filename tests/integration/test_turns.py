@@ -151,8 +151,12 @@ def test_stop_in_the_middle_of_a_model_call(house: RealApp, talker: Talker, when
     """The call is cut at once: the provider sees its client leave. What had been written by then is the reply."""
     gate = Gate()
     reply = hangs(gate) if when == "before its head" else streams(['{"message": "Once', gate, ' upon"}'])
+    watching = house.app.services.broker.subscribe("delta")
     turn = talker.send(house.plays.add(reply))
     assert gate.reached.wait(10)
+    if when == "between its words":  # the host has read them too
+        assert watching.get(10) is not None
+    house.app.services.broker.unsubscribe(watching)
     asked = time.monotonic()
     talker.stop(turn)
     ended = talker.ended(turn)
