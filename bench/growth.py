@@ -17,9 +17,9 @@ from pathlib import Path
 
 from flask.testing import FlaskClient
 
-from bench import agenda, memories, pages
+from bench import calendar, memories, pages
 from bench.figures import Curve, Found, growth_table
-from bench.house import House, running_house
+from bench.install import Fixture, running_install
 from dashboard.app import create_app
 from orchestrator.capabilities.calendar import rows as entries
 from orchestrator.core.db import audit_rows as audit
@@ -83,21 +83,21 @@ def typical(count: int, work: Callable[[], object]) -> float:
     return statistics.median(times)
 
 
-def _plain_turn(house: House) -> float:
+def _plain_turn(install: Fixture) -> float:
     began = time.monotonic_ns()
-    reached, answered = map(int, house.say("steps=0").split())
+    reached, answered = map(int, install.say("steps=0").split())
     return (time.monotonic_ns() - began - (answered - reached)) / 1e6
 
 
 def _conversation(sizes: Sequence[int]) -> Points:
     """With the summaries that a house makes of what has grown long."""
     found: Points = {"plain turn": []}
-    with running_house() as house:
+    with running_install() as install:
         for size in sizes:
-            _write_turns(house, size - _count(house))
-            _plain_turn(house)
+            _write_turns(install, size - _count(install))
+            _plain_turn(install)
             time.sleep(1.0)  # a summary is made between turns
-            times = [_plain_turn(house) for _ in range(21)]
+            times = [_plain_turn(install) for _ in range(21)]
             found["plain turn"].append((size, statistics.median(times)))
     return found
 
@@ -105,12 +105,12 @@ def _conversation(sizes: Sequence[int]) -> Points:
 def _turns(sizes: Sequence[int]) -> Points:
     """A cleared conversation's turns are kept; pages are the house's on paper."""
     found: Points = {"plain turn": [], "home page": [], "chat page": []}
-    with running_house() as house, _paper() as (paper, client):
+    with running_install() as install, _webapp() as (paper, client):
         rows = 0
         for size in sizes:
-            _write_turns(house, size - _count(house))
-            house.call("DELETE", "/agents/crab/history")
-            found["plain turn"].append((size, statistics.median([_plain_turn(house) for _ in range(21)])))
+            _write_turns(install, size - _count(install))
+            install.call("DELETE", "/agents/crab/history")
+            found["plain turn"].append((size, statistics.median([_plain_turn(install) for _ in range(21)])))
             with paper.app._store.writing() as db:  # noqa: SLF001 - no way of the house's own fills tables in bulk
                 db.executemany(pages.INSERT_TURN, _made_up(size - rows))
             rows = size
@@ -120,18 +120,18 @@ def _turns(sizes: Sequence[int]) -> Points:
 
 
 @contextmanager
-def _database(house: House) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(house.home / "db" / "hermit.db", timeout=60)) as db, db:
+def _database(install: Fixture) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(install.home / "db" / "hermit.db", timeout=60)) as db, db:
         yield db
 
 
-def _count(house: House) -> int:
-    with _database(house) as db:
+def _count(install: Fixture) -> int:
+    with _database(install) as db:
         return int(db.execute("SELECT COUNT(*) FROM turns").fetchone()[0])
 
 
-def _write_turns(house: House, count: int) -> None:
-    with _database(house) as db:
+def _write_turns(install: Fixture, count: int) -> None:
+    with _database(install) as db:
         db.executemany(pages.INSERT_TURN, _made_up(count))
 
 
@@ -143,8 +143,8 @@ def _made_up(count: int) -> Iterator[tuple[object, ...]]:
 
 def _log(sizes: Sequence[int]) -> Points:
     found: Points = {"append": [], "newest page": [], "search of a word": [], "search of two rare words": []}
-    with _paper() as (house, client):
-        store, rows = house.app._store, 0  # noqa: SLF001 - no way of the house's own fills tables in bulk
+    with _webapp() as (install, client):
+        store, rows = install.app._store, 0  # noqa: SLF001 - no way of the house's own fills tables in bulk
 
         def page(url: str) -> float:
             return typical(9, lambda: client.get(url).get_data())
@@ -152,7 +152,7 @@ def _log(sizes: Sequence[int]) -> Points:
         for size in sizes:
             pages.fill_log(store, ["crab"], size - rows)
             rows = size
-            found["append"].append((size, typical(200, lambda: _append(house))))
+            found["append"].append((size, typical(200, lambda: _append(install))))
             for what, url in (
                 ("newest page", "/audit"),
                 ("search of a word", "/audit?q=exit"),
@@ -162,25 +162,25 @@ def _log(sizes: Sequence[int]) -> Points:
     return found
 
 
-def _append(house: AppFixture) -> None:
-    with house.app._store.writing() as db:  # noqa: SLF001 - what every append does
+def _append(install: AppFixture) -> None:
+    with install.app._store.writing() as db:  # noqa: SLF001 - what every append does
         audit.insert_record(db, "turn.asked", "Look after the tide.", now=time.time(), agent="crab", user=1)
 
 
 def _entries(sizes: Sequence[int]) -> Points:
     found: Points = {"what is due": [], "calendar page": []}
-    with _paper() as (house, client):
-        store, rows = house.app._store, 0  # noqa: SLF001 - more than a cubicle may have
+    with _webapp() as (install, client):
+        store, rows = install.app._store, 0  # noqa: SLF001 - more than a cubicle may have
         for size in sizes:
-            agenda.fill(store, time.time() + 86_400, 30 * 86_400.0, "", count=size - rows)
+            calendar.fill(store, time.time() + 86_400, 30 * 86_400.0, "", count=size - rows)
             rows = size
-            found["what is due"].append((size, typical(200, lambda: _due(house))))
+            found["what is due"].append((size, typical(200, lambda: _due(install))))
             found["calendar page"].append((size, typical(9, lambda: client.get("/calendar").get_data())))
     return found
 
 
-def _due(house: AppFixture) -> None:
-    with house.app._store.reading() as db:  # noqa: SLF001 - what each pass of the clock asks
+def _due(install: AppFixture) -> None:
+    with install.app._store.reading() as db:  # noqa: SLF001 - what each pass of the clock asks
         entries.list_due(db, time.time(), 100)
         entries.get_earliest_due(db)
 
@@ -195,8 +195,8 @@ def _memories(sizes: Sequence[int]) -> Points:
 
 def _files(sizes: Sequence[int]) -> Points:
     found: Points = {"walk of the disk": [], "files page": []}
-    with _paper() as (house, client):
-        work, made = house.services.settings.home / "workspaces" / "crab" / "1" / "work", 0
+    with _webapp() as (install, client):
+        work, made = install.services.settings.home / "workspaces" / "crab" / "1" / "work", 0
         for size in sizes:
             for n in range(made, size):
                 folder = work / f"folder-{n // 1000:03}"
@@ -217,7 +217,7 @@ def _walk(top: Path) -> None:
 
 
 @contextmanager
-def _paper() -> Iterator[tuple[AppFixture, FlaskClient]]:
-    with tempfile.TemporaryDirectory(prefix="hermit-bench-") as folder, run_app(Path(folder)) as house:
-        reader = logged_in(house, create_app(house.services), house.services.people.get_operator())
-        yield house, reader.client
+def _webapp() -> Iterator[tuple[AppFixture, FlaskClient]]:
+    with tempfile.TemporaryDirectory(prefix="hermit-bench-") as folder, run_app(Path(folder)) as install:
+        reader = logged_in(install, create_app(install.services), install.services.users.get_operator())
+        yield install, reader.client

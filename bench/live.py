@@ -19,7 +19,7 @@ from pathlib import Path
 import docker
 import requests
 
-from tests.support.real_app import Api, AppProcess, Plays, Talker, process_house
+from tests.support.real_app import Api, AppProcess, Plays, Talker, process_install
 from tests.support.scripted_replies import Piece, Reply
 from tests.support.scripted_upstream import answers
 from tests.support.scripted_wire import Request, chunk, sse_events, stream_head
@@ -122,11 +122,11 @@ def outputs(agent: Talker, plays: Plays, watcher: Watcher) -> list[float]:
     return list(late.values())[1:]
 
 
-def measure(house: AppProcess) -> str:
+def measure(install: AppProcess) -> str:
     """The table."""
-    plays, agent = Plays(house.model), house.agent()
+    plays, agent = Plays(install.model), install.agent()
     agent.ask(plays.add(answers("Awake.")))
-    watcher = Watcher(Api(house.api.url))
+    watcher = Watcher(Api(install.api.url))
     rows = (
         ("the first word of an answer → its draft at a watcher", firsts(agent, plays, watcher), "≤ 1.5"),
         ("a word of the model → its draft at a watcher", drafts(agent, plays, watcher), "≤ 20"),
@@ -146,8 +146,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     client = docker.from_env()
-    with tempfile.TemporaryDirectory(prefix="hermit-live-") as home, process_house(Path(home), client) as house:
-        text = measure(house)
+    with tempfile.TemporaryDirectory(prefix="hermit-live-") as home, process_install(Path(home), client) as install:
+        text = measure(install)
     client.close()
     print(text)
     if options.write:

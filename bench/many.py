@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bench import processes
 from bench.figures import Curve, Found, Row, table
-from bench.house import House, running_house
+from bench.install import Fixture, running_install
 
 _IDLE_S = 60.0
 """So long that whatever is done once a minute is in it."""
@@ -32,7 +32,7 @@ class Inside:
 class Idle:
     """What is taken of one core while nothing happens, in percent."""
 
-    house: float
+    install: float
     inside: float
     """The crabs and their inits; Docker's init looks around once a second."""
     shims: float
@@ -58,70 +58,70 @@ def measure(*, is_quick: bool) -> Found:
 
 def measured(sizes: Sequence[int]) -> Found:
     """The same for any sizes, the smallest first."""
-    with running_house() as house:
-        house.say("steps=0")
+    with running_install() as install:
+        install.say("steps=0")
         time.sleep(_SETTLE_S)
-        crowds = [_crowd(house, ["crab"], 0.0)]
+        crowds = [_crowd(install, ["crab"], 0.0)]
         everybody = ["crab"]
         for size in sizes:
             fresh = [f"one-{n}" for n in range(len(everybody), size)]
             for name in fresh:
-                house.new_agent(name)
-            took = _all_up(house, fresh)
+                install.new_agent(name)
+            took = _all_up(install, fresh)
             everybody += fresh
-            crowds.append(_crowd(house, everybody, took * size / len(fresh)))
-        asleep = _asleep(house, everybody)
+            crowds.append(_crowd(install, everybody, took * size / len(fresh)))
+        asleep = _asleep(install, everybody)
     rows = [*_rows(crowds), asleep]
     return Found(table(rows, _floors(crowds[0])), _curves(crowds), {"cubicles": "Cubicles at once"})
 
 
-def _asleep(house: House, names: Sequence[str]) -> Row:
+def _asleep(install: Fixture, names: Sequence[str]) -> Row:
     """All of it while every cubicle is stopped, as it is after an hour without anything to do."""
     for name in names:
-        house.call("POST", f"/agents/{name}/cubicle/stop")
+        install.call("POST", f"/agents/{name}/cubicle/stop")
     time.sleep(_SETTLE_S)
-    began, before = time.monotonic(), processes.run_s(house.pid)
+    began, before = time.monotonic(), processes.run_s(install.pid)
     time.sleep(_IDLE_S)
-    share = (processes.run_s(house.pid) - before) / (time.monotonic() - began) * 100
+    share = (processes.run_s(install.pid) - before) / (time.monotonic() - began) * 100
     return Row(f"{len(names)} asleep: all of it idle for {_IDLE_S:.0f} s, of one core", [share], most=0.5, unit="%")
 
 
-def _all_up(house: House, names: Sequence[str]) -> float:
+def _all_up(install: Fixture, names: Sequence[str]) -> float:
     """Seconds from the first of as many messages, sent as fast as one may, until every one is answered."""
     began = time.monotonic()
-    turns = {name: _send(house, name) for name in names}
+    turns = {name: _send(install, name) for name in names}
     for name, turn in turns.items():
-        _ended(house, name, turn, began)
+        _ended(install, name, turn, began)
     return time.monotonic() - began
 
 
-def _send(house: House, name: str) -> int:
-    return int(house.call("POST", f"/agents/{name}/messages", text="steps=0", wait=False)["turn"])
+def _send(install: Fixture, name: str) -> int:
+    return int(install.call("POST", f"/agents/{name}/messages", text="steps=0", wait=False)["turn"])
 
 
-def _ended(house: House, name: str, turn: int, began: float) -> None:
-    while (now := house.call("GET", f"/turns/{turn}")["status"]) != "done":
+def _ended(install: Fixture, name: str, turn: int, began: float) -> None:
+    while (now := install.call("GET", f"/turns/{turn}")["status"]) != "done":
         if now in ("failed", "stopped") or time.monotonic() - began > _PATIENCE_S:
             raise RuntimeError(f"the first turn of {name} {now}")
         time.sleep(0.05)
 
 
-def _crowd(house: House, names: Sequence[str], up_s: float) -> Crowd:
+def _crowd(install: Fixture, names: Sequence[str], up_s: float) -> Crowd:
     time.sleep(_SETTLE_S)
-    cubicles = [_inside(house, name) for name in _some(names, 10)]
-    idle = _idle(house, names)
-    rss = processes.rss_mib(house.pid)
+    cubicles = [_inside(install, name) for name in _some(names, 10)]
+    idle = _idle(install, names)
+    rss = processes.rss_mib(install.pid)
     times = []
     for name in _some(names, 20) * (10 if len(names) == 1 else 1):
         began_ns = time.monotonic_ns()
-        reached, answered = map(int, house.say("steps=0", agent=name).split())
+        reached, answered = map(int, install.say("steps=0", agent=name).split())
         times.append((time.monotonic_ns() - began_ns - (answered - reached)) / 1e6)
     return Crowd(len(names), up_s, rss, idle, times, cubicles)
 
 
-def _idle(house: House, names: Sequence[str]) -> Idle:
-    containers = [_all_pids(house, name) for name in names]
-    groups = ([house.pid], [pid for _, *pids in containers for pid in pids], [shim for shim, *_ in containers])
+def _idle(install: Fixture, names: Sequence[str]) -> Idle:
+    containers = [_all_pids(install, name) for name in names]
+    groups = ([install.pid], [pid for _, *pids in containers for pid in pids], [shim for shim, *_ in containers])
 
     def spent() -> list[float]:
         return [sum(map(processes.run_s, group)) for group in groups]
@@ -137,19 +137,19 @@ def _some(names: Sequence[str], most: int) -> list[str]:
     return list(names[:: max(1, len(names) // most)])[:most]
 
 
-def _all_pids(house: House, name: str) -> list[int]:
+def _all_pids(install: Fixture, name: str) -> list[int]:
     """The shim, the init, the crab."""
-    init = int(house.engine.api.inspect_container(_container(house, name))["State"]["Pid"])
+    init = int(install.engine.api.inspect_container(_container(install, name))["State"]["Pid"])
     return [processes.parent(init), init, *processes.families().get(init, [])]
 
 
-def _container(house: House, name: str) -> str:
-    install = (house.home / "keys" / "install-id").read_text(encoding="utf-8").strip()
-    return f"hermit-{install}-{name}-1"
+def _container(install: Fixture, name: str) -> str:
+    install_id = (install.home / "keys" / "install-id").read_text(encoding="utf-8").strip()
+    return f"hermit-{install_id}-{name}-1"
 
 
-def _inside(house: House, name: str) -> Inside:
-    shim, *pids = _all_pids(house, name)
+def _inside(install: Fixture, name: str) -> Inside:
+    shim, *pids = _all_pids(install, name)
     return Inside(
         sum(map(processes.pss_mib, pids)),
         processes.pss_mib(shim),
@@ -188,11 +188,11 @@ def _rows(crowds: Sequence[Crowd]) -> list[Row]:
             Row(f"{size}: the orchestrator", [crowd.rss_mib], "rss", most=80 if is_fifty else None, unit="MiB"),
             Row(
                 f"{size}: all of it idle for {_IDLE_S:.0f} s, of one core",
-                [crowd.idle.house + crowd.idle.inside + crowd.idle.shims],
+                [crowd.idle.install + crowd.idle.inside + crowd.idle.shims],
                 most=0.5 if is_fifty else None,
                 unit="%",
             ),
-            Row(f"{size}: … of that the orchestrator", [crowd.idle.house], unit="%"),
+            Row(f"{size}: … of that the orchestrator", [crowd.idle.install], unit="%"),
             Row(f"{size}: … of that crabs and their inits", [crowd.idle.inside], unit="%"),
             Row(f"{size}: … of that the engine's shims", [crowd.idle.shims], unit="%"),
             Row(

@@ -43,7 +43,7 @@ def noticed(container: Any, out: Path, count: int) -> dict[str, list[float]]:
     }
 
 
-def idle_cpu_percent(trays: int = 100) -> float:
+def idle_cpu_percent(out_folders: int = 100) -> float:
     """What watching so many trays in which nothing happens takes of one core, the looks of a minute included."""
     with tempfile.TemporaryDirectory(prefix="hermit-bench-") as folder:
         home = prepare_home(Path(folder))
@@ -56,12 +56,12 @@ def idle_cpu_percent(trays: int = 100) -> float:
             links=DownloadLinks("x"),
             base_url="http://x",
         )
-        taking = Intake(
-            store=store, trays=OutboxFolders(workspaces, home.outbox), deliveries=deliveries, outbox=home.outbox
+        intake = Intake(
+            store=store, out_folders=OutboxFolders(workspaces, home.outbox), deliveries=deliveries, outbox=home.outbox
         )
-        watch = OutboxWatcher(workspaces, taking, tidy=deliveries.remove_old)
+        watch = OutboxWatcher(workspaces, intake, tidy=deliveries.remove_old)
         watch.start([])
-        keys = [CubicleKey(f"agent-{number}", 1) for number in range(trays)]
+        keys = [CubicleKey(f"agent-{number}", 1) for number in range(out_folders)]
         for key in keys:
             workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid())
             watch.add_cubicle(key)

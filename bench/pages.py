@@ -56,12 +56,12 @@ class Took:
     size: int
 
 
-def fill(house: AppFixture, rows: int = ROWS) -> None:
+def fill(install: AppFixture, rows: int = ROWS) -> None:
     """Years of use, straight into the tables."""
-    names = [f"agent-{n}" for n in range(AGENTS - len(house.services.agents.list_agents()))]
+    names = [f"agent-{n}" for n in range(AGENTS - len(install.services.agents.list_agents()))]
     for name in names:
-        house.services.agents.create({"name": name, "role": "One of many"})
-    store, agents = house.app._store, ["crab", *names]  # noqa: SLF001 - no way of the house's own fills tables in bulk
+        install.services.agents.create({"name": name, "role": "One of many"})
+    store, agents = install.app._store, ["crab", *names]  # noqa: SLF001 - no way of the house's own fills tables in bulk
     with store.writing() as db:
         db.executemany(INSERT_TURN, _turns(agents))
         first = int(db.execute("SELECT MAX(id) FROM turns").fetchone()[0]) - TURNS + 1
@@ -181,15 +181,15 @@ def main() -> None:
     options = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="hermit-bench-") as folder,
-        run_app(Path(folder), environment=ALL_ON) as house,
+        run_app(Path(folder), environment=ALL_ON) as install,
     ):
-        lived = fill_with_samples(house)
+        lived = fill_with_samples(install)
         began = time.monotonic()
-        fill(house, options.rows)
+        fill(install, options.rows)
         print(f"seeded in {time.monotonic() - began:.0f} s")
-        app = create_app(house.services)
-        reader = logged_in(house, app, house.services.people.get_operator())
-        every = [one for one in sights(app, reader.client, samples(house, lived)) if one.is_inside]
+        app = create_app(install.services)
+        reader = logged_in(install, app, install.services.users.get_operator())
+        every = [one for one in sights(app, reader.client, samples(install, lived)) if one.is_inside]
         text = table([measure(reader.client, sight) for sight in (*every, *MORE)], options.rows, _database(folder))
     print(text)
     if options.write:

@@ -20,7 +20,7 @@ import requests
 from bench import processes, proxying
 from bench.environments import newest
 from bench.figures import Found, number, p99
-from bench.house import fast_upstream, program, running_house
+from bench.install import fast_upstream, program, running_install
 from bench.proxying import Way, straight
 from bench.wire import post
 from tests.support.free_ports import free_port
@@ -56,18 +56,18 @@ def measure(*, is_quick: bool) -> Found:
 
 def _ours(count: int) -> Iterator[str]:
     """The same turns of ours, measured as theirs are: from asking to the answer, the model's time included."""
-    with running_house() as house:
+    with running_install() as install:
         times: dict[int, list[float]] = {0: [], 10: []}
         for steps, found in times.items():
-            house.say(f"steps={steps}")
+            install.say(f"steps={steps}")
             for _ in range(count if steps == 0 else max(3, count // 5)):
                 began = time.perf_counter()
-                house.say(f"steps={steps}")
+                install.say(f"steps={steps}")
                 found.append((time.perf_counter() - began) * 1000)
-                house.call("DELETE", "/agents/crab/history")
+                install.call("DELETE", "/agents/crab/history")
         median = sorted(times[0])[count // 2]
         step = sorted((ms - median) / 10 for ms in times[10])
-        rss = processes.rss_mib(house.pid)
+        rss = processes.rss_mib(install.pid)
     yield _line("HermitShell", "this", times[0], step, rss=rss)
 
 
@@ -118,14 +118,14 @@ def _image() -> str:
 def _proxies(count: int) -> Iterator[str]:
     with fast_upstream() as url:
         direct = proxying.one_caller(straight(url), count)
-        with running_house({"HERMIT_LLM_BASE_URL": url}) as house:
+        with running_install({"HERMIT_LLM_BASE_URL": url}) as install:
             agents = ["crab", *(f"caller-{n}" for n in range(3))]
             for agent in agents[1:]:
-                house.new_agent(agent)
+                install.new_agent(agent)
             for agent in agents:
-                house.call("POST", f"/agents/{agent}/cubicle/start")
-            ways = (proxying.through(house, agents[:1]), proxying.through(house, agents))
-            yield _proxy_line("HermitShell", "this", ways, direct, pid=house.pid)
+                install.call("POST", f"/agents/{agent}/cubicle/start")
+            ways = (proxying.through(install, agents[:1]), proxying.through(install, agents))
+            yield _proxy_line("HermitShell", "this", ways, direct, pid=install.pid)
         try:
             with _litellm(url) as (way, pid, version):
                 yield _proxy_line("LiteLLM proxy", version, (way, way), direct, pid=pid)

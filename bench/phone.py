@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 
 from bench import inside
-from bench.house import House, running_house
+from bench.install import Fixture, running_install
 from tests.support.bot_api import BotApi
 
 _OPERATOR = 4_200_001
@@ -27,7 +27,7 @@ def measure(count: int) -> tuple[list[float], list[float], list[float]]:
         def answers() -> int:
             return sum(text.rpartition("\n")[2].replace(" ", "").isdigit() for text in api.said(ada, bot=bot))
 
-        with running_house(settings) as house:
+        with running_install(settings) as install:
             first = []
             for n in range(count + 1):
                 began = time.monotonic_ns()
@@ -37,7 +37,7 @@ def measure(count: int) -> tuple[list[float], list[float], list[float]]:
                 time.sleep(0.5)
             times = []
             for n in range(count):
-                renamed: int = inside.ask(house.container(), "arrival", NUMBER=n)
+                renamed: int = inside.ask(install.container(), "arrival", NUMBER=n)
                 api.wait_for(lambda n=n: len(api.calls("sendDocument")) > n, 30)  # type: ignore[misc]  # a bound default
                 times.append((time.monotonic_ns() - renamed) / 1e6)
                 time.sleep(0.2)
@@ -48,12 +48,12 @@ def measure(count: int) -> tuple[list[float], list[float], list[float]]:
                 api.wait_for(lambda before=before: len(api.calls("sendDocument")) > before)  # type: ignore[misc]
                 arrived = time.time_ns()
                 time.sleep(0.5)  # until the turn's rows are all there
-                written.append((arrived - _closed_ns(house)) / 1e6)
+                written.append((arrived - _closed_ns(install)) / 1e6)
             return first[1:], times, written
 
 
-def _closed_ns(house: House) -> int:
+def _closed_ns(install: Fixture) -> int:
     """What the newest turn's command printed: when its file was closed."""
-    newest = house.call("GET", "/agents/crab/deliveries")["deliveries"][0]
-    (step,) = house.call("GET", f"/turns/{newest['turn']}")["steps"]
+    newest = install.call("GET", "/agents/crab/deliveries")["deliveries"][0]
+    (step,) = install.call("GET", f"/turns/{newest['turn']}")["steps"]
     return int(step["output"])

@@ -24,7 +24,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from bench.figures import machine
-from bench.house import House, running_house
+from bench.install import Fixture, running_install
 from tests.support.free_ports import free_port
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
@@ -42,14 +42,14 @@ http {{ access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000;
 """
 
 
-def files(house: House, www: Path) -> list[str]:
+def files(install: Fixture, www: Path) -> list[str]:
     """A row for each size and number of connections; empty where there is no nginx to compare with."""
     if not _has_tools():
         return []
     (www / "index.html").write_text("<!doctype html>")
     for name, size in SIZES.items():
         (www / _file(name)).write_bytes(os.urandom(size))
-    base = _frame(house, "app")
+    base = _frame(install, "app")
     rows = []
     with _nginx(www) as plain:
         for name in SIZES:
@@ -60,10 +60,10 @@ def files(house: House, www: Path) -> list[str]:
     return rows
 
 
-def live(house: House, count: int) -> list[str]:
+def live(install: Fixture, count: int) -> list[str]:
     """Round trips and streams, through the preview origin and straight."""
     with _server_beside() as plain:
-        through = urlsplit(_frame(house, "live"))
+        through = urlsplit(_frame(install, "live"))
         beside = urlsplit(plain)
         _until_it_answers(through)
         ours, theirs = _round_trips(through, count), _round_trips(beside, count)
@@ -83,8 +83,8 @@ def _row(what: str, times: list[float], goal: str = "") -> str:
     return f"| {what} | {statistics.median(times):.2f} | {ordered[int(len(ordered) * 0.99)]:.2f} | {goal} |"
 
 
-def _frame(house: House, name: str) -> str:
-    apps = house.call("GET", "/agents/crab/apps")["apps"]
+def _frame(install: Fixture, name: str) -> str:
+    apps = install.call("GET", "/agents/crab/apps")["apps"]
     return str(next(app["frame_url"] for app in apps if app["name"] == name))
 
 
@@ -150,14 +150,14 @@ def _wrk(url: str, connections: int) -> float:
 # --- live apps -----------------------------------------------------------------------------------------------------
 
 
-def start_inside(house: House, www: Path) -> None:
+def start_inside(install: Fixture, www: Path) -> None:
     """The server runs in the cubicle, and says where."""
     work = www.parent / "work"
     (work / SERVER.name).write_bytes(SERVER.read_bytes())
     (work / SERVER.name).chmod(0o644)
     (www / "live").mkdir()
     (www / "live" / "app.json").write_text(f'{{"port": {PORT}}}')
-    house.container().exec_run(["python3", f"/app/workspace/work/{SERVER.name}", str(PORT)], detach=True)
+    install.container().exec_run(["python3", f"/app/workspace/work/{SERVER.name}", str(PORT)], detach=True)
 
 
 @contextmanager
@@ -248,13 +248,13 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--count", type=int, default=500)
     options = parser.parse_args()
-    with running_house() as house:
-        house.say("steps=0")
-        www = house.home / "workspaces" / "crab" / "1" / "www"
+    with running_install() as install:
+        install.say("steps=0")
+        www = install.home / "workspaces" / "crab" / "1" / "www"
         (www / "app").mkdir()
-        start_inside(house, www)
-        lives = live(house, options.count)
-        served = files(house, www / "app")
+        start_inside(install, www)
+        lives = live(install, options.count)
+        served = files(install, www / "app")
     text = "| live apps | p50 ms | p99 ms | goal |\n|---|---:|---:|---|\n" + "\n".join(lives) + "\n\n"
     if served:
         text += "| files, a second | ours | nginx | nginx is |\n|---|---:|---:|---:|\n" + "\n".join(served)

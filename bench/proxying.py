@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from bench import processes
 from bench.figures import Row
-from bench.house import House, fast_upstream, running_house
+from bench.install import Fixture, fast_upstream, running_install
 from bench.wire import exchange, is_whole, post, received
 
 _BODY: dict[str, object] = {"messages": [{"role": "user", "content": "Are you ready?"}]}
@@ -49,14 +49,14 @@ def straight(url: str) -> Way:
     return Way([(parts.hostname or "", parts.port or 80)], post(path, body))
 
 
-def through(house: House, agents: Sequence[str]) -> Way:
+def through(install: Fixture, agents: Sequence[str]) -> Way:
     """Through the doors of these agents."""
-    return Way([str(door(house, agent)) for agent in agents], post("/api/internal/llm", _BODY))
+    return Way([str(door(install, agent)) for agent in agents], post("/api/internal/llm", _BODY))
 
 
-def door(house: House, agent: str) -> Path:
+def door(install: Fixture, agent: str) -> Path:
     """The host's side of an agent's socket."""
-    return house.home / "run" / agent / "1" / "door.sock"
+    return install.home / "run" / agent / "1" / "door.sock"
 
 
 def one_caller(way: Way, count: int) -> list[float]:
@@ -108,24 +108,24 @@ def _call_on(answer: Connection, way: Way, connections: int, seconds: float) -> 
 
 def measure(*, count: int, rounds: int, seconds: float) -> tuple[list[Row], dict[str, Row]]:
     """Rows, and the floors that they are compared with; what is compared is taken in turns."""
-    with fast_upstream() as url, running_house({"HERMIT_LLM_BASE_URL": url}) as house:
+    with fast_upstream() as url, running_install({"HERMIT_LLM_BASE_URL": url}) as install:
         agents = ["crab", *(f"caller-{n}" for n in range(3))]
         for agent in agents[1:]:
-            house.new_agent(agent)
+            install.new_agent(agent)
         for agent in agents:
-            house.call("POST", f"/agents/{agent}/cubicle/start")
-        direct, ours = straight(url), through(house, agents)
+            install.call("POST", f"/agents/{agent}/cubicle/start")
+        direct, ours = straight(url), through(install, agents)
         alone: dict[str, list[float]] = {"direct": [], "ours": []}
         spent: list[float] = []
         rates: dict[tuple[str, int], list[float]] = {(way, n): [] for way in ("direct", "ours") for n in (8, 32)}
         for _ in range(rounds):
             for name, way in (("direct", direct), ("ours", ours)):
                 alone[name] += one_caller(way, count // rounds)
-            busy = processes.cpu_s(house.pid)
+            busy = processes.cpu_s(install.pid)
             one_caller(ours, count)
-            spent.append((processes.cpu_s(house.pid) - busy) / count * 1000)
+            spent.append((processes.cpu_s(install.pid) - busy) / count * 1000)
             for (name, connections), found in rates.items():
-                way = direct if name == "direct" else through(house, agents[: connections // _PER_DOOR])
+                way = direct if name == "direct" else through(install, agents[: connections // _PER_DOOR])
                 found.append(rate(way, connections, seconds))
     rows, floor = _rows(alone, rates)
     return [*rows, Row("model call through door and proxy, of the processor (host)", spent, "direct")], floor

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from bench import inside, outbox, phone, processes, proxying
 from bench.figures import Found, Row, table
-from bench.house import House, running_house
+from bench.install import Fixture, running_install
 from crab.prompt import build_system_prompt
 from orchestrator.capabilities.table import REGISTRY
 
@@ -31,67 +31,67 @@ def timed(count: int, work: Callable[[], object]) -> list[float]:
     return times
 
 
-def turns(house: House, count: int, times: Times) -> None:
+def turns(install: Fixture, count: int, times: Times) -> None:
     """A plain turn: what is left of it without the model's own time; and what it takes of the processor."""
-    crab = crab_pid(house)
-    house.say("steps=0")
+    crab = crab_pid(install)
+    install.say("steps=0")
     spent = 0.0
     for _ in range(count):
-        busy = processes.cpu_s(house.pid) + processes.cpu_s(crab)
+        busy = processes.cpu_s(install.pid) + processes.cpu_s(crab)
         began = time.monotonic_ns()
-        reached, answered = map(int, house.say("steps=0").split())
+        reached, answered = map(int, install.say("steps=0").split())
         ended = time.monotonic_ns()
-        spent += processes.cpu_s(house.pid) + processes.cpu_s(crab) - busy
+        spent += processes.cpu_s(install.pid) + processes.cpu_s(crab) - busy
         times["in"].append((reached - began) / 1e6)
         times["out"].append((ended - answered) / 1e6)
         times["turn"].append(times["in"][-1] + times["out"][-1])
-        house.call("DELETE", "/agents/crab/history")
+        install.call("DELETE", "/agents/crab/history")
     times["cpu"].append(spent / count * 1000)
 
 
-def crab_pid(house: House, agent: str = "crab") -> int:
+def crab_pid(install: Fixture, agent: str = "crab") -> int:
     """The agent's loop, as the host numbers it."""
-    top = house.container(agent).top()
+    top = install.container(agent).top()
     pids = [int(row[top["Titles"].index("PID")]) for row in top["Processes"]]
     return next(pid for pid in pids if processes.parent(pid) in pids)
 
 
-def steps(house: House, count: int, times: Times, per_turn: int = 20) -> None:
+def steps(install: Fixture, count: int, times: Times, per_turn: int = 20) -> None:
     """A command step with its model call: the longer turn less the plain one, by step."""
     for _ in range(count):
         spans = []
         for wanted in (0, per_turn):
-            reached, answered = map(int, house.say(f"steps={wanted}").split())
+            reached, answered = map(int, install.say(f"steps={wanted}").split())
             spans.append((answered - reached) / 1e6)
-            house.call("DELETE", "/agents/crab/history")
+            install.call("DELETE", "/agents/crab/history")
         times["step"].append((spans[1] - spans[0]) / per_turn)
 
 
-def starts(house: House, count: int, times: Times) -> None:
+def starts(install: Fixture, count: int, times: Times) -> None:
     """From the message to the first reply where the cubicle has to be made, and where it has been stopped."""
     for number in range(count):
         name = f"new-{len(times['new'])}-{number}"
-        house.new_agent(name)
+        install.new_agent(name)
         began = time.monotonic_ns()
-        house.say("steps=0", agent=name)
+        install.say("steps=0", agent=name)
         times["new"].append((time.monotonic_ns() - began) / 1e6)
-        house.call("POST", f"/agents/{name}/cubicle/stop")
+        install.call("POST", f"/agents/{name}/cubicle/stop")
         began = time.monotonic_ns()
-        house.say("steps=0", agent=name)
+        install.say("steps=0", agent=name)
         times["wake"].append((time.monotonic_ns() - began) / 1e6)
-        house.call("DELETE", f"/agents/{name}")
+        install.call("DELETE", f"/agents/{name}")
 
 
-def floors(house: House, count: int, times: Times) -> None:
+def floors(install: Fixture, count: int, times: Times) -> None:
     """What cannot be had for less."""
-    container = house.container()
-    api = house.engine.api
+    container = install.container()
+    api = install.engine.api
 
     def exec_true() -> None:
         api.exec_start(api.exec_create(container.id, ["true"])["Id"])
 
     def run_true() -> None:
-        house.engine.containers.run(container.image.id, ["true"], network_mode="none", remove=True)
+        install.engine.containers.run(container.image.id, ["true"], network_mode="none", remove=True)
 
     times["socket"] += inside.socket_round_trips(count)
     times["bash"] += inside.measure(container, "bash_true", count)
@@ -99,10 +99,10 @@ def floors(house: House, count: int, times: Times) -> None:
     times["run"] += timed(2, run_true)
 
 
-def files(house: House, count: int, times: Times) -> None:
+def files(install: Fixture, count: int, times: Times) -> None:
     """From a close in the cubicle until the host's handler knows of it, by three ways of listening."""
-    out = house.home / "workspaces" / "crab" / "1" / "out"
-    for name, found in outbox.noticed(house.container(), out, count).items():
+    out = install.home / "workspaces" / "crab" / "1" / "out"
+    for name, found in outbox.noticed(install.container(), out, count).items():
         times[name] += found
 
 
@@ -110,16 +110,16 @@ def measure(*, is_quick: bool) -> Found:
     """The table."""
     rounds, count = (2, 60) if is_quick else (5, 250)
     times: Times = defaultdict(list)
-    with running_house() as house:
-        house.say("steps=0")
+    with running_install() as install:
+        install.say("steps=0")
         for _ in range(rounds):
-            floors(house, count // rounds, times)
-            turns(house, count // rounds, times)
-            steps(house, 2 if is_quick else 4, times)
-            files(house, count // rounds, times)
-            times["crab"] += inside.measure(house.container(), "crab_start", 6)
-            starts(house, 2, times)
-        resident = float(inside.ask(house.container(), "memory"))
+            floors(install, count // rounds, times)
+            turns(install, count // rounds, times)
+            steps(install, 2 if is_quick else 4, times)
+            files(install, count // rounds, times)
+            times["crab"] += inside.measure(install.container(), "crab_start", 6)
+            starts(install, 2, times)
+        resident = float(inside.ask(install.container(), "memory"))
     rows, floor = proxying.measure(count=count, rounds=rounds, seconds=1.0 if is_quick else 2.0)
     first, uploads, written = phone.measure(4 if is_quick else 12)
     return Found(

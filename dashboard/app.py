@@ -7,7 +7,7 @@ from __future__ import annotations
 from flask import Flask
 from werkzeug.routing import IntegerConverter
 
-from dashboard import auth, faults, headers, hosts, house, statics, transfers
+from dashboard import auth, faults, headers, hosts, statics, transfers
 from dashboard.api import BLUEPRINTS as API
 from dashboard.api import terminal as terminal_api
 from dashboard.feed import feed
@@ -16,6 +16,7 @@ from dashboard.pages import BLUEPRINTS as PAGES
 from dashboard.pages import filters
 from dashboard.pages import terminal as terminal_page
 from dashboard.paths import AnyPath
+from dashboard.services import attach_services
 from dashboard.webhook import webhook
 from orchestrator.channels.services import DashboardServices
 
@@ -39,7 +40,7 @@ def create_app(services: DashboardServices) -> Flask:
     app.url_map.converters |= {"id": _Id, "any_path": AnyPath}
     app.json.sort_keys = False  # type: ignore[attr-defined]  # Flask's own provider has it
     auth.mark_public(app.view_functions["static"])
-    house.attach_services(app, services)
+    attach_services(app, services)
     transfers.attach_transfers(app)
     app.before_request(hosts.check_host)
     app.before_request(auth.check_request)

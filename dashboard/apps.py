@@ -12,7 +12,7 @@ from flask import request
 
 from dashboard import origin
 from dashboard.auth import login_digest, own_cubicle, require_asker
-from dashboard.house import get_services
+from dashboard.services import get_services
 from dashboard.times import iso_time
 from orchestrator.apps.previews.apps import AppKind, WebApp
 from orchestrator.core.errors import Forbidden, NotFound, OrchestratorError, Unavailable
@@ -91,19 +91,19 @@ def quote_name(name: str) -> str:
 
 def apps_of(key: CubicleKey) -> list[SeenApp]:
     """All apps of a cubicle that is the asker's to look into."""
-    owner = get_services().people.get(key.user)
+    owner = get_services().users.get(key.user)
     return [SeenApp(app, owner, is_guest=False) for app in get_services().previews.apps.list_apps(key)]
 
 
 def shared_apps(agent: str = "") -> list[SeenApp]:
     """What others share with the asker, of one agent or of all; what is no longer there is left out."""
-    house, viewer = get_services(), require_asker().user
+    services, viewer = get_services(), require_asker().user
     found = []
-    for key, name in house.previews.shares.shared_with(viewer.id):
+    for key, name in services.previews.shares.shared_with(viewer.id):
         if agent and key.agent != agent:
             continue
         try:
-            app, owner = house.previews.get_app(key, name), house.people.get(key.user)
+            app, owner = services.previews.get_app(key, name), services.users.get(key.user)
         except OrchestratorError:
             continue
         found.append(SeenApp(app, owner, is_guest=not require_asker().is_operator))
@@ -114,14 +114,14 @@ def seen_app(agent: str, name: str) -> SeenApp:
     """One app, with ``?user=ID`` another person's: for an operator, or when it is shared with the asker. Raises
     NotFound, Forbidden."""
     key, is_guest = _owner_of(agent, name)
-    house = get_services()
-    return SeenApp(house.previews.get_app(key, name), house.people.get(key.user), is_guest)
+    services = get_services()
+    return SeenApp(services.previews.get_app(key, name), services.users.get(key.user), is_guest)
 
 
 def own_app(agent: str, name: str) -> SeenApp:
     """One app that the asker may decide about; raises NotFound, Forbidden for a guest."""
     key = own_cubicle(agent)
-    return SeenApp(get_services().previews.get_app(key, name), get_services().people.get(key.user), is_guest=False)
+    return SeenApp(get_services().previews.get_app(key, name), get_services().users.get(key.user), is_guest=False)
 
 
 def changed_in(turn: Turn) -> list[SeenApp]:
@@ -131,7 +131,7 @@ def changed_in(turn: Turn) -> list[SeenApp]:
         try:
             app, owner = (
                 get_services().previews.get_app(turn.cubicle, name),
-                get_services().people.get(turn.cubicle.user),
+                get_services().users.get(turn.cubicle.user),
             )
         except NotFound:
             continue
@@ -141,9 +141,9 @@ def changed_in(turn: Turn) -> list[SeenApp]:
 
 def guests_of(app: WebApp) -> list[User]:
     """With whom an app is shared."""
-    house = get_services()
-    guests = set(house.previews.shares.list_guests(app.cubicle, app.name))
-    return [user for user in house.people.list_users() if user.id in guests]
+    services = get_services()
+    guests = set(services.previews.shares.list_guests(app.cubicle, app.name))
+    return [user for user in services.users.list_users() if user.id in guests]
 
 
 def app_json(seen: SeenApp) -> dict[str, Any]:

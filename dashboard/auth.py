@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from flask import current_app, g, request
 
 from dashboard import cookies, csrf, origin
-from dashboard.house import get_services
+from dashboard.services import get_services
 from orchestrator.core.errors import Forbidden, NotFound, Unauthorized
 from orchestrator.core.models import CubicleKey, Role, Turn, User
 
@@ -124,22 +124,22 @@ def own_cubicle(agent: str) -> CubicleKey:
         raise Forbidden("Only an admin can look into another person's conversation.")
     if not wanted.isdecimal() or len(wanted) > 15:
         raise NotFound("There is no such user. GET /api/users lists them by number.")
-    return CubicleKey(agent, get_services().people.get(int(wanted)).id)
+    return CubicleKey(agent, get_services().users.get(int(wanted)).id)
 
 
 def login_digest() -> str:
     """What stands for the login behind this request wherever it may be read."""
     who = require_asker()
-    return get_services().people.login_of(who.session or _bearer_token(request.headers.get("Authorization", "")))
+    return get_services().users.login_of(who.session or _bearer_token(request.headers.get("Authorization", "")))
 
 
 def login_holder() -> Callable[[], User | None]:
     """Whose the login behind this request is, to be asked at any time after it; None once it has ended."""
-    who, people = require_asker(), get_services().people
+    who, users = require_asker(), get_services().users
     if who.session:
-        return lambda: people.of_session(who.session)
+        return lambda: users.of_session(who.session)
     token = _bearer_token(request.headers.get("Authorization", ""))
-    return lambda: people.of_token(token)
+    return lambda: users.of_token(token)
 
 
 def own_turn(turn: int) -> Turn:
@@ -159,7 +159,7 @@ def _by_token() -> Asker | None:
     if header is None:
         return None
     token = _bearer_token(header)
-    user = get_services().people.of_token(token) if token else None
+    user = get_services().users.of_token(token) if token else None
     if user is None:
         raise Unauthorized("This API token is not known. './hermit token create NAME' makes a new one.")
     return Asker(user, session="")
@@ -172,7 +172,7 @@ def _bearer_token(header: str) -> str:
 
 def _by_session() -> Asker | None:
     session = cookies.session_token()
-    user = get_services().people.of_session(session) if session else None
+    user = get_services().users.of_session(session) if session else None
     return None if user is None else Asker(user, session)
 
 

@@ -9,7 +9,7 @@ from flask import Blueprint, Response
 
 from dashboard import headers
 from dashboard.auth import by_secret
-from dashboard.house import get_services
+from dashboard.services import get_services
 from orchestrator.capabilities.calendar.serialize import MEDIA_TYPE
 from orchestrator.core.errors import NotFound, TooMany
 
@@ -21,7 +21,7 @@ feed = Blueprint("feed", __name__)
 def read(secret: str) -> Any:
     """The calendar with this secret."""
     try:
-        text = get_services().agenda.read_feed(secret)
+        text = get_services().calendar.read_feed(secret)
     except NotFound:
         return "", 404
     except TooMany:

@@ -9,7 +9,7 @@ import re
 from flask import request
 from werkzeug.exceptions import BadRequest, MisdirectedRequest
 
-from dashboard.house import get_services
+from dashboard.services import get_services
 
 WEBHOOK = "webhook.receive"
 """The one endpoint that also answers to the name under which Telegram reaches us."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, Response
 
 from dashboard.auth import operator_only
-from dashboard.house import get_services
+from dashboard.services import get_services
 
 metrics = Blueprint("metrics", __name__)
 

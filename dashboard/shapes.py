@@ -59,14 +59,14 @@ class Activity:
         return "idle" if _concerns(self.running, agent, viewer) else "stopped"
 
 
-def current_activity(house: DashboardServices) -> Activity:
+def current_activity(services: DashboardServices) -> Activity:
     """What is going on now; with an engine that does not answer, nothing is known to run."""
     try:
-        running = frozenset(house.cubicles.list_running())
+        running = frozenset(services.cubicles.list_running())
     except Unavailable as error:
         logger.warning("the cubicles can't be counted: %s", error.message)
         running = frozenset()
-    return Activity(busy=frozenset(key for key, _ in house.turns.list_running()), running=running)
+    return Activity(busy=frozenset(key for key, _ in services.turns.list_running()), running=running)
 
 
 def user_json(user: User) -> dict[str, Any]:
@@ -81,18 +81,18 @@ def user_json(user: User) -> dict[str, Any]:
     }
 
 
-def agent_json(house: DashboardServices, agent: Agent, status: str, viewer: User) -> dict[str, Any]:
+def agent_json(services: DashboardServices, agent: Agent, status: str, viewer: User) -> dict[str, Any]:
     """An agent with its settings; its Telegram token is never shown."""
-    bot, standing = house.bots.find_bot(agent.name), house.budget.get_standing(agent.name)
+    bot, standing = services.bots.find_bot(agent.name), services.budget.get_standing(agent.name)
     return {
         **agents.as_json(agent),
         "approval": str(agent.approval),
-        "has_telegram": house.agents.has_telegram(agent.name),
+        "has_telegram": services.agents.has_telegram(agent.name),
         "telegram": None if bot is None else {"state": str(bot.state), "username": bot.username},
         "status": status,
         "spent_today_usd": standing.spent_micro / MICRO,
         "budget": budget_json(standing),
-        "ics_url": house.agenda.feed_url(CubicleKey(agent.name, viewer.id)),
+        "ics_url": services.calendar.feed_url(CubicleKey(agent.name, viewer.id)),
         "created_at": iso_time(agent.created_at),
     }
 

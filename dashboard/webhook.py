@@ -9,7 +9,7 @@ from typing import Any
 from flask import Blueprint, request
 
 from dashboard.auth import by_secret
-from dashboard.house import get_services
+from dashboard.services import get_services
 from orchestrator.core.errors import BadInput
 from orchestrator.core.strict_json import read_object
 
@@ -26,10 +26,10 @@ MAX_BODY_BYTES = 1024 * 1024
 @by_secret
 def receive(bot: int) -> Any:
     """Take an update over; it is on disk when this answers, and Telegram sends it again unless it did."""
-    house = get_services()
-    if not house.settings.telegram_webhook_url:
+    services = get_services()
+    if not services.settings.telegram_webhook_url:
         return "", 404
-    agent = house.bots.agent_of(bot, request.headers.get(SECRET, ""))
+    agent = services.bots.agent_of(bot, request.headers.get(SECRET, ""))
     if agent is None:
         return "", 401
     request.max_content_length = MAX_BODY_BYTES
@@ -38,5 +38,5 @@ def receive(bot: int) -> Any:
     except BadInput as error:  # refused, it would come again for ever, and nothing after it
         logger.warning("an update for the bot of %s is let go: %s", agent, error.message)
     else:
-        house.webhooks["telegram"](agent, update)
+        services.webhooks["telegram"](agent, update)
     return "", 200

@@ -62,37 +62,37 @@ class Services:
     """The house, for its surfaces."""
 
     settings: Settings
-    people: Users
+    users: Users
     agents: Agents
     turns: Turns
     history: History
-    rouse: Callable[[CubicleKey], None]
+    prestart: Callable[[CubicleKey], None]
     """Has a cubicle up ahead of a message."""
     approvals: Approvals
     grants: Grants
     cubicles: Cubicles
-    disk: QuotaMonitor
-    samples: UsageSamples
+    quota: QuotaMonitor
+    usage_samples: UsageSamples
     budget: Budget
     prices: Prices
     audit: Audit
     workspaces: Workspaces
     broker: Broker
-    notices: Notifications
+    notifications: Notifications
     previews: Previews
     thumbnails: Thumbnails
     pdf_pages: PdfPages
     terminals: Terminals
-    agenda: CalendarEntries
-    assets: DownloadRequests
+    calendar: CalendarEntries
+    downloads: DownloadRequests
     packages: Packages
     memories: Memories
     questions: Questions
     deliveries: Deliveries
-    seen: ReadMarks
+    read_marks: ReadMarks
     is_settling: Callable[[CubicleKey], bool]
     """Something in the cubicle's ``out/`` is on its way to becoming a delivery."""
-    checkups: DoctorRunner
+    doctor: DoctorRunner
     backups: Backups
     health: Callable[[], Health]
     remove_agent: Callable[[str], None]
@@ -104,6 +104,6 @@ class Services:
     models: Callable[[], dict[str, Any]]
     """``{"default": provider, "providers": [{"name", "default_model"}]}``: which models there are to choose from."""
     providers: Providers
-    trials: ProviderCheck
-    preferences: InstallSettings
+    provider_check: ProviderCheck
+    install_settings: InstallSettings
     metrics: Metrics

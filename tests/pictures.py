@@ -18,7 +18,7 @@ from typing import Literal
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 from dashboard.app import create_app
-from tests.browser.conftest import ARGUMENTS, CHROMIUM, DESK, PHONE
+from tests.browser.conftest import ARGUMENTS, CHROMIUM, DESKTOP, PHONE
 from tests.support.all_pages import Sight, samples, sights
 from tests.support.app_fixture import AppFixture, run_app
 from tests.support.sample_data import ALL_ON, APPS, fill_with_samples, give_thumbnail
@@ -47,7 +47,7 @@ class Camera:
     density: float
 
 
-CAMERAS = (Camera("desktop", DESK, 1.0), Camera("phone", PHONE, 1.5))
+CAMERAS = (Camera("desktop", DESKTOP, 1.0), Camera("phone", PHONE, 1.5))
 
 
 def take(folder: Path, only: str = "") -> int:
@@ -55,39 +55,39 @@ def take(folder: Path, only: str = "") -> int:
     folder.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as home,
-        run_app(Path(home), environment=ALL_ON) as house,
+        run_app(Path(home), environment=ALL_ON) as install,
         sync_playwright() as playwright,
     ):
-        lived = fill_with_samples(house)
+        lived = fill_with_samples(install)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        _photograph_apps(browser, house)
-        app = create_app(house.services)
-        reader = logged_in(house, app, house.services.people.get_operator())
-        found = sights(app, reader.client, samples(house, lived))
+        _photograph_apps(browser, install)
+        app = create_app(install.services)
+        reader = logged_in(install, app, install.services.users.get_operator())
+        found = sights(app, reader.client, samples(install, lived))
         every = [one for one in found if only == one.name or (not only and one.name not in LEFT_OUT)]
         for camera, scheme in itertools.product(CAMERAS, SCHEMES):
-            for name, content in _round(browser, house, every, session=reader.session, camera=camera, scheme=scheme):
+            for name, content in _round(browser, install, every, session=reader.session, camera=camera, scheme=scheme):
                 (folder / name).write_bytes(content)
         browser.close()
     return len(every) * len(CAMERAS) * len(SCHEMES)
 
 
-def _photograph_apps(browser: Browser, house: AppFixture) -> None:
+def _photograph_apps(browser: Browser, install: AppFixture) -> None:
     page = browser.new_page(viewport=_APP_SIZE)
     for path in sorted(APPS.glob("*.html")):
         page.set_content(path.read_text(encoding="utf-8"))
-        give_thumbnail(house, CRAB, path.stem, page.screenshot())
+        give_thumbnail(install, CRAB, path.stem, page.screenshot())
     page.close()
 
 
 def _round(
-    browser: Browser, house: AppFixture, every: list[Sight], *, session: str, camera: Camera, scheme: Scheme
+    browser: Browser, install: AppFixture, every: list[Sight], *, session: str, camera: Camera, scheme: Scheme
 ) -> Shots:
     inside, outside = (_window(browser, camera, scheme) for _ in range(2))
-    inside.context.add_cookies([{"name": "hermit_session", "value": session, "url": house.url}])
+    inside.context.add_cookies([{"name": "hermit_session", "value": session, "url": install.url}])
     for sight in every:
         page = inside if sight.is_inside else outside
-        page.goto(f"{house.url}{sight.url}")
+        page.goto(f"{install.url}{sight.url}")
         page.locator("html[data-ready]").wait_for(state="attached")
         page.wait_for_timeout(_WAKES_MS if page.locator("[data-decide]").count() else _SETTLES_MS)
         yield f"{sight.name}-{camera.name}-{scheme}.webp", _webp(page)

@@ -8,7 +8,7 @@ from flask import Blueprint
 
 from dashboard import bodies
 from dashboard.auth import operator_only, own_cubicle, require_asker
-from dashboard.house import get_services
+from dashboard.services import get_services
 from dashboard.shapes import agent_json, current_activity
 from orchestrator.core.models import Agent
 
@@ -20,11 +20,12 @@ _NO_TOKEN = (None, "")
 @api.get("/api/agents")
 def list_agents() -> Any:
     """All agents."""
-    house, who = get_services(), require_asker()
-    now = current_activity(house)
+    services, who = get_services(), require_asker()
+    now = current_activity(services)
     return {
         "agents": [
-            agent_json(house, agent, now.of(agent.name, who.user), who.user) for agent in house.agents.list_agents()
+            agent_json(services, agent, now.of(agent.name, who.user), who.user)
+            for agent in services.agents.list_agents()
         ]
     }
 
@@ -33,12 +34,12 @@ def list_agents() -> Any:
 @operator_only
 def create_agent() -> Any:
     """A new agent. A bot's token is looked at before anything is made."""
-    house, body = get_services(), bodies.json_body()
+    services, body = get_services(), bodies.json_body()
     token = body.pop("telegram_token", None)
-    proof = None if token in _NO_TOKEN else house.bots.look_at(token)
-    agent = house.agents.create(body)
+    proof = None if token in _NO_TOKEN else services.bots.look_at(token)
+    agent = services.agents.create(body)
     if proof is not None:
-        house.bots.set_bot(agent.name, proof)
+        services.bots.set_bot(agent.name, proof)
     return _agent_json(agent), 201
 
 
@@ -53,16 +54,16 @@ def get_agent(name: str) -> Any:
 def change_agent(name: str) -> Any:
     """Other settings for an agent; they hold from its next turn. A bot's token is looked at before anything is
     changed."""
-    house, body = get_services(), bodies.json_body()
+    services, body = get_services(), bodies.json_body()
     has_token, token = "telegram_token" in body, body.pop("telegram_token", None)
-    agent = house.agents.get(name)
-    proof = None if token in _NO_TOKEN else house.bots.look_at(token, agent=name)
+    agent = services.agents.get(name)
+    proof = None if token in _NO_TOKEN else services.bots.look_at(token, agent=name)
     if body or not has_token:
-        agent = house.agents.update_agent(name, body)
+        agent = services.agents.update_agent(name, body)
     if proof is not None:
-        house.bots.set_bot(name, proof)
-    elif has_token and house.bots.find_bot(name) is not None:
-        house.bots.remove_bot(name)
+        services.bots.set_bot(name, proof)
+    elif has_token and services.bots.find_bot(name) is not None:
+        services.bots.remove_bot(name)
     return _agent_json(agent)
 
 
@@ -81,5 +82,5 @@ def read_log(name: str) -> Any:
 
 
 def _agent_json(agent: Agent) -> dict[str, Any]:
-    house, viewer = get_services(), require_asker().user
-    return agent_json(house, agent, current_activity(house).of(agent.name, viewer), viewer)
+    services, viewer = get_services(), require_asker().user
+    return agent_json(services, agent, current_activity(services).of(agent.name, viewer), viewer)

@@ -11,7 +11,7 @@ from dashboard import bodies
 from dashboard.api.grants import scope_in
 from dashboard.approval_filters import read_filters
 from dashboard.auth import Asker, require_asker
-from dashboard.house import get_services
+from dashboard.services import get_services
 from dashboard.shapes import approval_json
 from orchestrator.approvals.answers import DecisionDetails
 from orchestrator.core.errors import BadInput, Conflict, NotFound
@@ -45,7 +45,7 @@ def decide_approval(approval: str) -> Any:
 
 def decide_from_request(approval: str) -> Approval:
     """What the request decides about a question of the asker's; raises NotFound, BadInput, Conflict, Forbidden."""
-    who, house = require_asker(), get_services()
+    who, services = require_asker(), get_services()
     body = bodies.json_body("decision", "always", "scope", "note")
     decision, always = body.get("decision"), body.get("always", False)
     if decision not in ("approve", "deny"):
@@ -56,7 +56,7 @@ def decide_from_request(approval: str) -> Approval:
     found = _find_visible(approval, who)
     if who.session and time.time() - found.asked_at < MIN_AGE_S:
         raise Conflict("This question appeared only just now. Read it, then decide.")
-    return house.approvals.decide(
+    return services.approvals.decide(
         found.id, approve=decision == "approve", by=who.user, surface=who.surface, always=always, said=said
     )
 

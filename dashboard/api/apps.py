@@ -11,7 +11,7 @@ from flask import Blueprint
 from dashboard import bodies
 from dashboard.apps import app_json, apps_of, own_app, seen_app, shared_apps
 from dashboard.auth import own_cubicle, require_asker
-from dashboard.house import get_services
+from dashboard.services import get_services
 from orchestrator.core.errors import BadInput, NotFound
 from orchestrator.core.models import CubicleKey, User
 from orchestrator.core.text import one_line
@@ -61,13 +61,13 @@ def unshare_app(name: str, app: str) -> Any:
 def _person_in_body() -> User:
     """Who is meant: by number, or by name as a person types it."""
     wanted = bodies.json_body("user").get("user")
-    people = get_services().people
+    users = get_services().users
     if type(wanted) is int:
-        return people.get(wanted)
+        return users.get(wanted)
     if not isinstance(wanted, str) or not wanted.strip():
         raise BadInput("user: send the number or the name of a person of this install.")
     name = wanted.strip().casefold()
-    found = next((user for user in people.list_users() if user.name.casefold() == name), None)
+    found = next((user for user in users.list_users() if user.name.casefold() == name), None)
     if found is None:
         raise NotFound(f"Nobody here is called {one_line(wanted.strip(), 40)}.")
     return found

@@ -10,7 +10,7 @@ from flask import Blueprint, request
 from dashboard import bodies
 from dashboard.api.approvals import decide_from_request
 from dashboard.auth import require_asker
-from dashboard.house import get_services
+from dashboard.services import get_services
 from dashboard.times import with_iso_times
 from orchestrator.capabilities.downloads.messages import as_json
 from orchestrator.capabilities.downloads.records import Asset, AssetStatus
@@ -28,7 +28,7 @@ def list_downloads() -> Any:
     who, wanted = require_asker(), request.args.get("status", "")
     if wanted and wanted not in (*AssetStatus, *_ALIKE):
         raise BadInput(f"status: choose one of {', '.join(AssetStatus)}.")
-    found = get_services().assets.list_downloads(
+    found = get_services().downloads.list_downloads(
         status=_ALIKE.get(wanted) or AssetStatus(wanted) if wanted else None,
         user=None if who.is_operator else who.user.id,
         limit=bodies.limit_arg(default=200, most=500),
@@ -44,12 +44,12 @@ def decide_download(asset: str) -> Any:
         decide_from_request(found.id)
     except NotFound:
         raise Conflict("Nobody was asked: this agent may fetch from that host without a question.") from None
-    return _download_json(get_services().assets.get_download(found.id))
+    return _download_json(get_services().downloads.get_download(found.id))
 
 
 def _find_visible(asset: str) -> Asset:
     """The download, when it is the asker's to see; raises NotFound."""
-    who, found = require_asker(), get_services().assets.get_download(asset)
+    who, found = require_asker(), get_services().downloads.get_download(asset)
     if not who.is_operator and found.cubicle.user != who.user.id:
         raise NotFound("There is no asset with this id. './hermit approvals' shows what is waiting.")
     return found

@@ -11,7 +11,7 @@ from flask import Blueprint, Response, request
 from dashboard import bodies
 from dashboard.api.audit_export import TYPES, export_lines
 from dashboard.auth import operator_only, require_asker
-from dashboard.house import get_services
+from dashboard.services import get_services
 from dashboard.shapes import audit_json
 from dashboard.transfers import get_transfers
 from orchestrator.core.errors import BadInput

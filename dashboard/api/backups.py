@@ -12,7 +12,7 @@ from flask import Blueprint, Response, request
 
 from dashboard.auth import operator_only, require_asker
 from dashboard.headers import HELD
-from dashboard.house import get_services
+from dashboard.services import get_services
 from dashboard.times import iso_time, with_iso_times
 from dashboard.transfers import get_transfers
 from orchestrator.operations.backup.backups import BackupProgress

@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Blueprint
 
-from dashboard.house import get_services
+from dashboard.services import get_services
 from dashboard.shapes import budget_json
 
 api = Blueprint("budgets", __name__)

@@ -7,7 +7,7 @@ from typing import Any
 from flask import Blueprint
 
 from dashboard.auth import own_cubicle
-from dashboard.house import get_services
+from dashboard.services import get_services
 from dashboard.shapes import cubicle_json
 from orchestrator.core.models import CubicleKey
 
@@ -45,5 +45,5 @@ def reset_cubicle(name: str) -> Any:
 
 
 def _cubicle_json(key: CubicleKey) -> dict[str, Any]:
-    house = get_services()
-    return cubicle_json(key, house.cubicles.get_state(key), house.disk.use_of(key))
+    services = get_services()
+    return cubicle_json(key, services.cubicles.get_state(key), services.quota.use_of(key))

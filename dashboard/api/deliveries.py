@@ -16,7 +16,7 @@ from flask import Blueprint, Response, request
 from dashboard import bodies
 from dashboard.auth import mark_public, own_cubicle, require_asker
 from dashboard.headers import HELD
-from dashboard.house import get_services
+from dashboard.services import get_services
 from dashboard.shapes import delivery_json
 from dashboard.transfers import get_transfers
 from orchestrator.capabilities.delivery.messages import NO_LINK
@@ -34,13 +34,13 @@ _BY_LINK = 0
 @api.get("/api/agents/<name>/deliveries")
 def list_deliveries(name: str) -> Any:
     """The newest deliveries, newest first; with ``?turn=`` those of one turn, in order."""
-    key, house = own_cubicle(name), get_services()
+    key, services = own_cubicle(name), get_services()
     limit, turn = bodies.limit_arg(default=50, most=200), bodies.whole_arg("turn")
-    is_settling = house.is_settling(key)
+    is_settling = services.is_settling(key)
     if turn is None:
-        found = house.deliveries.list_deliveries(key, limit=limit + 1, before=bodies.whole_arg("before"))
+        found = services.deliveries.list_deliveries(key, limit=limit + 1, before=bodies.whole_arg("before"))
     else:
-        found = [delivery for delivery in house.deliveries.of_turns([turn]) if delivery.cubicle == key]
+        found = [delivery for delivery in services.deliveries.of_turns([turn]) if delivery.cubicle == key]
     page = found[:limit]
     return {
         "deliveries": [delivery_json(delivery) for delivery in page],

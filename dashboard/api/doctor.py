@@ -8,7 +8,7 @@ from typing import Any
 from flask import Blueprint
 
 from dashboard.auth import operator_only
-from dashboard.house import get_services
+from dashboard.services import get_services
 from dashboard.times import with_iso_times
 from orchestrator.operations.doctor.runner import Report
 
@@ -19,14 +19,14 @@ api = Blueprint("doctor", __name__)
 @operator_only
 def get_report() -> Any:
     """The examination under way, or what the last one found."""
-    return _report_json(get_services().checkups.get_report())
+    return _report_json(get_services().doctor.get_report())
 
 
 @api.post("/api/doctor")
 @operator_only
 def begin_checks() -> Any:
     """Everything is looked at from now on."""
-    return _report_json(get_services().checkups.begin_run()), 202
+    return _report_json(get_services().doctor.begin_run()), 202
 
 
 def _report_json(found: Report) -> dict[str, Any]:

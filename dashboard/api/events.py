@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from flask import Blueprint, Response, request
 
 from dashboard.auth import Asker, login_holder, require_asker
-from dashboard.house import get_services
+from dashboard.services import get_services
 from dashboard.shapes import event_json
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.events import LIVE, Subscription
@@ -35,10 +35,10 @@ def stream_events() -> Response:
     who, broker = require_asker(), get_services().broker
     subscription = broker.subscribe()
     holder = login_holder()
-    people = get_services().people
+    users = get_services().users
     has_missed = request.args.get("since", broker.mark) != broker.mark
     stream = _event_stream(
-        subscription, who, lambda: holder() == who.user, lambda: people.changes, HEARTBEAT_S, has_missed=has_missed
+        subscription, who, lambda: holder() == who.user, lambda: users.changes, HEARTBEAT_S, has_missed=has_missed
     )
     response = Response(stream, mimetype="text/event-stream")
     response.headers["X-Accel-Buffering"] = "no"

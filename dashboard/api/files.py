@@ -19,8 +19,8 @@ from werkzeug.exceptions import LengthRequired
 from dashboard import bodies
 from dashboard.auth import own_cubicle, require_asker
 from dashboard.headers import HELD
-from dashboard.house import get_services
 from dashboard.paths import asked_for, decode_path, encode_path
+from dashboard.services import get_services
 from dashboard.times import iso_time
 from dashboard.transfers import get_transfers
 from orchestrator.core.errors import BadInput, Forbidden, NotFound, OrchestratorError, TooLarge, UnsafePath
@@ -92,10 +92,12 @@ def upload_file(name: str, path: str) -> Any:  # noqa: ARG001 - as above
 @api.delete("/api/agents/<name>/files/<any_path:path>")
 def delete_path(name: str, path: str) -> Any:  # noqa: ARG001 - as above
     """A file, or a folder with all that is in it, is gone."""
-    key, parts, house = own_cubicle(name), asked_for(), get_services()
+    key, parts, services = own_cubicle(name), asked_for(), get_services()
     text = f"{_current_person()} deleted {display_path(*parts)}."
-    note = partial(house.audit.record_event, "file.deleted", text, key, path=display_path(*parts), by=_current_person())
-    house.workspaces.delete_path(key, parts, note=note)
+    note = partial(
+        services.audit.record_event, "file.deleted", text, key, path=display_path(*parts), by=_current_person()
+    )
+    services.workspaces.delete_path(key, parts, note=note)
     return "", 204
 
 
@@ -127,12 +129,12 @@ def _entry_json(folder: tuple[bytes, ...], entry: DirEntry) -> dict[str, Any]:
 
 
 def _zip_folder(key: CubicleKey, parts: tuple[bytes, ...]) -> Response:
-    house = get_services()
-    house.workspaces.list_folder(key, parts, limit=1)  # what is no folder is said while it can be
+    services = get_services()
+    services.workspaces.list_folder(key, parts, limit=1)  # what is no folder is said while it can be
     with ExitStack() as until_sent:
         until_sent.callback(get_transfers().begin_transfer(require_asker().user.id))
         name = f"{safe_name(parts[-1] if parts else key.agent)}.zip"
-        pieces = archives.stream_zip(house.workspaces, key, parts, most_file_bytes=_most_bytes())
+        pieces = archives.stream_zip(services.workspaces, key, parts, most_file_bytes=_most_bytes())
         response = _file_response(pieces, "application/zip", name)
         response.call_on_close(until_sent.pop_all().close)
     return response
@@ -202,9 +204,9 @@ class _Body:
 
 def _free_bytes(key: CubicleKey) -> int:
     """How many bytes a new file may have. Measured now: what was known a moment ago lacks the upload before."""
-    house = get_services()
-    limit_bytes = house.agents.get(key.agent).limits.disk_mb * 1024**2
-    return max(0, min(_most_bytes(), limit_bytes - house.workspaces.measure_usage(key).bytes))
+    services = get_services()
+    limit_bytes = services.agents.get(key.agent).limits.disk_mb * 1024**2
+    return max(0, min(_most_bytes(), limit_bytes - services.workspaces.measure_usage(key).bytes))
 
 
 def _most_bytes() -> int:
@@ -214,14 +216,14 @@ def _most_bytes() -> int:
 
 def _note_upload(key: CubicleKey, stored: Stored) -> None:
     """No file stays that the audit log does not know."""
-    house, path = get_services(), display_path(b"in", stored.name.encode())
+    services, path = get_services(), display_path(b"in", stored.name.encode())
     try:
         text = f"{_current_person()} uploaded {path} ({stored.size_bytes:,} bytes)."
-        house.audit.record_event(
+        services.audit.record_event(
             "file.uploaded", text, key, path=path, size=stored.size_bytes, sha256=stored.sha256, by=_current_person()
         )
     except OrchestratorError:
-        house.workspaces.delete_path(key, (b"in", stored.name.encode()))
+        services.workspaces.delete_path(key, (b"in", stored.name.encode()))
         raise
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from flask import Blueprint
 
 from dashboard.auth import mark_public, operator_only
-from dashboard.house import get_services
+from dashboard.services import get_services
 from orchestrator.core.errors import OrchestratorError, Unavailable
 from orchestrator.services import Health
 
@@ -35,16 +35,16 @@ def get_health() -> Any:
 @operator_only
 def get_status() -> Any:
     """How each part is, and what is going on."""
-    house = get_services()
-    parts: Health = house.health()
+    services = get_services()
+    parts: Health = services.health()
     return {
         "status": "ok" if parts.is_ok else "unavailable",
         "engine": parts.engine,
         "database": parts.database,
         "doors": parts.doors,
-        "previews": house.previews.trouble or "ok",
-        "provider": house.models()["default"],
-        "turns_under_way": len(house.turns.list_running()),
+        "previews": services.previews.trouble or "ok",
+        "provider": services.models()["default"],
+        "turns_under_way": len(services.turns.list_running()),
         "cubicles_running": _running_turns(),
     }
 

@@ -10,7 +10,7 @@ from flask import Blueprint, make_response
 
 from dashboard import bodies, cookies
 from dashboard.auth import Asker, require_asker
-from dashboard.house import get_services
+from dashboard.services import get_services
 from dashboard.shapes import session_facts, user_json
 from dashboard.times import with_iso_times
 from orchestrator.core.errors import Conflict, Forbidden
@@ -31,58 +31,58 @@ def change_me() -> Any:
     zone, is_guess = bodies.text_field(body, "time_zone"), bodies.flag_field(body, "if_unknown")
     if is_guess and who.time_zone_known:
         return user_json(who)
-    return user_json(get_services().people.update_user(who.id, {"time_zone": zone}))
+    return user_json(get_services().users.update_user(who.id, {"time_zone": zone}))
 
 
 @api.put("/api/me/login")
 def set_login() -> Any:
     """A password to log in with, for an operator a name too; a time zone, if given. Every session ends, and this
     browser gets a new one."""
-    who, body, people = (
+    who, body, users = (
         require_asker(),
         bodies.json_body("name", "password", "current", "time_zone"),
-        get_services().people,
+        get_services().users,
     )
     password = bodies.text_field(body, "password")
     current = bodies.text_field(body, "current") if "current" in body else ""
     name = bodies.text_field(body, "name") if "name" in body else who.user.name
     _check_changeable(who, name)
     if "time_zone" in body:
-        people.update_user(who.user.id, {"time_zone": bodies.text_field(body, "time_zone")})
-    people.change_password(who.user.id, current, password)
+        users.update_user(who.user.id, {"time_zone": bodies.text_field(body, "time_zone")})
+    users.change_password(who.user.id, current, password)
     if name != who.user.name:
-        people.update_user(who.user.id, {"name": name})
+        users.update_user(who.user.id, {"name": name})
     if not who.session:
-        return user_json(people.get(who.user.id))
-    session = people.new_session(who.user.id, "by a new password", **cookies.session_origin())
-    return cookies.set_cookie(make_response(user_json(people.get(who.user.id))), session)
+        return user_json(users.get(who.user.id))
+    session = users.new_session(who.user.id, "by a new password", **cookies.session_origin())
+    return cookies.set_cookie(make_response(user_json(users.get(who.user.id))), session)
 
 
 @api.get("/api/me/sessions")
 def list_sessions() -> Any:
     """Where one is logged in."""
     who = require_asker()
-    found = get_services().people.list_sessions(who.user.id)
+    found = get_services().users.list_sessions(who.user.id)
     return {"sessions": [with_iso_times(session_facts(session, who.session)) for session in found]}
 
 
 @api.delete("/api/me/sessions/<session>")
 def end_session(session: str) -> Any:
     """One browser is logged out."""
-    get_services().people.end_session(require_asker().user.id, session)
+    get_services().users.end_session(require_asker().user.id, session)
     return "", 204
 
 
 @api.delete("/api/me/sessions")
 def end_sessions() -> Any:
     """Logged out everywhere, here too."""
-    get_services().people.log_out_everywhere(require_asker().user.id)
+    get_services().users.log_out_everywhere(require_asker().user.id)
     return "", 204
 
 
 def _check_changeable(who: Asker, name: str) -> None:
     """What the settings say comes first: it would be as before at the next start."""
-    settings, is_first = get_services().settings, who.user.id == get_services().people.get_operator().id
+    settings, is_first = get_services().settings, who.user.id == get_services().users.get_operator().id
     if name != who.user.name and not who.is_operator:
         raise Forbidden("Only an admin can change a name.")
     if is_first and settings.secrets.get("HERMIT_ADMIN_PASSWORD"):

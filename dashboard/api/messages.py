@@ -11,8 +11,8 @@ from flask import Blueprint, request
 
 from dashboard import bodies
 from dashboard.auth import own_cubicle, own_turn, require_asker
-from dashboard.house import get_services
 from dashboard.paths import decode_path
+from dashboard.services import get_services
 from dashboard.shapes import outcome_json, summary_json, turn_json
 from orchestrator.core.errors import BadInput, NotFound, UnsafePath
 from orchestrator.core.models import CubicleKey
@@ -69,20 +69,20 @@ def withdraw_turn(turn: int) -> Any:
 def read_history(name: str) -> Any:
     """The newest turns of the conversation, oldest first; with ``q`` those that hold all of its words, newest first.
     ``next`` is the ``before`` of the page before in time."""
-    key, house = own_cubicle(name), get_services()
+    key, services = own_cubicle(name), get_services()
     limit, before, words = bodies.limit_arg(default=50, most=200), bodies.whole_arg("before"), request.args.get("q", "")
     if words.replace("\0", " ").strip():
-        found = house.history.search_turns(key, words, limit=limit + 1, before=before)
+        found = services.history.search_turns(key, words, limit=limit + 1, before=before)
         page = found[:limit]
         oldest = page[-1:]
     else:
-        found = house.turns.list_history(key, limit=limit + 1, before=before)
+        found = services.turns.list_history(key, limit=limit + 1, before=before)
         page = found[-limit:]
         oldest = page[:1]
     return {
-        "turns": [turn_json(house.turns.get(turn.id), house.turns.list_steps(turn.id)) for turn in page],
+        "turns": [turn_json(services.turns.get(turn.id), services.turns.list_steps(turn.id)) for turn in page],
         "next": oldest[0].id if len(found) > limit else None,
-        "summary": summary_json(house.history.get_summary(key)),
+        "summary": summary_json(services.history.get_summary(key)),
     }
 
 
@@ -90,7 +90,7 @@ def read_history(name: str) -> Any:
 def mark_read(name: str) -> Any:
     """The asker has looked at their conversation up to this turn."""
     key, body = CubicleKey(get_services().agents.get(name).name, require_asker().user.id), bodies.json_body("turn")
-    get_services().seen.mark_read(key, bodies.int_field(body, "turn", default=0))
+    get_services().read_marks.mark_read(key, bodies.int_field(body, "turn", default=0))
     return "", 204
 
 

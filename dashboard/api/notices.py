@@ -8,7 +8,7 @@ from flask import Blueprint
 
 from dashboard import bodies
 from dashboard.auth import own_cubicle, require_asker
-from dashboard.house import get_services
+from dashboard.services import get_services
 from dashboard.times import with_iso_times
 from orchestrator.approvals.notifications import as_json
 
@@ -19,7 +19,9 @@ api = Blueprint("notices", __name__)
 def list_notices(name: str) -> Any:
     """A page of notices, the newest last."""
     limit = bodies.limit_arg(default=50, most=200)
-    found = get_services().notices.list_recent(own_cubicle(name), before=bodies.whole_arg("before"), limit=limit + 1)
+    found = get_services().notifications.list_recent(
+        own_cubicle(name), before=bodies.whole_arg("before"), limit=limit + 1
+    )
     page = found[-limit:]
     more = page[0].id if len(found) > limit else None
     return {"notices": [with_iso_times(as_json(notice)) for notice in page], "next": more}
@@ -29,4 +31,6 @@ def list_notices(name: str) -> Any:
 def press_offer(notice: int) -> Any:
     """Do what an offer says."""
     who, do = require_asker(), bodies.text_field(bodies.json_body("do"), "do")
-    return with_iso_times(as_json(get_services().notices.press_button(notice, do, by=who.user, surface=who.surface)))
+    return with_iso_times(
+        as_json(get_services().notifications.press_button(notice, do, by=who.user, surface=who.surface))
+    )

@@ -25,9 +25,9 @@ from dashboard import (
 )
 from dashboard.approval_filters import KINDS
 from dashboard.auth import mark_public
-from dashboard.house import get_services
 from dashboard.openapi_route import AGENT, PAGE, USER, ApiRoute
 from dashboard.openapi_schemas import INTEGER, LIMIT, SCHEMAS, STRING, Schema, enum_of, schema_ref
+from dashboard.services import get_services
 
 api = Blueprint("openapi", __name__)
 

@@ -8,7 +8,7 @@ from flask import Blueprint, request
 
 from dashboard import bodies
 from dashboard.auth import require_asker
-from dashboard.house import get_services
+from dashboard.services import get_services
 from dashboard.times import with_iso_times
 from orchestrator.capabilities.packages.records import STATUSES, as_json
 from orchestrator.core.errors import BadInput

@@ -8,7 +8,7 @@ from flask import Blueprint
 
 from dashboard import bodies
 from dashboard.auth import operator_only, require_asker
-from dashboard.house import get_services
+from dashboard.services import get_services
 from dashboard.times import with_iso_times
 from orchestrator.llm import price_table as prices
 

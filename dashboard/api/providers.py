@@ -11,7 +11,7 @@ from flask import Blueprint
 
 from dashboard import bodies
 from dashboard.auth import operator_only, require_asker
-from dashboard.house import get_services
+from dashboard.services import get_services
 from orchestrator.core.errors import BadInput, UpstreamFailed
 from orchestrator.llm.provider_check import Trial
 from orchestrator.llm.providers import ProviderState
@@ -71,7 +71,7 @@ def remove_key(provider: str) -> Any:
 def list_models(provider: str) -> Any:
     """What the provider says that it offers; nothing and why, when it says nothing."""
     try:
-        return {"models": list(get_services().trials.list_models(provider)), "trouble": None}
+        return {"models": list(get_services().provider_check.list_models(provider)), "trouble": None}
     except UpstreamFailed as error:
         return {"models": [], "trouble": error.message}
 
@@ -80,13 +80,17 @@ def list_models(provider: str) -> Any:
 @operator_only
 def test_provider(provider: str) -> Any:
     """A tiny real call: as it is set up, or with a key that is not kept for that."""
-    body, trials, user = bodies.json_body("key", "base_url", "model"), get_services().trials, require_asker().user.id
+    body, provider_check, user = (
+        bodies.json_body("key", "base_url", "model"),
+        get_services().provider_check,
+        require_asker().user.id,
+    )
     key, base_url, model = (_text_field(body, field) for field in ("key", "base_url", "model"))
     if len(model) > 200:
         raise BadInput("model: write its name as the provider does.")
     if "key" in body or "base_url" in body:
-        return trial_json(trials.check_new(provider, key, base_url, model, user=user))
-    return trial_json(trials.check_known(provider, model, user=user))
+        return trial_json(provider_check.check_new(provider, key, base_url, model, user=user))
+    return trial_json(provider_check.check_known(provider, model, user=user))
 
 
 def provider_json(state: ProviderState) -> dict[str, Any]:

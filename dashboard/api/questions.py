@@ -10,7 +10,7 @@ from flask import Blueprint, request
 from dashboard import bodies
 from dashboard.api.approvals import MIN_AGE_S
 from dashboard.auth import require_asker
-from dashboard.house import get_services
+from dashboard.services import get_services
 from dashboard.times import with_iso_times
 from orchestrator.capabilities.ask.questions import STATUSES, as_json
 from orchestrator.core.errors import BadInput, Conflict, NotFound
@@ -35,12 +35,12 @@ def list_questions() -> Any:
 @api.post("/api/questions/<question>")
 def answer_question(question: str) -> Any:
     """Answer, once."""
-    who, house = require_asker(), get_services()
+    who, services = require_asker(), get_services()
     text = bodies.text_field(bodies.json_body("answer"), "answer")
-    found = house.questions.get_question(question)
+    found = services.questions.get_question(question)
     if not who.is_operator and found.cubicle.user != who.user.id:
         raise NotFound("There is no question with this id. './hermit questions' shows what is waiting.")
     if who.session and time.time() - found.asked_at < MIN_AGE_S:
         raise Conflict("This question appeared only just now. Read it, then answer.")
-    answered = house.questions.answer_question(found.id, text, by=who.user, surface=who.surface)
+    answered = services.questions.answer_question(found.id, text, by=who.user, surface=who.surface)
     return with_iso_times(as_json(answered))

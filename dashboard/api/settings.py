@@ -11,7 +11,7 @@ from flask import Blueprint
 from dashboard import bodies
 from dashboard.api.providers import current_actor
 from dashboard.auth import operator_only
-from dashboard.house import get_services
+from dashboard.services import get_services
 from orchestrator.agents import public_url as reach
 from orchestrator.core.version import VERSION
 
@@ -31,29 +31,29 @@ def change_settings() -> Any:
     """Another default provider, another model of it, another address for links, the first-run page done or open
     again. Address and provider are checked before anything is changed."""
     body = bodies.json_body("default_provider", "default_model", "is_set_up", "address")
-    providers, preferences = get_services().providers, get_services().preferences
+    providers, install_settings = get_services().providers, get_services().install_settings
     address = bodies.text_field(body, "address") if "address" in body else None
     provider = bodies.text_field(body, "default_provider") if "default_provider" in body else None
     model = bodies.text_field(body, "default_model") if "default_model" in body else None
     is_set_up = bodies.flag_field(body, "is_set_up")
     if address is not None:
-        reach.set_public_url(get_services().settings, preferences, address, by=current_actor())
+        reach.set_public_url(get_services().settings, install_settings, address, by=current_actor())
     if provider is not None:
         providers.choose_default(provider, by=current_actor())
     if model is not None:
         providers.choose_model(providers.default(), model, by=current_actor())
-    if "is_set_up" in body and is_set_up != preferences.is_set_up:
-        (preferences.finish_set_up if is_set_up else preferences.begin_set_up)(by=current_actor())
+    if "is_set_up" in body and is_set_up != install_settings.is_set_up:
+        (install_settings.finish_set_up if is_set_up else install_settings.begin_set_up)(by=current_actor())
     return _as_json()
 
 
 def _as_json() -> dict[str, Any]:
-    house = get_services()
-    default = house.providers.get_state(house.providers.default())
+    services = get_services()
+    default = services.providers.get_state(services.providers.default())
     return {
         "version": VERSION,
         "default_provider": default.name,
         "default_model": default.model,
-        "is_set_up": house.preferences.is_set_up,
-        "address": reach.get_public_url(house.settings, house.preferences),
+        "is_set_up": services.install_settings.is_set_up,
+        "address": reach.get_public_url(services.settings, services.install_settings),
     }

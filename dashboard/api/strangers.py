@@ -9,7 +9,7 @@ from flask import Blueprint
 
 from dashboard import bodies
 from dashboard.auth import operator_only, require_asker
-from dashboard.house import get_services
+from dashboard.services import get_services
 from dashboard.times import iso_time
 from orchestrator.core.errors import BadInput
 

@@ -9,7 +9,7 @@ from flask import Blueprint
 
 from dashboard import bodies
 from dashboard.auth import operator_only
-from dashboard.house import get_services
+from dashboard.services import get_services
 from dashboard.shapes import bot_json
 
 api = Blueprint("telegram", __name__)

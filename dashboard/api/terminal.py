@@ -16,7 +16,7 @@ from flask import Blueprint, Response, request
 
 from dashboard import bodies
 from dashboard.auth import Asker, login_holder, operator_only, require_asker
-from dashboard.house import get_services
+from dashboard.services import get_services
 from orchestrator.apps.terminals.terminal import Opener, Terminal
 from orchestrator.core.errors import BadInput
 from orchestrator.core.models import CubicleKey, User
@@ -33,10 +33,10 @@ _DEFAULT = Size(80, 24)
 @operator_only
 def open_one(name: str) -> Any:
     """A shell in the asker's own cubicle."""
-    who, house, holder = require_asker(), get_services(), login_holder()
+    who, services, holder = require_asker(), get_services(), login_holder()
     size = _size_in_body(bodies.json_body("columns", "rows"))
     opener = Opener(who.user, _hash_login(who), lambda: _is_same_operator(holder(), who.user))
-    terminal = house.terminals.open_terminal(CubicleKey(house.agents.get(name).name, who.user.id), opener, size)
+    terminal = services.terminals.open_terminal(CubicleKey(services.agents.get(name).name, who.user.id), opener, size)
     return {"id": terminal.id}, 201
 
 

@@ -10,7 +10,7 @@ from flask import Blueprint, request
 
 from dashboard import bodies, origin
 from dashboard.auth import operator_only, require_asker
-from dashboard.house import get_services
+from dashboard.services import get_services
 from dashboard.times import iso_time
 from orchestrator.agents import public_url as reach
 from orchestrator.agents.users import LINK_S
@@ -30,7 +30,7 @@ def list_tokens() -> Any:
                 "created_at": iso_time(token.created_at),
                 "used_at": iso_time(token.used_at),
             }
-            for token in get_services().people.list_tokens()
+            for token in get_services().users.list_tokens()
         ]
     }
 
@@ -41,14 +41,14 @@ def make_token() -> Any:
     """An API token, for the asker or for the person that is named."""
     body = bodies.json_body("name", "user")
     name = bodies.text_field(body, "name")
-    return {"name": name, "token": get_services().people.make_token(name, _for_whom(body))}, 201
+    return {"name": name, "token": get_services().users.make_token(name, _for_whom(body))}, 201
 
 
 @api.delete("/api/tokens/<path:token>")
 @operator_only
 def remove_token(token: str) -> Any:
     """An API token works no more."""
-    get_services().people.remove_token(token)
+    get_services().users.remove_token(token)
     return "", 204
 
 
@@ -56,14 +56,14 @@ def remove_token(token: str) -> Any:
 @operator_only
 def make_link() -> Any:
     """A login link that works once: for the asker, within 15 minutes, or for the person that is named, within a day."""
-    body, house = bodies.json_body("user") if request.content_length else {}, get_services()
-    user = house.people.get(_for_whom(body))
-    base, valid_for_s = house.settings.link_url, LINK_S
+    body, services = bodies.json_body("user") if request.content_length else {}, get_services()
+    user = services.users.get(_for_whom(body))
+    base, valid_for_s = services.settings.link_url, LINK_S
     if user.id != require_asker().user.id:
-        came_by = origin.own_origin(house.settings.public_url)
-        base = reach.get_public_url(house.settings, house.preferences, came_by=came_by)
+        came_by = origin.own_origin(services.settings.public_url)
+        base = reach.get_public_url(services.settings, services.install_settings, came_by=came_by)
         valid_for_s = reach.OTHERS_LINK_S
-    code = house.people.make_link(user.id, good_for_s=valid_for_s)
+    code = services.users.make_link(user.id, good_for_s=valid_for_s)
     answer = {"url": f"{base}/login/{code}", "valid_for_s": valid_for_s, "is_local": reach.is_local(base)}
     return {**answer, "name": user.name}, 201
 
@@ -73,9 +73,9 @@ def make_link() -> Any:
 def log_everybody_out() -> Any:
     """Nobody is logged in any more, the asker neither."""
     who = require_asker()
-    get_services().people.log_everybody_out(by=f"{who.user.name} ({who.surface})")
+    get_services().users.log_everybody_out(by=f"{who.user.name} ({who.surface})")
     return "", 204
 
 
 def _for_whom(body: dict[str, Any]) -> int:
-    return get_services().people.get(bodies.int_field(body, "user", default=require_asker().user.id)).id
+    return get_services().users.get(bodies.int_field(body, "user", default=require_asker().user.id)).id

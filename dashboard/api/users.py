@@ -8,7 +8,7 @@ from flask import Blueprint
 
 from dashboard import bodies
 from dashboard.auth import operator_only
-from dashboard.house import get_services
+from dashboard.services import get_services
 from dashboard.shapes import user_json
 
 api = Blueprint("users", __name__)
@@ -18,28 +18,28 @@ api = Blueprint("users", __name__)
 @operator_only
 def list_users() -> Any:
     """All people."""
-    return {"users": [user_json(user) for user in get_services().people.list_users()]}
+    return {"users": [user_json(user) for user in get_services().users.list_users()]}
 
 
 @api.post("/api/users")
 @operator_only
 def add_user() -> Any:
     """A new person."""
-    return user_json(get_services().people.add(bodies.json_body())), 201
+    return user_json(get_services().users.add(bodies.json_body())), 201
 
 
 @api.patch("/api/users/<id:user>")
 @operator_only
 def change_user(user: int) -> Any:
     """Other settings for a person."""
-    return user_json(get_services().people.update_user(user, bodies.json_body()))
+    return user_json(get_services().users.update_user(user, bodies.json_body()))
 
 
 @api.delete("/api/users/<id:user>/sessions")
 @operator_only
 def log_out(user: int) -> Any:
     """A person is logged out on every browser."""
-    get_services().people.log_out_everywhere(user)
+    get_services().users.log_out_everywhere(user)
     return "", 204
 
 

@@ -41,7 +41,7 @@ _OF_AGENTS = (
     settings.pages,
     bot.pages,
 )
-_OF_THE_HOUSE = (
+_OF_THE_INSTALL = (
     newcomers.pages,
     upkeep.pages,
     audit.pages,
@@ -52,4 +52,4 @@ _OF_THE_HOUSE = (
     providers.pages,
     setup.pages,
 )
-BLUEPRINTS = (home.pages, approvals.pages, *_OF_AGENTS, *_OF_THE_HOUSE, you.pages, welcome.pages, login.pages)
+BLUEPRINTS = (home.pages, approvals.pages, *_OF_AGENTS, *_OF_THE_INSTALL, you.pages, welcome.pages, login.pages)

@@ -10,9 +10,9 @@ from flask import Blueprint, render_template, request
 
 from dashboard.approval_filters import KINDS, read_filters
 from dashboard.auth import require_asker
-from dashboard.house import get_services
 from dashboard.pages.asking import ApprovalView, names_of_others, pending
 from dashboard.pages.frame import shell_frame
+from dashboard.services import get_services
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.models import ApprovalStatus
 

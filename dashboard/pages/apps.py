@@ -12,9 +12,9 @@ from flask import Blueprint, Response, render_template
 from dashboard import headers
 from dashboard.apps import SeenApp, apps_of, guests_of, own_app, seen_app, shared_apps
 from dashboard.auth import own_cubicle, require_asker
-from dashboard.house import get_services
 from dashboard.pages import log as log_lines
 from dashboard.pages.frame import agent_frame, own_key, shell_frame
+from dashboard.services import get_services
 from orchestrator.apps.previews.csp import SANDBOX
 from orchestrator.core.errors import NotFound, Unavailable
 from orchestrator.files import agent_log
@@ -107,5 +107,5 @@ def _sharing(seen: SeenApp) -> dict[str, Any]:
         return {"guests": [], "others": []}
     found = guests_of(seen.app)
     known = {seen.owner.id, *(user.id for user in found)}
-    everybody = get_services().people.list_users() if require_asker().is_operator else []
+    everybody = get_services().users.list_users() if require_asker().is_operator else []
     return {"guests": found, "others": [user for user in everybody if user.id not in known]}

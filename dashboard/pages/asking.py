@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard.auth import require_asker
-from dashboard.house import get_services
+from dashboard.services import get_services
 from orchestrator.approvals.answers import note_of
 from orchestrator.capabilities.approval_kind import ByteCount, Fact, Quoted, WarningLine
 from orchestrator.capabilities.ask.questions import PENDING, Question
@@ -156,10 +156,10 @@ class WaitingQuestions:
 
 def pending() -> WaitingQuestions:
     """What the viewer may decide and answer."""
-    house, who, whose = get_services(), require_asker(), names_of_others()
+    services, who, whose = get_services(), require_asker(), names_of_others()
     user = None if who.is_operator else who.user.id
-    approvals = house.approvals.list_approvals(status=ApprovalStatus.PENDING, user=user)
-    questions = house.questions.list_questions(status=PENDING, user=user)
+    approvals = services.approvals.list_approvals(status=ApprovalStatus.PENDING, user=user)
+    questions = services.questions.list_questions(status=PENDING, user=user)
     return WaitingQuestions(
         [ApprovalView(found, whose(found.cubicle)) for found in reversed(approvals)],
         [QuestionView(found, whose(found.cubicle)) for found in reversed(questions)],
@@ -169,18 +169,18 @@ def pending() -> WaitingQuestions:
 def asking_agents() -> dict[str, str]:
     """The agents that wait for the viewer in the viewer's own conversations, and whether for an ``approval`` or an
     ``answer``."""
-    house, user = get_services(), require_asker().user.id
-    approvals = house.approvals.list_approvals(status=ApprovalStatus.PENDING, user=user)
-    questions = house.questions.list_questions(status=PENDING, user=user)
+    services, user = get_services(), require_asker().user.id
+    approvals = services.approvals.list_approvals(status=ApprovalStatus.PENDING, user=user)
+    questions = services.questions.list_questions(status=PENDING, user=user)
     answers = {found.cubicle.agent: "answer" for found in questions}
     return {**answers, **{found.cubicle.agent: "approval" for found in approvals}}
 
 
 def pending_in_chat(key: CubicleKey) -> WaitingQuestions:
     """What a conversation waits for; whether a command may run is asked at its step."""
-    house = get_services()
-    approvals = house.approvals.list_approvals(status=ApprovalStatus.PENDING, user=key.user)
-    questions = house.questions.list_questions(status=PENDING, user=key.user)
+    services = get_services()
+    approvals = services.approvals.list_approvals(status=ApprovalStatus.PENDING, user=key.user)
+    questions = services.questions.list_questions(status=PENDING, user=key.user)
     return WaitingQuestions(
         [ApprovalView(a, "") for a in reversed(approvals) if a.cubicle == key and a.step is None],
         [QuestionView(q, "") for q in reversed(questions) if q.cubicle == key],
@@ -190,7 +190,7 @@ def pending_in_chat(key: CubicleKey) -> WaitingQuestions:
 def names_of_others() -> Callable[[CubicleKey], str]:
     """Tells whose a cubicle is; empty for the viewer's own."""
     viewer = require_asker().user.id
-    names = {user.id: user.name for user in get_services().people.list_users()}
+    names = {user.id: user.name for user in get_services().users.list_users()}
     return lambda key: "" if key.user == viewer else names.get(key.user, NAMELESS)
 
 

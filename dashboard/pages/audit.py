@@ -13,8 +13,8 @@ from flask import Blueprint, render_template, request
 
 from dashboard import ages, bodies
 from dashboard.auth import operator_only, require_asker
-from dashboard.house import get_services
 from dashboard.pages.frame import shell_frame
+from dashboard.services import get_services
 from orchestrator.core.db.audit_rows import AuditRow
 
 pages = Blueprint("audit_page", __name__)
@@ -140,9 +140,9 @@ _DECISIONS = {"run": "ran without asking", "ask": "asked for approval", "refuse"
 @operator_only
 def audit() -> str:
     """The whole page."""
-    house, before = get_services(), bodies.whole_arg("before")
+    services, before = get_services(), bodies.whole_arg("before")
     query, agent, kind = (request.args.get(name, "").strip()[:MAX_QUERY_CHARS] for name in ("q", "agent", "kind"))
-    found = house.audit.search_records(
+    found = services.audit.search_records(
         words=query, agent=agent or None, kind=kind or None, before=before, limit=PAGE + 1
     )
     wanted = {name: value for name, value in (("q", query), ("agent", agent), ("kind", kind)) if value}
@@ -151,8 +151,8 @@ def audit() -> str:
         **shell_frame(),
         records=_views(found[:PAGE]),
         wanted=wanted,
-        known_agents=house.audit.list_agents(),
-        kinds=[(known, kind_words(known)) for known in house.audit.list_kinds()],
+        known_agents=services.audit.list_agents(),
+        kinds=[(known, kind_words(known)) for known in services.audit.list_kinds()],
         newest=_url(wanted) if before is not None else "",
         older=_url({**wanted, "before": found[PAGE - 1].id}) if len(found) > PAGE else "",
         exports=[(label, f"/api/audit?{urlencode({**wanted, 'format': how})}") for how, label in _FORMATS],
@@ -163,9 +163,9 @@ _FORMATS = (("csv", "CSV, for a spreadsheet"), ("jsonl", "JSON lines, for a prog
 
 
 def _views(rows: list[AuditRow]) -> list[AuditRecord]:
-    house = get_services()
-    names = {user.id: user.name for user in house.people.list_users()}
-    agents = {agent.name for agent in house.agents.list_agents()}
+    services = get_services()
+    names = {user.id: user.name for user in services.users.list_users()}
+    agents = {agent.name for agent in services.agents.list_agents()}
     return [
         AuditRecord(row, "" if row.user is None else names.get(row.user, GONE), has_agent=row.agent in agents)
         for row in rows

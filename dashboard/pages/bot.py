@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from dashboard import qr
 from dashboard.auth import operator_only
-from dashboard.house import get_services
+from dashboard.services import get_services
 from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus, CodeWay
 
 pages = Blueprint("bot_page", __name__)

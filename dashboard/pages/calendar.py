@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 from flask import Blueprint, render_template
 
 from dashboard.auth import require_asker
-from dashboard.house import get_services
 from dashboard.pages.frame import agent_frame, own_key
+from dashboard.services import get_services
 from orchestrator.capabilities.calendar.rows import BY_AGENT, CalendarEntry, EntryStatus, Run, RunResult
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import CubicleKey
@@ -174,7 +174,7 @@ def calendar(name: str) -> str:
         entries=_entries(key),
         choices=CHOICES,
         has_calendar=has_calendar,
-        feed_url=get_services().agenda.feed_url(key),
+        feed_url=get_services().calendar.feed_url(key),
     )
 
 
@@ -202,9 +202,9 @@ def one_now(name: str, entry: int) -> str:
 
 def entry_view(entry: CalendarEntry) -> EntryView:
     """The entry with its words."""
-    agenda = get_services().agenda
-    lasts = agenda.length_of(entry)
-    return EntryView(entry, agenda.describe_entry(entry), 0 if lasts is None else round(lasts.total_seconds() / 60))
+    calendar = get_services().calendar
+    lasts = calendar.length_of(entry)
+    return EntryView(entry, calendar.describe_entry(entry), 0 if lasts is None else round(lasts.total_seconds() / 60))
 
 
 def _left_out_words(text: str, zone: str) -> str:
@@ -216,8 +216,8 @@ def _left_out_words(text: str, zone: str) -> str:
 
 def _entries(key: CubicleKey) -> list[EntryView]:
     """What comes due first is first, then what is paused; the newest of what has ended last."""
-    agenda = get_services().agenda
-    found = agenda.list_entries(key.agent, key.user)
+    calendar = get_services().calendar
+    found = calendar.list_entries(key.agent, key.user)
     open_ones = [entry for entry in found if entry.status is not EntryStatus.ENDED]
     ended = sorted((e for e in found if e.status is EntryStatus.ENDED), key=lambda e: e.settled_at, reverse=True)
     return [entry_view(entry) for entry in (*open_ones, *ended[:MOST_PAST])]
@@ -225,11 +225,11 @@ def _entries(key: CubicleKey) -> list[EntryView]:
 
 def _own(name: str, entry: int) -> EntryView:
     """The viewer's entry; raises NotFound."""
-    found = get_services().agenda.get_entry(entry)
+    found = get_services().calendar.get_entry(entry)
     if found.cubicle != CubicleKey(name, require_asker().user.id):
         raise NotFound(f"There is no entry {entry} in the calendar.")
     return entry_view(found)
 
 
 def _runs(entry: int) -> list[RunView]:
-    return [RunView(run) for run in get_services().agenda.list_runs(entry, MOST_RUNS)]
+    return [RunView(run) for run in get_services().calendar.list_runs(entry, MOST_RUNS)]

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dashboard.auth import require_asker
-from dashboard.house import get_services
 from dashboard.pages.asking import NAMELESS
 from dashboard.pages.views import AgentView, agent_views
+from dashboard.services import get_services
 from orchestrator.capabilities.calendar.rows import CalendarEntry, EntryStatus
 from orchestrator.core.models import CubicleKey
 
@@ -35,9 +35,9 @@ class CardView:
 
 def card_views() -> list[CardView]:
     """Every agent."""
-    house, user = get_services(), require_asker().user.id
-    under_way = {key: claim.turn for key, claim in house.turns.list_running()}
-    ahead = _next_of(house.agenda.list_entries(None, user))
+    services, user = get_services(), require_asker().user.id
+    under_way = {key: claim.turn for key, claim in services.turns.list_running()}
+    ahead = _next_of(services.calendar.list_entries(None, user))
     return [
         CardView(view, _doing(view, under_way, CubicleKey(view.agent.name, user)), ahead.get(view.agent.name))
         for view in agent_views()
@@ -51,7 +51,7 @@ def _doing(view: AgentView, under_way: dict[CubicleKey, int], key: CubicleKey) -
         return _doing_in(under_way[key])
     if not require_asker().is_operator or not any(other.agent == view.agent.name for other in under_way):
         return None
-    names = {user.id: user.name for user in get_services().people.list_users()}
+    names = {user.id: user.name for user in get_services().users.list_users()}
     others = sorted({names.get(other.user, NAMELESS) for other in under_way if other.agent == view.agent.name})
     return Doing(f"Working for {', '.join(others)}")
 

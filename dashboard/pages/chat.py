@@ -7,12 +7,12 @@ from flask import Blueprint, render_template, request
 from dashboard import bodies
 from dashboard.apps import own_app
 from dashboard.auth import own_turn, require_asker
-from dashboard.house import get_services
 from dashboard.pages.apps import HeldApp, held
 from dashboard.pages.asking import pending_in_chat
 from dashboard.pages.frame import agent_frame, own_key
 from dashboard.pages.money import money_of
 from dashboard.pages.views import disk_of, is_rehearsal, page_after, page_around, page_of_talk, turn_view
+from dashboard.services import get_services
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import Agent
 from orchestrator.files.attachments import MOST
@@ -40,7 +40,7 @@ AROUND = 6
 def chat(name: str) -> str:
     """The whole page."""
     framed, key = agent_frame(name, "chat"), own_key(name)
-    get_services().rouse(key)
+    get_services().prestart(key)
     talk, earlier = page_of_talk(key, None, PAGE)
     agent: Agent = framed["agent"]
     return render_template(
@@ -55,7 +55,7 @@ def chat(name: str) -> str:
         disk=disk_of(agent),
         most_files=MOST,
         beside=_beside(name),
-        first_new=get_services().seen.first_unread(key),
+        first_new=get_services().read_marks.first_unread(key),
         summary=get_services().history.get_summary(key),
     )
 
@@ -102,7 +102,7 @@ def asking(name: str) -> str:
 @pages.get("/parts/notices/<id:notice>")
 def one_notice(notice: int) -> str:
     """One notice as it stands."""
-    found = get_services().notices.get(notice)
+    found = get_services().notifications.get(notice)
     if found.cubicle.user != require_asker().user.id:
         raise NotFound("There is no such notice.")
     return render_template("parts/notice_alone.html", notice=found)

@@ -16,11 +16,11 @@ from flask import Blueprint, render_template, request
 
 from dashboard import ages
 from dashboard.auth import require_asker
-from dashboard.house import get_services
 from dashboard.pages.curves import Curve, Point, draw_curve
 from dashboard.pages.filters import megabytes
 from dashboard.pages.frame import agent_frame, own_key
 from dashboard.pages.views import disk_of
+from dashboard.services import get_services
 from orchestrator.agents.cubicles import CubicleState
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import Agent, CubicleKey, Usage
@@ -106,7 +106,7 @@ def _state(key: CubicleKey, look: Callable[[CubicleKey], CubicleState]) -> tuple
 def _known(key: CubicleKey) -> CubicleState:
     """How it stands, with what the last sample says that it uses."""
     state = get_services().cubicles.get_brief_state(key)
-    found = get_services().samples.list_recent(key, _FRESH_S)
+    found = get_services().usage_samples.list_recent(key, _FRESH_S)
     if state.started_at is None or not found or found[-1].at < int(state.started_at):
         return state
     last = found[-1]
@@ -119,7 +119,7 @@ def _charts(
     limits, usage = agent.limits, None if state is None else state.usage
     until = time.time()
     since = until - hours * _HOUR_S
-    found = get_services().samples.list_recent(key, hours * _HOUR_S)
+    found = get_services().usage_samples.list_recent(key, hours * _HOUR_S)
     cpu: list[Point] = [(sample.at, sample.cpu_percent / limits.cpus) for sample in found]
     memory: list[Point] = [(sample.at, sample.memory_bytes) for sample in found]
     room: list[Point] = [(sample.at, sample.disk_bytes) for sample in found if sample.disk_bytes is not None]

@@ -10,10 +10,10 @@ from typing import Any
 from flask import Blueprint, Response, render_template, request
 
 from dashboard.auth import require_asker
-from dashboard.house import get_services
 from dashboard.pages.frame import agent_frame, own_key
 from dashboard.pages.glimpse import glimpse, pdf_page, picture
 from dashboard.paths import BEFORE_IN_PAGES, asked_for, decode_path, encode_path
+from dashboard.services import get_services
 from dashboard.transfers import get_transfers
 from orchestrator.capabilities.delivery.messages import format_size
 from orchestrator.core.errors import BadInput, NotFound, OrchestratorError, UnsafePath

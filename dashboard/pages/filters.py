@@ -10,9 +10,9 @@ from markupsafe import Markup
 
 from dashboard import ages, csrf
 from dashboard.auth import Asker, require_asker
-from dashboard.house import get_services, news_mark
 from dashboard.markdown import render_markdown
 from dashboard.marks import mark_hidden
+from dashboard.services import get_services, news_mark
 from dashboard.times import iso_time
 from orchestrator.core.errors import Unauthorized
 from orchestrator.core.models import MICRO
@@ -22,7 +22,7 @@ from orchestrator.turns.serialize import came_from
 
 TONES = 6
 _EXACT_BELOW_MICRO = 100_000
-HOUSE_WAYS = (
+INSTALL_WAYS = (
     ("/spending", "Spending", "budget"),
     ("/people", "People", "people"),
     ("/audit", "Audit log", "log"),
@@ -57,7 +57,7 @@ def register_filters(app: Flask) -> None:
         lambda: {
             "who": _viewer(),
             "csrf": _csrf(),
-            "house_ways": HOUSE_WAYS,
+            "house_ways": INSTALL_WAYS,
             "bot_token": _bot_token(),
             "news_mark": news_mark,
         }

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from dashboard.auth import require_asker
-from dashboard.house import get_services
 from dashboard.pages.asking import pending
 from dashboard.pages.views import agent_views
+from dashboard.services import get_services
 from orchestrator.core.models import CubicleKey
 
 

@@ -15,7 +15,7 @@ from flask import Response
 
 from dashboard.auth import require_asker
 from dashboard.headers import HELD
-from dashboard.house import get_services
+from dashboard.services import get_services
 from dashboard.transfers import get_transfers
 from orchestrator.capabilities.delivery.media_types import size_of_image
 from orchestrator.core.errors import NotFound

@@ -10,10 +10,10 @@ from typing import Any
 from flask import Blueprint, render_template
 
 from dashboard.auth import operator_only
-from dashboard.house import get_services
 from dashboard.pages import providers
 from dashboard.pages.frame import shell_frame
 from dashboard.pages.upkeep import upkeep_context
+from dashboard.services import get_services
 from orchestrator.agents.user_rows import ApiToken
 from orchestrator.core.version import VERSION
 from orchestrator.llm.price_table import words_of
@@ -43,18 +43,18 @@ class PriceView:
 @operator_only
 def install() -> str:
     """The whole page."""
-    house = get_services()
+    services = get_services()
     known = providers.views()
     return render_template(
         "install.html",
         **shell_frame(),
         parts=_parts(),
         providers=known,
-        prices_date=house.prices.get_table().date,
+        prices_date=services.prices.get_table().date,
         chosen=next(view.state.name for view in known if view.state.is_default),
         tokens=_tokens(),
         version=VERSION,
-        settings=house.settings,
+        settings=services.settings,
         **_prices(),
         **upkeep_context(),
     )
@@ -76,17 +76,17 @@ def tokens() -> str:
 
 def _tokens() -> list[tuple[ApiToken, str]]:
     """Each with whose it is."""
-    people = get_services().people
-    names = {user.id: user.name for user in people.list_users()}
-    return [(token, names.get(token.user, "nobody")) for token in people.list_tokens()]
+    users = get_services().users
+    names = {user.id: user.name for user in users.list_users()}
+    return [(token, names.get(token.user, "nobody")) for token in users.list_tokens()]
 
 
 def _parts() -> list[PartView]:
-    house = get_services()
-    health = house.health()
+    services = get_services()
+    health = services.health()
     said = (("Docker", health.engine), ("Database", health.database), ("Connection to containers", health.doors))
     found = [PartView(name, "" if word == "ok" else word) for name, word in said]
-    return [*found, PartView("Web apps", house.previews.trouble)]
+    return [*found, PartView("Web apps", services.previews.trouble)]
 
 
 def _prices() -> dict[str, Any]:

@@ -13,8 +13,8 @@ from flask import Blueprint, render_template, request
 
 from dashboard import ages
 from dashboard.auth import require_asker
-from dashboard.house import get_services
 from dashboard.pages.frame import agent_frame, own_key
+from dashboard.services import get_services
 from orchestrator.core.models import CubicleKey
 from orchestrator.files import agent_log
 from orchestrator.files.agent_log import LogPage, Record

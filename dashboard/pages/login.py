@@ -10,7 +10,7 @@ from flask import Blueprint, redirect, render_template, request
 
 from dashboard import cookies
 from dashboard.auth import current_asker, mark_public, require_asker
-from dashboard.house import get_services
+from dashboard.services import get_services
 from orchestrator.core.errors import BadInput, Unauthorized
 from orchestrator.core.models import Role, User
 
@@ -21,8 +21,8 @@ pages = Blueprint("login", __name__)
 @mark_public
 def login() -> str:
     """How to get in: by password where there is one, else by a link from the terminal."""
-    people = get_services().people
-    has_password = any(people.has_password(user.id) for user in people.list_users())
+    users = get_services().users
+    has_password = any(users.has_password(user.id) for user in users.list_users())
     return render_template("login.html", has_password=has_password, next=_next(request.args.get("next", "")))
 
 
@@ -32,7 +32,7 @@ def log_in() -> Any:
     """In by name and password."""
     name, password = request.form.get("name", ""), request.form.get("password", "")
     try:
-        session = get_services().people.log_in(name[:64], password[:1000], **cookies.session_origin())
+        session = get_services().users.log_in(name[:64], password[:1000], **cookies.session_origin())
     except BadInput as error:
         return _not_in(error.message)
     return _let_in(_next(request.form.get("next", "")), session)
@@ -53,10 +53,10 @@ def link(code: str) -> Any:
 def use_link(code: str) -> Any:
     """In by a one-time link. It leads an operator to the first-run page, as long as nobody has set this install up, and
     somebody else who is here for the first time to a page of welcome."""
-    path, house = _next(request.form.get("next", "")), get_services()
-    session = house.people.use_link(code[:200], **cookies.session_origin())
-    user = house.people.of_session(session)
-    if path == "/" and user is not None and user.role is Role.OPERATOR and not house.preferences.is_set_up:
+    path, services = _next(request.form.get("next", "")), get_services()
+    session = services.users.use_link(code[:200], **cookies.session_origin())
+    user = services.users.of_session(session)
+    if path == "/" and user is not None and user.role is Role.OPERATOR and not services.install_settings.is_set_up:
         path = "/setup"
     elif path == "/" and user is not None and _is_new(user):
         path = "/welcome"
@@ -69,24 +69,24 @@ def log_out() -> Any:
     who = require_asker()
     if not who.session:
         raise Unauthorized("An API token has no session to end.")
-    get_services().people.log_out(who.session)
+    get_services().users.log_out(who.session)
     return cookies.clear_cookie(redirect("/login", 303))
 
 
 def _is_new(user: User) -> bool:
     """They were added, and this is their only way in so far."""
-    people = get_services().people
+    users = get_services().users
     return (
-        user.id != people.get_operator().id
-        and not people.has_password(user.id)
-        and len(people.list_sessions(user.id)) == 1
+        user.id != users.get_operator().id
+        and not users.has_password(user.id)
+        and len(users.list_sessions(user.id)) == 1
     )
 
 
 def _let_in(path: str, session: str) -> Any:
     """A fresh session; one that this browser had until now ends."""
     if earlier := cookies.session_token():
-        get_services().people.log_out(earlier)
+        get_services().users.log_out(earlier)
     return cookies.set_cookie(redirect(path, 303), session)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from flask import Blueprint, render_template, request
 
 from dashboard import bodies
-from dashboard.house import get_services
 from dashboard.pages.frame import agent_frame, own_key
+from dashboard.services import get_services
 
 pages = Blueprint("memory", __name__)
 
@@ -31,12 +31,12 @@ def facts(name: str) -> str:
 
 def _found(name: str) -> dict[str, Any]:
     """What fits the query, the best first; without one a page of all, newest first."""
-    key, house = own_key(name), get_services()
+    key, services = own_key(name), get_services()
     query, before = request.args.get("q", "").strip()[:MAX_QUERY_CHARS], bodies.whole_arg("before")
-    has_memory = "memory" in house.agents.get(name).toolsets
+    has_memory = "memory" in services.agents.get(name).toolsets
     given: dict[str, Any] = {"query": query, "before": before, "has_memory": has_memory, "older": None}
     if query:
-        return {**given, "facts": house.memories.search_facts(key, query, PAGE)}
-    found = house.memories.list_facts(key, before=before, limit=PAGE + 1)
+        return {**given, "facts": services.memories.search_facts(key, query, PAGE)}
+    found = services.memories.list_facts(key, before=before, limit=PAGE + 1)
     older = found[PAGE - 1].id if len(found) > PAGE else None
     return {**given, "facts": found[:PAGE], "older": older}

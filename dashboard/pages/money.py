@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dashboard.house import get_services
+from dashboard.services import get_services
 from orchestrator.llm.budget import BudgetState
 
 WARN_PERCENT = 80

@@ -9,11 +9,11 @@ from typing import Any
 from flask import Blueprint, render_template
 
 from dashboard.auth import operator_only
-from dashboard.house import get_services
 from dashboard.pages.frame import shell_frame
 from dashboard.pages.settings import POLICIES
 from dashboard.pages.views import REHEARSAL
 from dashboard.roles import ROLES, RoleTemplate
+from dashboard.services import get_services
 from orchestrator.capabilities.table import REGISTRY
 
 pages = Blueprint("newcomers", __name__)

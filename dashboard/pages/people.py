@@ -9,9 +9,9 @@ from flask import Blueprint, render_template
 
 from dashboard import origin
 from dashboard.auth import operator_only, require_asker
-from dashboard.house import get_services
 from dashboard.pages.frame import shell_frame
 from dashboard.pages.you import zones
+from dashboard.services import get_services
 from orchestrator.agents import public_url as reach
 from orchestrator.agents.install_settings import ADDRESS
 from orchestrator.core.models import Role, User
@@ -37,12 +37,12 @@ class PersonView:
 
 @pages.get("/people")
 @operator_only
-def people() -> str:
+def users() -> str:
     """The whole page."""
     return render_template(
         "people.html",
         **shell_frame(),
-        people=_views(),
+        users=_views(),
         strangers=get_services().strangers(),
         zones=zones(),
         **_reach(),
@@ -60,7 +60,7 @@ def strangers() -> str:
 @operator_only
 def rows() -> str:
     """The list."""
-    return render_template("parts/people.html", people=_views())
+    return render_template("parts/people.html", users=_views())
 
 
 @pages.get("/parts/address")
@@ -71,21 +71,21 @@ def address() -> str:
 
 
 def _reach() -> dict[str, Any]:
-    house = get_services()
-    chosen = house.preferences.list_settings().get(ADDRESS, "")
+    services = get_services()
+    chosen = services.install_settings.list_settings().get(ADDRESS, "")
     address = reach.get_public_url(
-        house.settings, house.preferences, came_by=origin.own_origin(house.settings.public_url)
+        services.settings, services.install_settings, came_by=origin.own_origin(services.settings.public_url)
     )
     return {
         "address": address,
         "chosen_address": chosen,
         "is_local": reach.is_local(address),
-        "settings": house.settings,
+        "settings": services.settings,
     }
 
 
 def _views() -> list[PersonView]:
-    known = get_services().people
+    known = get_services().users
     first, viewer = known.get_operator().id, require_asker().user.id
     return [
         PersonView(user, user.id == first, user.id == viewer, known.has_password(user.id))

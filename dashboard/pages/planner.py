@@ -13,9 +13,9 @@ from flask import Blueprint, render_template, request
 
 from dashboard import ages
 from dashboard.auth import require_asker
-from dashboard.house import get_services
 from dashboard.pages.calendar import CHOICES, EntryView, RunView, entry_view
 from dashboard.pages.frame import shell_frame
+from dashboard.services import get_services
 from orchestrator.capabilities.calendar.day_view import FIRST, LAST, CalendarDay, CalendarScope, DayItem
 
 pages = Blueprint("planner", __name__)
@@ -195,15 +195,15 @@ def planner_now() -> str:
 
 
 def _shown(wanted: PlannerQuery) -> dict[str, object]:
-    who, agenda = require_asker().user, get_services().agenda
+    who, calendar = require_asker().user, get_services().calendar
     scope = CalendarScope(wanted.agent or None, None if wanted.everybody else who.id)
-    found = agenda.view_days(scope, who.time_zone, wanted.first, wanted.count, most_a_day=MOST[wanted.view])
+    found = calendar.view_days(scope, who.time_zone, wanted.first, wanted.count, most_a_day=MOST[wanted.view])
     chosen = None
     if wanted.view == "month":
-        chosen = agenda.view_days(scope, who.time_zone, wanted.at, 1, most_a_day=MOST_OF_A_DAY).days[0]
-    names = {user.id: user.name for user in get_services().people.list_users()} if wanted.everybody else {}
+        chosen = calendar.view_days(scope, who.time_zone, wanted.at, 1, most_a_day=MOST_OF_A_DAY).days[0]
+    names = {user.id: user.name for user in get_services().users.list_users()} if wanted.everybody else {}
     days = [_day(day, names) for day in found.days]
-    paused = [entry for entry in agenda.list_paused(scope) if entry.cubicle.user == who.id]
+    paused = [entry for entry in calendar.list_paused(scope) if entry.cubicle.user == who.id]
     return {
         "wanted": wanted,
         "days": days,

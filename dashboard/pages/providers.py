@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from flask import Blueprint, render_template
 
 from dashboard.auth import operator_only
-from dashboard.house import get_services
+from dashboard.services import get_services
 from orchestrator.llm.price_table import price_json
 from orchestrator.llm.providers import ProviderState
 

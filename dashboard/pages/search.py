@@ -10,8 +10,8 @@ from flask import Blueprint, render_template, request
 from markupsafe import Markup
 
 from dashboard import bodies
-from dashboard.house import get_services
 from dashboard.pages.frame import agent_frame, own_key
+from dashboard.services import get_services
 from orchestrator.core.models import CALENDAR, Turn
 from orchestrator.core.text import chat_safe
 from orchestrator.turns.history import Pieces
@@ -40,9 +40,9 @@ class HitView:
 @pages.get("/agents/<name>/search")
 def search(name: str) -> str:
     """The whole page."""
-    key, house = own_key(name), get_services()
+    key, services = own_key(name), get_services()
     query, before = request.args.get("q", "").strip()[:MAX_QUERY_CHARS], bodies.whole_arg("before")
-    found = house.history.find_passages(key, query, limit=PAGE + 1, before=before)
+    found = services.history.find_passages(key, query, limit=PAGE + 1, before=before)
     return render_template(
         "search.html",
         **agent_frame(name, "chat"),

@@ -9,10 +9,10 @@ from typing import Any
 from flask import Blueprint, render_template
 
 from dashboard.auth import require_asker
-from dashboard.house import get_services
 from dashboard.pages.bot import bot_of
 from dashboard.pages.frame import agent_frame
 from dashboard.pages.money import money_of
+from dashboard.services import get_services
 from orchestrator.agents.agents import BOUNDS, LIMITS
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.models import Agent

@@ -10,8 +10,8 @@ from flask import Blueprint, redirect, render_template
 
 from dashboard import qr
 from dashboard.auth import operator_only, require_asker
-from dashboard.house import get_services
 from dashboard.pages.providers import REHEARSAL, views
+from dashboard.services import get_services
 from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus, CodeWay
 
 pages = Blueprint("setup", __name__)
@@ -24,7 +24,7 @@ STEPS = (("/setup", "You"), ("/setup/model", "Model"), ("/setup/telegram", "Tele
 def you() -> Any:
     """Name and password."""
     who = require_asker().user
-    return _step(0, has_password=get_services().people.has_password(who.id))
+    return _step(0, has_password=get_services().users.has_password(who.id))
 
 
 @pages.get("/setup/model")
@@ -52,7 +52,7 @@ def bot() -> str:
 
 
 def _step(at: int, **given: Any) -> Any:
-    if get_services().preferences.is_set_up:
+    if get_services().install_settings.is_set_up:
         return redirect("/settings", 303)
     following = STEPS[at + 1][0] if at + 1 < len(STEPS) else ""
     return render_template("setup.html", steps=STEPS, at=at, following=following, agent=_first_agent(), **given)

@@ -10,8 +10,8 @@ from datetime import date
 from flask import Blueprint, render_template, request
 
 from dashboard.auth import operator_only
-from dashboard.house import get_services
 from dashboard.pages.frame import shell_frame
+from dashboard.services import get_services
 from orchestrator.core.models import MICRO
 from orchestrator.llm.ledger_rows import Spent
 
@@ -77,10 +77,10 @@ class SpendingChart:
 @operator_only
 def spending() -> str:
     """The whole page, or with ``?agent=`` that of one agent."""
-    house, wanted = get_services(), request.args.get("agent", "")[:64]
-    days = house.budget.last_days(DAYS)
-    every = house.budget.spent_since(days[0])
-    agents = {agent.name: agent for agent in house.agents.list_agents()}
+    services, wanted = get_services(), request.args.get("agent", "")[:64]
+    days = services.budget.last_days(DAYS)
+    every = services.budget.spent_since(days[0])
+    agents = {agent.name: agent for agent in services.agents.list_agents()}
     shown = [row for row in every if not wanted or row.agent == wanted]
     budgets = [agent.daily_budget_micro for agent in agents.values() if wanted in ("", agent.name)]
     by_day = {row.name: row for row in sum_rows(shown, lambda row: (row.day, ""))}
@@ -94,7 +94,7 @@ def spending() -> str:
         by_agent=sum_rows(every, lambda row: (row.agent, "")),
         by_model=sum_rows(shown, lambda row: (row.model, row.provider)),
         by_day=[(day_words(day), by_day[day]) for day in reversed(days) if day in by_day],
-        unknown=house.prices.list_unknown() if any(row.unpriced for row in shown) else [],
+        unknown=services.prices.list_unknown() if any(row.unpriced for row in shown) else [],
     )
 
 

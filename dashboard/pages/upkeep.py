@@ -10,7 +10,7 @@ from typing import Any
 from flask import Blueprint, render_template
 
 from dashboard.auth import operator_only, require_asker
-from dashboard.house import get_services
+from dashboard.services import get_services
 from orchestrator.approvals.grant_rows import Grant
 from orchestrator.capabilities.delivery.messages import format_size
 from orchestrator.core.errors import Unavailable
@@ -31,7 +31,7 @@ class FindingView:
     sign: str
     """A sign that is also its colour."""
     text: str
-    mend: str
+    fix: str
 
 
 def upkeep_context() -> dict[str, Any]:
@@ -61,13 +61,13 @@ def allowed() -> str:
 
 
 def _doctor() -> dict[str, Any]:
-    report = get_services().checkups.get_report()
+    report = get_services().doctor.get_report()
     return {"report": report, "findings": _findings(report), "verdict": _verdict(report)}
 
 
 def _findings(report: Report) -> list[FindingView]:
     found = sorted(report.findings, key=lambda finding: _WORST_FIRST.index(finding.state))
-    return [FindingView(_NAMES.get(one.part, one.part), _SIGNS[one.state], one.text, one.mend) for one in found]
+    return [FindingView(_NAMES.get(one.part, one.part), _SIGNS[one.state], one.text, one.fix) for one in found]
 
 
 def _verdict(report: Report) -> str:
@@ -82,14 +82,16 @@ def _verdict(report: Report) -> str:
 
 
 def _backups() -> dict[str, Any]:
-    house = get_services().backups
+    services = get_services().backups
     try:
-        free: int | None = house.free_bytes()
+        free: int | None = services.free_bytes()
     except Unavailable:
         free = None  # how the parts are says it
-    return {"kept": house.list_backups(), "making": house.get_progress(), "free": free, "size": format_size}
+    return {"kept": services.list_backups(), "making": services.get_progress(), "free": free, "size": format_size}
 
 
 def _grants() -> list[Grant]:
-    house, viewer = get_services(), require_asker().user
-    return [held for agent in house.agents.list_agents() for held in house.grants.of_agent(agent.name, viewer=viewer)]
+    services, viewer = get_services(), require_asker().user
+    return [
+        held for agent in services.agents.list_agents() for held in services.grants.of_agent(agent.name, viewer=viewer)
+    ]

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from dashboard.apps import SeenApp, changed_in
 from dashboard.auth import require_asker
-from dashboard.house import get_services
 from dashboard.pages.asking import ApprovalView, asking_agents
 from dashboard.pages.money import Money, money_of
+from dashboard.services import get_services
 from dashboard.shapes import current_activity, delivery_json
 from orchestrator.approvals.notification_rows import Notice
 from orchestrator.capabilities.ask.questions import PENDING, Question
@@ -155,7 +155,7 @@ class TurnView:
     """What the install was asked to do, and how that ended."""
     answered: tuple[Question, ...] = ()
     """What the person was asked, and how that ended."""
-    notices: tuple[Notice, ...] = ()
+    notifications: tuple[Notice, ...] = ()
     """What the install said about it."""
     planned: Planned | None = None
     """The entry of the calendar that made it, while there is one."""
@@ -170,7 +170,7 @@ class TurnView:
     @property
     def is_silent(self) -> bool:
         """A run of the calendar of which nothing was to be told."""
-        has_news = bool(self.deliveries or self.apps or self.notices or self.decided or self.answered)
+        has_news = bool(self.deliveries or self.apps or self.notifications or self.decided or self.answered)
         return self.turn.status.is_final and not is_told(self.turn) and not has_news
 
     @property
@@ -203,8 +203,8 @@ class TurnView:
 
 def agent_views() -> list[AgentView]:
     """Every agent."""
-    house, who = get_services(), require_asker()
-    now, asking, unread = current_activity(house), asking_agents(), house.seen.count_unread(who.user.id)
+    services, who = get_services(), require_asker()
+    now, asking, unread = current_activity(services), asking_agents(), services.read_marks.count_unread(who.user.id)
     return [
         AgentView(
             agent,
@@ -213,7 +213,7 @@ def agent_views() -> list[AgentView]:
             asking.get(agent.name, ""),
             unread.get(agent.name, 0),
         )
-        for agent in house.agents.list_agents()
+        for agent in services.agents.list_agents()
     ]
 
 
@@ -227,19 +227,19 @@ class ChatEntry:
 
 def turn_view(turn: Turn) -> TurnView:
     """One turn, with its money, its steps and all that was said about it."""
-    house = get_services()
-    now = house.turns.get(turn.id)
+    services = get_services()
+    now = services.turns.get(turn.id)
     words, files = split_prompt(now.prompt)
-    asked = (ApprovalView(approval, "") for approval in house.approvals.of_turn(turn.id))
+    asked = (ApprovalView(approval, "") for approval in services.approvals.of_turn(turn.id))
     return TurnView(
         now,
         words,
         tuple(SentFile(file.path.removeprefix("in/"), format_size(file.size_bytes)) for file in files),
-        tuple(StepView(step, _question(step), now.status.is_final) for step in house.turns.list_steps(turn.id)),
-        tuple(_delivery_view(d) for d in house.deliveries.of_turns([turn.id])),
+        tuple(StepView(step, _question(step), now.status.is_final) for step in services.turns.list_steps(turn.id)),
+        tuple(_delivery_view(d) for d in services.deliveries.of_turns([turn.id])),
         tuple(view for view in asked if view.approval.status is not ApprovalStatus.PENDING),
-        tuple(question for question in house.questions.of_turn(turn.id) if question.status != PENDING),
-        tuple(house.notices.of_turn(now.cubicle, turn.id)),
+        tuple(question for question in services.questions.of_turn(turn.id) if question.status != PENDING),
+        tuple(services.notifications.of_turn(now.cubicle, turn.id)),
         _planned(now),
         tuple(changed_in(now)),
     )
@@ -277,9 +277,11 @@ def page_around(turn: Turn, limit: int) -> tuple[list[ChatEntry], int | None, in
 
 def _with_notices(key: CubicleKey, page: list[Turn], until: float) -> list[ChatEntry]:
     """Turns, oldest first, with the notices that came between the first of them and ``until``."""
-    notices = get_services().notices.list_outside_turns(key, since=page[0].created_at, until=until) if page else []
+    notifications = (
+        get_services().notifications.list_outside_turns(key, since=page[0].created_at, until=until) if page else []
+    )
     talk = [(turn.created_at, ChatEntry(turn=turn_view(turn))) for turn in page]
-    for notice in notices:
+    for notice in notifications:
         place = next((n for n, (at, _) in enumerate(talk) if at > notice.at), len(talk))
         talk.insert(place, (notice.at, ChatEntry(notice=notice)))
     return [entry for _, entry in talk]
@@ -288,7 +290,7 @@ def _with_notices(key: CubicleKey, page: list[Turn], until: float) -> list[ChatE
 def disk_of(agent: Agent) -> DiskUse | None:
     """What the viewer's workspace with this agent takes; None when that can't be told now."""
     try:
-        return get_services().disk.use_of(CubicleKey(agent.name, require_asker().user.id))
+        return get_services().quota.use_of(CubicleKey(agent.name, require_asker().user.id))
     except OrchestratorError as error:
         logger.warning("the disk use of %s can't be told: %s", agent.name, error.message)
         return None
@@ -304,7 +306,7 @@ def _delivery_view(delivery: Delivery) -> DeliveryView:
 
 
 def _planned(turn: Turn) -> Planned | None:
-    run = get_services().agenda.run_of(turn.id) if turn.source == CALENDAR else None
+    run = get_services().calendar.run_of(turn.id) if turn.source == CALENDAR else None
     return None if run is None else Planned(run[1].id, run[1].title)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from flask import Blueprint, redirect, render_template
 
 from dashboard.auth import require_asker
-from dashboard.house import get_services
 from dashboard.pages.you import zones
+from dashboard.services import get_services
 
 pages = Blueprint("welcome", __name__)
 
@@ -18,7 +18,7 @@ pages = Blueprint("welcome", __name__)
 @pages.get("/welcome")
 def welcome() -> Any:
     """The whole page; nothing for somebody who has a password already."""
-    people, user = get_services().people, require_asker().user
-    if people.has_password(user.id):
+    users, user = get_services().users, require_asker().user
+    if users.has_password(user.id):
         return redirect("/", 303)
-    return render_template("welcome.html", host=people.get_operator().name, zones=zones())
+    return render_template("welcome.html", host=users.get_operator().name, zones=zones())

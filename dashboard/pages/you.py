@@ -9,8 +9,8 @@ from typing import Any
 from flask import Blueprint, render_template
 
 from dashboard.auth import require_asker
-from dashboard.house import get_services
 from dashboard.pages.frame import shell_frame
+from dashboard.services import get_services
 from dashboard.shapes import session_facts
 
 pages = Blueprint("you", __name__)
@@ -19,15 +19,15 @@ pages = Blueprint("you", __name__)
 @pages.get("/you")
 def you() -> str:
     """The whole page."""
-    house, user = get_services(), require_asker().user
-    given = house.settings.secrets.get("HERMIT_ADMIN_PASSWORD")
+    services, user = get_services(), require_asker().user
+    given = services.settings.secrets.get("HERMIT_ADMIN_PASSWORD")
     return render_template(
         "you.html",
         **shell_frame(),
         zones=zones(),
         sessions=_sessions(),
-        has_password=house.people.has_password(user.id),
-        password_setting=bool(given) and user.id == house.people.get_operator().id,
+        has_password=services.users.has_password(user.id),
+        password_setting=bool(given) and user.id == services.users.get_operator().id,
     )
 
 
@@ -39,7 +39,7 @@ def sessions() -> str:
 
 def _sessions() -> list[dict[str, Any]]:
     who = require_asker()
-    return [session_facts(session, who.session) for session in get_services().people.list_sessions(who.user.id)]
+    return [session_facts(session, who.session) for session in get_services().users.list_sessions(who.user.id)]
 
 
 @cache

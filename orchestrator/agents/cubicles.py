@@ -15,7 +15,7 @@ from functools import partial
 from typing import Protocol
 
 from orchestrator.agents import agent_rows as rows
-from orchestrator.agents import deletion_rows as leaving_rows
+from orchestrator.agents import deletion_rows
 from orchestrator.agents import user_rows as people_rows
 from orchestrator.agents.agents import Agents
 from orchestrator.core.db import audit_rows
@@ -253,7 +253,7 @@ class Cubicles:
 
     def _check_wanted(self, key: CubicleKey) -> None:
         with self._store.reading() as db:
-            if leaving_rows.is_being_deleted(db, key):
+            if deletion_rows.is_being_deleted(db, key):
                 raise NotFound(f"The agent {key.agent}, or the person whom it works for, is being deleted.")
 
     def _change_lock(self, key: CubicleKey) -> threading.Lock:

@@ -18,9 +18,9 @@ OTHERS_LINK_S = 24 * 3600
 _FORM = "address: write how a browser opens the dashboard, without a path, such as http://nas.local:3000."
 
 
-def get_public_url(settings: Settings, preferences: InstallSettings, *, came_by: str = "") -> str:
+def get_public_url(settings: Settings, install_settings: InstallSettings, *, came_by: str = "") -> str:
     """What links for other people begin with; ``came_by`` is the origin under which somebody sees the dashboard now."""
-    chosen = settings.public_url or preferences.list_settings().get(ADDRESS, "")
+    chosen = settings.public_url or install_settings.list_settings().get(ADDRESS, "")
     if chosen:
         return chosen
     return came_by if came_by and not is_local(came_by) else settings.link_url
@@ -35,14 +35,14 @@ def is_local(url: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-def set_public_url(settings: Settings, preferences: InstallSettings, text: str, *, by: str) -> None:
+def set_public_url(settings: Settings, install_settings: InstallSettings, text: str, *, by: str) -> None:
     """Links for other people begin with this from now on; empty: as if nobody had chosen. Raises BadInput, or Conflict
     where the settings say it."""
     if settings.public_url:
         raise Conflict("The address is set by HERMIT_PUBLIC_URL, which comes first. Change it there.")
     chosen = _check_url(text.strip(), settings) if text.strip() else ""
     said = f"Login links for others begin with {chosen} now." if chosen else "No address for login links."
-    preferences.save_setting(ADDRESS, chosen, said, by=by)
+    install_settings.save_setting(ADDRESS, chosen, said, by=by)
 
 
 def _check_url(text: str, settings: Settings) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
-from orchestrator.agents import deletion_rows as leaving_rows
+from orchestrator.agents import deletion_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import NotFound, OrchestratorError
 from orchestrator.core.models import CubicleKey
@@ -106,7 +106,7 @@ class Publisher:
     def _make(self, key: CubicleKey) -> None:
         with self._one_at_a_time:
             with self._store.reading() as db:
-                if leaving_rows.is_being_deleted(db, key):
+                if deletion_rows.is_being_deleted(db, key):
                     raise NotFound("This cubicle is being deleted.")
             self._scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=self._scratch) as folder:

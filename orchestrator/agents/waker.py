@@ -45,7 +45,7 @@ class Waker:
             if key in self._waking or self._closing.is_set():
                 return
             self._waking.add(key)
-            self._pool.submit(self._rouse, key)
+            self._pool.submit(self._prestart, key)
 
     def is_waking(self, key: CubicleKey) -> bool:
         """The cubicle is being started."""
@@ -70,7 +70,7 @@ class Waker:
             with self._lock:
                 self._waking.discard(key)
 
-    def _rouse(self, key: CubicleKey) -> None:
+    def _prestart(self, key: CubicleKey) -> None:
         try:
             self._cubicles.start(key)
             self._hooks.cubicle_ready.fire(key)

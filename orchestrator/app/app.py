@@ -95,12 +95,12 @@ class App:
         self._store = Store(home.database, keep_in=home.backups)
         self._broker, hooks = Broker(), Hooks()
         self._locks = LockFiles(workspaces := Workspaces(home.path))
-        people = Users(self._store, fixed_tokens=(settings.secrets.get("HERMIT_API_TOKEN"), home.command_token))
-        self._preferences = InstallSettings(self._store, is_arranged=settings.is_arranged)
-        self._providers = build_providers(home, parts, self._preferences)
+        users = Users(self._store, fixed_tokens=(settings.secrets.get("HERMIT_API_TOKEN"), home.command_token))
+        self._install_settings = InstallSettings(self._store, is_arranged=settings.is_arranged)
+        self._providers = build_providers(home, parts, self._install_settings)
         agents = Agents(self._store, providers=self._providers, toolsets=TOOLSETS, hooks=hooks)
-        notices = Notifications(self._store, self._broker)
-        told = BudgetNotifications(self._store, notices, agents, hooks)
+        notifications = Notifications(self._store, self._broker)
+        told = BudgetNotifications(self._store, notifications, agents, hooks)
         self._budget = Budget(self._store, booked=told.notify_booking)
         self._prices = Prices(home.prices, self._store)
         self._audit = Audit(self._store)
@@ -111,10 +111,10 @@ class App:
             store=self._store,
             broker=self._broker,
             hooks=hooks,
-            people=people,
+            users=users,
             agents=agents,
             workspaces=workspaces,
-            notices=notices,
+            notifications=notifications,
             budget=self._budget,
             reserve=Reserve(home.path, ballast=home.reserve_file),
             grants=Grants(store=self._store, agents=agents, broker=self._broker),
@@ -123,20 +123,20 @@ class App:
         self._step_approvals = StepApprovals(self._store, self._approvals, self._locks, hooks)
         self._server, self._reverse_tunnel, door = HttpServer(), ReverseTunnel(), DoorRoutes(hooks.door_called.fire)
         self._doors = DoorSockets(self._server, workspaces, door, on_close=self._reverse_tunnel.close_cubicle)
-        self._deliveries, self._taking, self._out_watch = build_outgoing(context)
-        self._cubicles = build_cubicles(context, WatchedDoors(self._doors, self._out_watch))
+        self._deliveries, self._intake, self._outbox_watcher = build_outgoing(context)
+        self._cubicles = build_cubicles(context, WatchedDoors(self._doors, self._outbox_watcher))
         self._waker = Waker(self._cubicles, hooks)
         self._turns = self._build_turns(context)
-        self._disk = build_disk(context, self._cubicles, self._turns)
-        self._capabilities = Capabilities(context, self._approvals, self._turns, self._taking, self._disk)
+        self._quota = build_disk(context, self._cubicles, self._turns)
+        self._capabilities = Capabilities(context, self._approvals, self._turns, self._intake, self._quota)
         inject = self._capabilities.memories.inject_memories
         self._proxy = build_proxy(context, self._prices, self._providers, remember=inject)
         self._summaries = build_summaries(context, self._proxy, self._capabilities.jobs)
-        self._samples = UsageSamples(self._store, self._cubicles, self._disk.used_bytes)
-        self._metrics = build_metrics(context, self._cubicles, self._disk, self._samples)
-        self._leaving = self._build_deletion(agents, people)
-        self._watch = self._build_watchdog(context)
-        self._hibernation = IdleStop(
+        self._usage_samples = UsageSamples(self._store, self._cubicles, self._quota.used_bytes)
+        self._metrics = build_metrics(context, self._cubicles, self._quota, self._usage_samples)
+        self._deletion = self._build_deletion(agents, users)
+        self._watchdog = self._build_watchdog(context)
+        self._idle_stop = IdleStop(
             self._cubicles, self._store, after_s=settings.sleep_after_s, is_waking=self._waker.is_waking
         )
         self._previews = build_previews(context, self._reverse_tunnel)
@@ -153,25 +153,25 @@ class App:
     def _build_services(self, context: AppContext) -> DashboardServices:
         return DashboardServices(
             settings=self._settings,
-            people=context.people,
+            users=context.users,
             agents=context.agents,
             turns=self._turns,
             history=History(self._store),
-            rouse=self._waker.prestart,
+            prestart=self._waker.prestart,
             approvals=self._approvals,
             grants=context.grants,
             cubicles=self._cubicles,
-            disk=self._disk,
-            samples=self._samples,
+            quota=self._quota,
+            usage_samples=self._usage_samples,
             budget=self._budget,
             prices=self._prices,
             audit=self._audit,
             workspaces=context.workspaces,
             broker=self._broker,
             bots=build_bots(context),
-            notices=context.notices,
-            agenda=self._capabilities.agenda,
-            assets=self._capabilities.assets,
+            notifications=context.notifications,
+            calendar=self._capabilities.calendar,
+            downloads=self._capabilities.downloads,
             packages=self._capabilities.packages,
             memories=self._capabilities.memories,
             questions=self._capabilities.questions,
@@ -180,21 +180,21 @@ class App:
             pdf_pages=build_pdf_pages(context, self._capabilities.jobs),
             terminals=self._terminals,
             deliveries=self._deliveries,
-            seen=ReadMarks(self._store, self._broker),
-            is_settling=self._out_watch.is_settling,
+            read_marks=ReadMarks(self._store, self._broker),
+            is_settling=self._outbox_watcher.is_settling,
             strangers=self._list_strangers,
             decide_stranger=self._decide_stranger,
-            checkups=DoctorRunner(self._parts.examine, self._broker),
+            doctor=DoctorRunner(self._parts.examine, self._broker),
             backups=Backups(context.home, self._audit, self._broker),
             webhooks={"telegram": self._take_update},
             health=self._health_report,
-            remove_agent=self._leaving.remove_agent,
-            remove_user=self._leaving.remove_user,
+            remove_agent=self._deletion.remove_agent,
+            remove_user=self._deletion.remove_user,
             log_text=context.workspaces.log_text,
             models=self._providers.as_json,
             providers=self._providers,
-            trials=ProviderCheck(self._providers, self._proxy, context.agents),
-            preferences=self._preferences,
+            provider_check=ProviderCheck(self._providers, self._proxy, context.agents),
+            install_settings=self._install_settings,
             metrics=self._metrics,
         )
 
@@ -204,19 +204,19 @@ class App:
             self._steps,
             self._proxy,
             context.agents,
-            context.people,
+            context.users,
             calls=self._capabilities.calls,
             reverse_tunnel=self._reverse_tunnel,
             told=self._summaries.history_messages,
             notes=self._capabilities.notes,
             memories=self._capabilities.memories.for_the_door,
-            missing=self._taking.missing_files,
+            missing=self._intake.missing_files,
         )
 
-    def _build_deletion(self, agents: Agents, people: Users) -> Deletion:
+    def _build_deletion(self, agents: Agents, users: Users) -> Deletion:
         store, turns, cubicles = self._store, self._turns, self._cubicles
-        forget, cease = self._disk.forget_agent, self._capabilities.stop_for
-        return Deletion(store, turns, cubicles, agents, people, forget=forget, cease=cease)
+        forget, cease = self._quota.forget_agent, self._capabilities.stop_for
+        return Deletion(store, turns, cubicles, agents, users, forget=forget, cease=cease)
 
     def _build_turns(self, context: AppContext) -> Turns:
         return Turns(
@@ -254,7 +254,7 @@ class App:
         """Everything runs and answers when this returns. Raises Unavailable, e.g. when the port is taken."""
         services = self.services
         self._budget.reconcile()
-        services.people.ensure_operator(
+        services.users.ensure_operator(
             self._settings.admin_user,
             self._settings.secrets.get("HERMIT_ADMIN_PASSWORD"),
             telegram_id=self._settings.telegram_operator_id,
@@ -265,15 +265,15 @@ class App:
         services.bots.reconcile(self._settings.secrets.get("TELEGRAM_BOT_TOKEN"))
         self._deliveries.add_carrier(self._telegram.carrier)
         self._deliveries.reconcile()
-        self._out_watch.start(self._cubicles.list_cubicles())
+        self._outbox_watcher.start(self._cubicles.list_cubicles())
         self._sweep()
         self._cubicles.reconcile()
         self._terminals.reconcile()
         self._approvals.reconcile()
         self._step_approvals.reconcile()
-        self._leaving.reconcile()
+        self._deletion.reconcile()
         services.pdf_pages.start()
-        for rounds in (self._watch, self._hibernation, self._disk, self._samples, self._retention):
+        for rounds in (self._watchdog, self._idle_stop, self._quota, self._usage_samples, self._retention):
             rounds.start()
         for workers in (self._capabilities, self._previews):
             workers.start()
@@ -284,17 +284,17 @@ class App:
     def stop(self, *, stop_cubicles: bool) -> None:
         """Nothing of the app runs any more. Cubicles go on, to be adopted at the next start, unless told otherwise."""
         self.services.backups.close()
-        self.services.checkups.close()
+        self.services.doctor.close()
         self._telegram.stop()
         self._terminals.close()
         self._previews.close()
         self._capabilities.close()
         self._retention.close()
-        self._samples.close()
-        self._disk.close()
-        self._out_watch.close()
-        self._hibernation.close()
-        self._watch.close()
+        self._usage_samples.close()
+        self._quota.close()
+        self._outbox_watcher.close()
+        self._idle_stop.close()
+        self._watchdog.close()
         self._waker.close()
         # The doors first: a crab whose model call is cut must not be told that somebody stopped its turn, but ask anew.
         self._reverse_tunnel.close()
@@ -335,7 +335,7 @@ class App:
 
     def _database_health(self) -> str:
         try:
-            self.services.people.get_operator()
+            self.services.users.get_operator()
         except (NotFound, Unavailable) as error:
             return error.message
         return self._store.trouble or "ok"

@@ -96,22 +96,22 @@ class AppContext:
     store: Store
     broker: Broker
     hooks: Hooks
-    people: Users
+    users: Users
     agents: Agents
     workspaces: Workspaces
-    notices: Notifications
+    notifications: Notifications
     budget: Budget
     reserve: Reserve
     grants: Grants
 
 
-def build_providers(home: Home, parts: Edges, preferences: InstallSettings) -> Providers:
+def build_providers(home: Home, parts: Edges, install_settings: InstallSettings) -> Providers:
     """The models' providers, those of the settings and those that were added in the dashboard."""
     return Providers(
         parts.upstreams,
         parts.default_provider,
         KeyStore(home.keyring),
-        preferences,
+        install_settings,
         build=parts.build_provider,
         blot=parts.blot,
     )
@@ -186,19 +186,19 @@ def build_outgoing(context: AppContext) -> tuple[Deliveries, Intake, OutboxWatch
     deliveries = Deliveries(
         store=store, broker=broker, hooks=context.hooks, outbox=home.outbox, links=links, base_url=settings.link_url
     )
-    trays = OutboxFolders(workspaces, home.outbox)
-    taking = Intake(
+    out_folders = OutboxFolders(workspaces, home.outbox)
+    intake = Intake(
         store=store,
-        trays=trays,
+        out_folders=out_folders,
         deliveries=deliveries,
         outbox=home.outbox,
         rates=settings.rates,
         check_room=reserve.check_room,
     )
-    watch = OutboxWatcher(workspaces, taking, tidy=deliveries.remove_old)
+    watch = OutboxWatcher(workspaces, intake, tidy=deliveries.remove_old)
     context.hooks.step_ended.subscribe(lambda ended: watch.command_ended(ended.cubicle))
     context.hooks.turn_ended.subscribe(lambda ended: watch.turn_ended(ended.cubicle, ended.turn))
-    return deliveries, taking, watch
+    return deliveries, intake, watch
 
 
 def build_previews(context: AppContext, reverse_tunnel: ReverseTunnel) -> Previews:
@@ -208,7 +208,7 @@ def build_previews(context: AppContext, reverse_tunnel: ReverseTunnel) -> Previe
         context.store,
         context.workspaces,
         reverse_tunnel,
-        people=context.people,
+        users=context.users,
         agents=context.agents,
         key=context.home.link_key,
         address=(settings.host, settings.preview_port),
@@ -251,7 +251,7 @@ def build_pdf_pages(context: AppContext, jobs: Jobs) -> PdfPages:
 
 def build_summaries(context: AppContext, proxy: Proxy, jobs: Jobs) -> Summaries:
     """What stands for the older parts of conversations."""
-    summaries = Summaries(context.store, proxy, context.notices, jobs)
+    summaries = Summaries(context.store, proxy, context.notifications, jobs)
     context.hooks.turn_ended.subscribe(lambda ended: summaries.on_turn_end(ended.turn))
     return summaries
 
@@ -262,7 +262,7 @@ def build_bots(context: AppContext) -> Bots:
     bots = Bots(
         context.store,
         context.agents,
-        context.people,
+        context.users,
         context.broker,
         prove=lambda token: lazy_import.check_token(token, settings.telegram_api_url),
         blot=context.parts.blot,

@@ -25,12 +25,12 @@ class Calendar:
     def __init__(self, context: AppContext, turns: Turns, *, now: Callable[[], float] = time.time) -> None:
         store, broker, home, hooks = context.store, context.broker, context.home, context.hooks
         self._turns = turns
-        announcer = CalendarNotifications(context.notices, context.people)
+        announcer = CalendarNotifications(context.notifications, context.users)
         self._runs = CalendarRuns(
             store=store, broker=broker, announcer=announcer, submit=self._submit_turn, hooks=hooks, now=now
         )
         feeds = Feeds(store, install=home.install, base_url=context.settings.link_url, now=now)
-        self.agenda = CalendarEntries(
+        self.calendar = CalendarEntries(
             store=store,
             broker=broker,
             announcer=announcer,
@@ -39,11 +39,11 @@ class Calendar:
             hooks=hooks,
             now=now,
         )
-        self.handlers = CalendarDeeds(self.agenda, self._runs, announcer)
-        self.handlers.register_buttons(context.notices)
+        self.handlers = CalendarDeeds(self.calendar, self._runs, announcer)
+        self.handlers.register_buttons(context.notifications)
         self._snapshots = Publisher(
             NAME,
-            PublishedCalendar(self.agenda, announcer).build,
+            PublishedCalendar(self.calendar, announcer).build,
             store=store,
             workspaces=context.workspaces,
             scratch=home.scratch,
@@ -66,7 +66,7 @@ class Calendar:
 
     def next_due(self, key: CubicleKey) -> Next | None:
         """What is due next in a cubicle."""
-        found = self.agenda.list_upcoming(agent=key.agent, user=key.user, limit=1)
+        found = self.calendar.list_upcoming(agent=key.agent, user=key.user, limit=1)
         return Next(found[0][0].id, found[0][0].title, found[0][1]) if found else None
 
     def _submit_turn(self, key: CubicleKey, prompt: str, origin: str) -> int:

@@ -42,7 +42,7 @@ class Capabilities:
         context: AppContext,
         approvals: Approvals,
         turns: Turns,
-        taking: Intake,
+        intake: Intake,
         disk: QuotaMonitor,
     ) -> None:
         store = context.store
@@ -50,15 +50,15 @@ class Capabilities:
         self.calls = Calls(store=store, agents=context.agents)
         self.questions = self._build_questions(context)
         self.memories = self._build_memories(context)
-        self.jobs = Jobs(store, context.notices, finish=self.calls.finish_calls)
+        self.jobs = Jobs(store, context.notifications, finish=self.calls.finish_calls)
         self.packages = self._build_packages(context)
         videos = self._build_videos(context)
-        self.assets = build_assets(context, approvals, self.jobs)
+        self.downloads = build_assets(context, approvals, self.jobs)
         self._calendar = Calendar(context, turns)
-        self.agenda = self._calendar.agenda
+        self.calendar = self._calendar.calendar
         status = self._build_status(context)
-        sending = SendFile(store=store, taking=taking, jobs=self.jobs)
-        offering = (status, sending, self.questions, self.memories, self.packages, self.assets, videos)
+        sending = SendFile(store=store, intake=intake, jobs=self.jobs)
+        offering = (status, sending, self.questions, self.memories, self.packages, self.downloads, videos)
         deeds = REGISTRY.collect_deeds(*(noun.deeds for noun in offering), self._calendar.handlers.deeds)
         self.calls.set_registry(REGISTRY, deeds)
         self._commands = Publisher(
@@ -69,7 +69,7 @@ class Capabilities:
             lambda turn: disk.turn_note(turn.cubicle),
             self._calendar.handlers.turn_note,
             self.packages.turn_note,
-            self.assets.turn_note,
+            self.downloads.turn_note,
             videos.turn_note,
         )
         """What an agent should know at the start of a turn."""

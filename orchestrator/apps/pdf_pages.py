@@ -187,11 +187,11 @@ class PdfPages:
         files = {"file.pdf": content, "task.json": json.dumps(task).encode()}
         image = self._image()
         try:
-            errand = helper_folder.make_folder(
+            helper = helper_folder.make_folder(
                 self._box, _NAME, PAGES, image, files, time_s=_TIME_S, max_bytes=_MOST_BROUGHT
             )
-            self._helpers.run_helper(errand, is_wanted=running.is_wanted)
-            return self._collect_pages(errand.brought, key, digest)
+            self._helpers.run_helper(helper, is_wanted=running.is_wanted)
+            return self._collect_pages(helper.brought, key, digest)
         except OSError as error:
             raise Unavailable("The folder for pages in HERMIT_HOME can't be written. Look at the disk.") from error
         finally:

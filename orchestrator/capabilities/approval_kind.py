@@ -60,7 +60,7 @@ class ApprovalKind:
     """What a page calls many of them."""
     wants: str
     """``wants a file from the internet``: after the agent's name."""
-    wish: str
+    request: str
     """The same as the beginning of a question."""
     asks: str
     """``may this run?``"""
@@ -133,7 +133,7 @@ COMMAND_KIND = ApprovalKind(
     "command",
     many="Commands",
     wants="wants to run this command",
-    wish="It wants to run exactly this",
+    request="It wants to run exactly this",
     asks="may this run?",
     noun="command",
     approved="It runs now.",

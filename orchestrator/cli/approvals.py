@@ -52,9 +52,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add_help(approvals, "What waits for your approval, word for word.", "approvals", "approvals --all --json")
 
 
-def describe_wish(approval: Mapping[str, Any]) -> str:
+def describe_request(approval: Mapping[str, Any]) -> str:
     """What is wanted, as the beginning of a question."""
-    return REGISTRY.approval_kind(approval["kind"]).wish
+    return REGISTRY.approval_kind(approval["kind"]).request
 
 
 def exact_lines(approval: Mapping[str, Any]) -> list[str]:

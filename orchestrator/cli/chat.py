@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
-from orchestrator.cli.approvals import describe_wish, exact_lines
+from orchestrator.cli.approvals import describe_request, exact_lines
 from orchestrator.cli.client import ApiClient, agent_path
 from orchestrator.cli.context import Context
 from orchestrator.cli.deliveries import show_delivered
@@ -118,7 +118,7 @@ class _Lines:
     def ask_approval(self, approval: Mapping[str, Any]) -> Literal["approve", "deny"] | None:
         """Asked in place; anything but a yes is a no."""
         self._growing.end_line()
-        lines = ["", f"{terminal_safe(approval['reason'])} {describe_wish(approval)}:", "", *exact_lines(approval)]
+        lines = ["", f"{terminal_safe(approval['reason'])} {describe_request(approval)}:", "", *exact_lines(approval)]
         print("\n".join(lines), file=sys.stderr)
         number = approval["id"]
         if not sys.stdin.isatty():

@@ -29,7 +29,7 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from orchestrator.capabilities.delivery.messages import format_size
-from orchestrator.cli.approvals import describe_wish, exact_lines
+from orchestrator.cli.approvals import describe_request, exact_lines
 from orchestrator.cli.client import ApiClient, agent_path
 from orchestrator.cli.context import Context
 from orchestrator.cli.deliveries import show_delivered
@@ -217,7 +217,7 @@ class _Screen:
         lines = exact_lines(approval)
         rest = lines[_MOST_LINES:]
         self._console.print(
-            Text(f"\n{terminal_safe(approval['reason'])} {describe_wish(approval)}:\n", style="bold yellow")
+            Text(f"\n{terminal_safe(approval['reason'])} {describe_request(approval)}:\n", style="bold yellow")
         )
         self._console.print(Text("\n".join(lines[:_MOST_LINES])))
         ask = "Run it?" if approval["step"] is not None else "Agree to it?"

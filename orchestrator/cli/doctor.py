@@ -136,7 +136,7 @@ def _database(context: Context) -> list[Finding]:
     if found is not None:
         is_running = found.is_damaged and running_pid(home) is not None
         stop = "Stop it first: './hermit down'. " if is_running else ""
-        return [fail(DATABASE, found.text, stop + found.mend)]
+        return [fail(DATABASE, found.text, stop + found.fix)]
     return [ok(DATABASE, "It is intact." if rescue.database_path(home).exists() else "There is none yet.")]
 
 
@@ -171,4 +171,4 @@ def _tried(part: str, look: Callable[[], list[Finding]]) -> list[Finding]:
 
 def _lines(finding: Finding, paint: Paint) -> list[str]:
     lines = [f"{paint.state(f'{finding.state:4}')}  {finding.part:11}  {terminal_safe(finding.text)}"]
-    return [*lines, f"{'':19}{terminal_safe(finding.mend)}"] if finding.mend else lines
+    return [*lines, f"{'':19}{terminal_safe(finding.fix)}"] if finding.fix else lines

@@ -21,7 +21,7 @@ class Finding:
     part: str
     state: FindingState
     text: str
-    mend: str = ""
+    fix: str = ""
     """What to do about it; empty when all is well."""
 
 
@@ -30,11 +30,11 @@ def ok(part: str, text: str) -> Finding:
     return Finding(part, FindingState.OK, text)
 
 
-def warn(part: str, text: str, mend: str) -> Finding:
+def warn(part: str, text: str, fix: str) -> Finding:
     """Something to know."""
-    return Finding(part, FindingState.WARN, text, mend)
+    return Finding(part, FindingState.WARN, text, fix)
 
 
-def fail(part: str, text: str, mend: str) -> Finding:
+def fail(part: str, text: str, fix: str) -> Finding:
     """Something that must be fixed."""
-    return Finding(part, FindingState.FAIL, text, mend)
+    return Finding(part, FindingState.FAIL, text, fix)

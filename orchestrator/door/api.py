@@ -44,7 +44,7 @@ class DoorContext:
     steps: Steps
     proxy: Proxy
     agents: Agents
-    people: Users
+    users: Users
     calls: Calls
     reverse_tunnel: ReverseTunnel
     told: Callable[[Turn], list[dict[str, str]]]
@@ -194,7 +194,7 @@ def _turn_json(door: DoorContext, turn: Turn) -> dict[str, Any]:
         "notes": [said for note in door.notes if (said := note(turn))],
         "may_be_silent": turn.may_be_silent,
         "now": datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-        "time_zone": door.people.get(turn.cubicle.user).time_zone,
+        "time_zone": door.users.get(turn.cubicle.user).time_zone,
         "history": door.told(turn),
         "agent": {
             "name": agent.name,

@@ -30,7 +30,7 @@ _NAME = "doctor_"
 _UID = 20_999
 _FOLDERS = ("work", "inbox", "out", "www", "data", "run")
 _SHARES_THE_KERNEL = ("", "runc", "crun", "io.containerd.runc.v2")
-_MEND = "Do not use it like this: update the engine and its runtime, then run './hermit doctor' again."
+_FIX = "Do not use it like this: update the engine and its runtime, then run './hermit doctor' again."
 
 
 def examine_walls(
@@ -63,7 +63,7 @@ class FirstLook:
         missing = find_missing_walls(seen, runtime=spec.runtime or self._facts.info().get("DefaultRuntime", ""))
         if missing:
             logger.error("%s is taken away again: %s", spec.name, " ".join(missing))
-            raise WallMissing(f"{missing[0]} It was removed, and nothing is answered until that is fixed. {_MEND}")
+            raise WallMissing(f"{missing[0]} It was removed, and nothing is answered until that is fixed. {_FIX}")
         logger.info("cubicles of %s have their walls on this engine", spec.image)
         self._seen.add(kind)
 
@@ -129,7 +129,7 @@ def _run_probe(programs: ExecEngine, name: str, *how: str) -> dict[str, Any]:
 def _check_network(seen: Mapping[str, Any]) -> Finding:
     others = [name for name in seen["interfaces"] if name != "lo"]
     if others or seen["reaches_out"]:
-        return fail(PART, f"A cubicle has a network ({', '.join(others) or 'a way out'}).", _MEND)
+        return fail(PART, f"A cubicle has a network ({', '.join(others) or 'a way out'}).", _FIX)
     return ok(PART, "A cubicle has no network but its own loopback.")
 
 
@@ -144,7 +144,7 @@ def _check_powers(seen: Mapping[str, Any]) -> Finding:
         if is_wrong
     ]
     if wrong:
-        return fail(PART, f"A cubicle has privileges: {', '.join(wrong)}.", _MEND)
+        return fail(PART, f"A cubicle has privileges: {', '.join(wrong)}.", _FIX)
     return ok(PART, "It is an ordinary user without capabilities, and can gain none.")
 
 
@@ -152,38 +152,38 @@ def _check_filter(seen: Mapping[str, Any]) -> Finding:
     if not seen["seccomp"]:
         return fail(PART, "A cubicle's system calls are not filtered.", "Use a kernel and an engine with seccomp.")
     if seen["families"]:
-        return fail(PART, f"The system-call filter lets {', '.join(seen['families'])} sockets through.", _MEND)
+        return fail(PART, f"The system-call filter lets {', '.join(seen['families'])} sockets through.", _FIX)
     if seen["calls"]:
-        return fail(PART, f"The system-call filter lets {', '.join(seen['calls'])} through.", _MEND)
+        return fail(PART, f"The system-call filter lets {', '.join(seen['calls'])} through.", _FIX)
     return ok(PART, "Its system calls are filtered; sockets beyond the plain kinds are refused (AF_ALG too).")
 
 
 def _check_files(seen: Mapping[str, Any]) -> Finding:
     if seen["writes"]:
-        return fail(PART, f"A cubicle can write where it must not: {', '.join(seen['writes'])}.", _MEND)
+        return fail(PART, f"A cubicle can write where it must not: {', '.join(seen['writes'])}.", _FIX)
     if seen["keeps"]:
-        mend = "HERMIT_HOME must lie on a local file system, at the same path for the engine as for us."
-        return fail(PART, f"A cubicle can't write where it must: {', '.join(seen['keeps'])}.", mend)
+        fix = "HERMIT_HOME must lie on a local file system, at the same path for the engine as for us."
+        return fail(PART, f"A cubicle can't write where it must: {', '.join(seen['keeps'])}.", fix)
     return ok(PART, "Its system files, uploads and connection to HermitShell are read-only; its workspace is writable.")
 
 
 def _check_sockets(seen: Mapping[str, Any]) -> Finding:
     if seen["sockets"]:
-        return fail(PART, f"A cubicle sees an engine's socket: {', '.join(seen['sockets'])}.", _MEND)
+        return fail(PART, f"A cubicle sees an engine's socket: {', '.join(seen['sockets'])}.", _FIX)
     return ok(PART, "It sees no engine's socket.")
 
 
 def _check_kernel(seen: Mapping[str, Any]) -> Finding:
     if seen["knobs"]:
-        return fail(PART, f"A cubicle can change the kernel's settings: {', '.join(seen['knobs'])}.", _MEND)
+        return fail(PART, f"A cubicle can change the kernel's settings: {', '.join(seen['knobs'])}.", _FIX)
     if seen["bared"]:
-        return fail(PART, f"A cubicle can read what an engine hides: {', '.join(seen['bared'])}.", _MEND)
+        return fail(PART, f"A cubicle can read what an engine hides: {', '.join(seen['bared'])}.", _FIX)
     return ok(PART, "It can't change the kernel's settings, or read what an engine hides.")
 
 
 def _check_processes(seen: Mapping[str, Any]) -> Finding:
     if seen["strangers"]:
-        return fail(PART, f"A cubicle sees {seen['strangers']:,} processes that are not its own.", _MEND)
+        return fail(PART, f"A cubicle sees {seen['strangers']:,} processes that are not its own.", _FIX)
     return ok(PART, "It sees no process but its own.")
 
 

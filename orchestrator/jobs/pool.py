@@ -44,10 +44,10 @@ class Jobs:
     """The pool. All methods may be called from any thread; those with a connection within its transaction."""
 
     def __init__(
-        self, store: Store, notices: Notifications, *, finish: Finish, now: Callable[[], float] = time.time
+        self, store: Store, notifications: Notifications, *, finish: Finish, now: Callable[[], float] = time.time
     ) -> None:
         """``finish`` ends the calls that wait for a reference, within the transaction."""
-        self._store, self._notices, self._finish, self._now = store, notices, finish, now
+        self._store, self._notifications, self._finish, self._now = store, notifications, finish, now
         self._kinds: dict[str, JobKind] = {}
         self._changed = threading.Condition()  # protects what follows
         self._running: dict[int, Running] = {}
@@ -145,7 +145,7 @@ class Jobs:
         if report.is_heard:
             rows.mark_told(db, job.id)
         if report.notice:
-            self._notices.post(key, job.kind, report.notice, turn=turn, subject=job.name)
+            self._notifications.post(key, job.kind, report.notice, turn=turn, subject=job.name)
 
     # --- start and end -----------------------------------------------------------------------------------------
 

@@ -26,9 +26,9 @@ NEARLY, WHOLLY = 80, 100
 class BudgetNotifications:
     """Says it, once."""
 
-    def __init__(self, store: Store, notices: Notifications, agents: Agents, hooks: Hooks) -> None:
+    def __init__(self, store: Store, notifications: Notifications, agents: Agents, hooks: Hooks) -> None:
         self._store = store
-        self._notices = notices
+        self._notifications = notifications
         self._agents = agents
         self._hooks = hooks
 
@@ -52,7 +52,7 @@ class BudgetNotifications:
                 continue
             turn = booking.turn if user == key.user else None
             text = notice_text(agent, day, level, booking, is_operator=operator is not None and user == operator.id)
-            self._notices.post(CubicleKey(key.agent, user), KIND, text, turn=turn)
+            self._notifications.post(CubicleKey(key.agent, user), KIND, text, turn=turn)
             crossed = BudgetCrossed(key.agent, user, booking.day, level)
             self._store.after_commit(partial(self._hooks.budget_crossed.fire, crossed))
 

@@ -60,7 +60,7 @@ class Providers(Mapping[str, Upstream]):
         given: Mapping[str, Upstream],
         default: str,
         keyring: KeyStore,
-        preferences: InstallSettings,
+        install_settings: InstallSettings,
         *,
         build: Build,
         blot: Callable[[str], None] = lambda _: None,
@@ -69,7 +69,7 @@ class Providers(Mapping[str, Upstream]):
         """``given`` and ``default`` are what the settings come to; ``blot`` keeps a text out of the log. Raises
         ConfigError for a key that no longer serves."""
         self._given, self._given_default = dict(given), default
-        self._keyring, self._preferences, self._build, self._blot = keyring, preferences, build, blot
+        self._keyring, self._install_settings, self._build, self._blot = keyring, install_settings, build, blot
         self._ollama_url = ollama_url
         self._lock = threading.Lock()  # held over each change
         self._own: dict[str, Upstream] = {}
@@ -97,7 +97,7 @@ class Providers(Mapping[str, Upstream]):
     def default(self) -> str:
         """Who answers for agents that name none: the operator's choice, else what the settings say, else the first that
         was added here, else Ollama or the rehearsal."""
-        chosen = self._preferences.list_settings().get(DEFAULT_PROVIDER, "")
+        chosen = self._install_settings.list_settings().get(DEFAULT_PROVIDER, "")
         if chosen in self._live:
             return chosen
         if self._given_default not in (OLLAMA, REHEARSAL):
@@ -107,7 +107,7 @@ class Providers(Mapping[str, Upstream]):
     def list_providers(self) -> list[ProviderState]:
         """All that we know, those that nobody set up too."""
         names = [*LABELS, *(name for name in self._live if name not in LABELS)]
-        default, keys, chosen = self.default(), self._keyring.list_keys(), self._preferences.list_settings()
+        default, keys, chosen = self.default(), self._keyring.list_keys(), self._install_settings.list_settings()
         return [self._get_state(name, default, keys, chosen.get(MODEL_OF + name, "")) for name in names]
 
     def get_state(self, name: str) -> ProviderState:
@@ -157,7 +157,9 @@ class Providers(Mapping[str, Upstream]):
             self._own[name] = upstream
             self._first_models[name] = upstream.default_model
             if old is not None and old.base_url != base_url.strip():
-                self._preferences.save_setting(MODEL_OF + name, "", f"Another server has other models: {name}.", by=by)
+                self._install_settings.save_setting(
+                    MODEL_OF + name, "", f"Another server has other models: {name}.", by=by
+                )
             self._reload()
         self._write_audit(f"The key of {LABELS[name]} was {'set' if old is None else 'replaced'}.", name, by)
         return self.get_state(name)
@@ -177,7 +179,7 @@ class Providers(Mapping[str, Upstream]):
         if provider and provider not in self._live:
             raise BadInput(f"default_provider: choose one of {', '.join(self._live)}, or leave it empty.")
         said = f"The default provider is {LABELS.get(provider, provider)} now." if provider else "No default provider."
-        self._preferences.save_setting(DEFAULT_PROVIDER, provider, said, by=by)
+        self._install_settings.save_setting(DEFAULT_PROVIDER, provider, said, by=by)
 
     def choose_model(self, provider: str, model: str, *, by: str) -> None:
         """This model is asked for when an agent names none; empty: the provider's first default. Raises NotFound,
@@ -191,7 +193,7 @@ class Providers(Mapping[str, Upstream]):
             raise Conflict("The model is set by HERMIT_LLM_MODEL, which comes first. Change it there.")
         with self._lock:
             said = f"{state.label} is asked for {model or 'its first default'} now."
-            self._preferences.save_setting(MODEL_OF + provider, model, said, by=by)
+            self._install_settings.save_setting(MODEL_OF + provider, model, said, by=by)
             self._reload()
 
     # --- under the lock -----------------------------------------------------------------------------------------
@@ -200,7 +202,7 @@ class Providers(Mapping[str, Upstream]):
         """Those in force; what was replaced is let go with its connections once its last call has ended."""
         merged = {**self._own, **self._given}
         live = {name: merged[name] for name in [*LABELS, *merged] if name in merged}
-        chosen = self._preferences.list_settings()
+        chosen = self._install_settings.list_settings()
         for name, upstream in live.items():
             is_fixed = name == REHEARSAL or (name == CUSTOM and self._is_given_model(name))
             if not is_fixed:  # one without a first default finds it out again
@@ -229,4 +231,4 @@ class Providers(Mapping[str, Upstream]):
         )
 
     def _write_audit(self, said: str, name: str, by: str) -> None:
-        self._preferences.record_change("provider.key", f"{said} By {by}.", provider=name)
+        self._install_settings.record_change("provider.key", f"{said} By {by}.", provider=name)

@@ -33,7 +33,7 @@ class Deletion:
         turns: Turns,
         cubicles: Cubicles,
         agents: Agents,
-        people: Users,
+        users: Users,
         *,
         forget: Callable[[str], None],
         cease: Callable[[Callable[[CubicleKey], bool]], None] = lambda _is_theirs: None,
@@ -44,7 +44,7 @@ class Deletion:
         self._turns = turns
         self._cubicles = cubicles
         self._agents = agents
-        self._people = people
+        self._users = users
         self._forget = forget
         self._cease = cease
 
@@ -63,13 +63,13 @@ class Deletion:
     def remove_user(self, user: int) -> None:
         """The person is gone, with every cubicle and folder of theirs. Raises NotFound, Conflict for the operator, or
         Unavailable or UnsafePath when something can't be deleted now."""
-        self._people.check_removable(user)
+        self._users.check_removable(user)
         with self._store.writing() as db:
             rows.mark_user(db, user, time.time())
         self._end_turns(lambda key: key.user == user, "This person was removed.")
         self._cease(lambda key: key.user == user)
         self._cubicles.remove_user(user)
-        self._people.remove(user)
+        self._users.remove(user)
 
     def reconcile(self) -> None:
         """After a start: whoever was leaving goes now. What can't be deleted yet is left for the next time."""

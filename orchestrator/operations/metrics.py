@@ -71,7 +71,7 @@ class Metrics:
                 EndedCounts(db, tallies.TURNS): self._turns.count,
                 EndedCounts(db, tallies.CALLS): self._calls.count,
                 EndedCounts(db, tallies.DELIVERIES): self._ends.delivery,
-                EndedCounts(db, tallies.LETTERS): self._ends.letter,
+                EndedCounts(db, tallies.LETTERS): self._ends.message,
                 EndedCounts(db, tallies.RUNS): self._ends.run,
                 EndedCounts(db, tallies.APPROVALS): self._ends.approval,
             }
@@ -149,7 +149,7 @@ class _Calls:
 class _Ends:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.deliveries = Counter("hermit_deliveries", "Files that left out/.", ("outcome",), registry=registry)
-        self.letters = Counter(
+        self.messages = Counter(
             "hermit_telegram_letters", "Messages that were to go to Telegram.", ("outcome",), registry=registry
         )
         self.runs = Counter("hermit_calendar_runs", "Runs of the calendar that ended.", ("outcome",), registry=registry)
@@ -166,8 +166,8 @@ class _Ends:
     def delivery(self, row: sqlite3.Row) -> None:
         self.deliveries.labels(row["status"]).inc()
 
-    def letter(self, row: sqlite3.Row) -> None:
-        self.letters.labels(row["state"]).inc()
+    def message(self, row: sqlite3.Row) -> None:
+        self.messages.labels(row["state"]).inc()
 
     def run(self, row: sqlite3.Row) -> None:
         self.runs.labels(row["outcome"]).inc()
@@ -202,7 +202,7 @@ class _Now:
             "hermit_approvals_pending", "Questions for approval that wait.", ("kind",), registry=registry
         )
         self.questions = Gauge("hermit_questions_pending", "Agents' own questions that wait.", registry=registry)
-        self.letters = Gauge("hermit_telegram_letters_waiting", "Messages that are to go out.", registry=registry)
+        self.messages = Gauge("hermit_telegram_letters_waiting", "Messages that are to go out.", registry=registry)
         self.running = Gauge(
             "hermit_cubicles_running",
             "Cubicles that ran at the last look, up to a minute ago; NaN when there was none.",
@@ -224,7 +224,7 @@ class _Now:
         for kind, count in ({"command": 0} | now.approvals).items():
             self.approvals.labels(kind).set(count)
         self.questions.set(now.questions)
-        self.letters.set(now.letters)
+        self.messages.set(now.messages)
 
     def looks(self, gauges: Gauges, home: Path, database: Path) -> None:
         running = gauges.running()

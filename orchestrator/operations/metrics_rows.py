@@ -51,7 +51,7 @@ class Counts:
     approvals: dict[str, int]
     """By kind."""
     questions: int
-    letters: int
+    messages: int
 
 
 class EndedCounts:
@@ -110,12 +110,12 @@ def count_open(db: sqlite3.Connection) -> Counts:
     turns = db.execute(f"SELECT status, COUNT(*) FROM turns WHERE {TURNS.is_open} GROUP BY status")  # noqa: S608 - constant
     asked = db.execute("SELECT kind, COUNT(*) FROM approvals WHERE status = 'pending' GROUP BY kind")
     questions = db.execute("SELECT COUNT(*) FROM questions WHERE status = 'pending'").fetchone()
-    letters = db.execute(
+    messages = db.execute(
         f"SELECT COUNT(*) FROM chat_outbox WHERE ({LETTERS.is_open} OR amendment IS NOT NULL)"  # noqa: S608 - constant
     ).fetchone()
     return Counts(
         {str(row[0]): int(row[1]) for row in turns},
         {str(row[0]): int(row[1]) for row in asked},
         int(questions[0]),
-        int(letters[0]),
+        int(messages[0]),
     )

@@ -47,9 +47,15 @@ class Summaries:
     """Every conversation's summary."""
 
     def __init__(
-        self, store: Store, proxy: Proxy, notices: Notifications, jobs: Jobs, *, now: Callable[[], float] = time.time
+        self,
+        store: Store,
+        proxy: Proxy,
+        notifications: Notifications,
+        jobs: Jobs,
+        *,
+        now: Callable[[], float] = time.time,
     ) -> None:
-        self._store, self._proxy, self._notices, self._jobs, self._now = store, proxy, notices, jobs, now
+        self._store, self._proxy, self._notifications, self._jobs, self._now = store, proxy, notifications, jobs, now
         jobs.add_kind(JobKind(KIND, self._summarize, _TIME_S, tries=_MOST_TRIES))
 
     # --- what others ask ------------------------------------------------------------------------------------------
@@ -113,7 +119,7 @@ class Summaries:
             f"Our conversation has grown long, so from now on {key.agent} is told its first part, "
             f"{count} more messages, as a summary. You still have all of it, and can search it."
         )
-        self._notices.post(key, "summary", text, subject=str(upto))
+        self._notifications.post(key, "summary", text, subject=str(upto))
 
     def _since_the_last(
         self, key: CubicleKey, until: int | None = None

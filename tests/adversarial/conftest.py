@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.two_tenants import TwoTenants, besieged
+from tests.support.two_tenants import TwoTenants, two_tenants
 
 
 @pytest.fixture
-def siege(tmp_path: Path) -> Iterator[TwoTenants]:
+def tenants(tmp_path: Path) -> Iterator[TwoTenants]:
     """A fresh one."""
-    with besieged(tmp_path) as made:
+    with two_tenants(tmp_path) as made:
         yield made

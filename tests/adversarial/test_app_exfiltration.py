@@ -23,7 +23,7 @@ from tests.browser.conftest import ARGUMENTS, CHROMIUM
 from tests.support.core_fixture import KEY
 from tests.support.leak_collectors import Collectors, names_looked_up
 from tests.support.other_site import OtherSite
-from tests.support.preview_fixture import PreviewFixture, preview_house
+from tests.support.preview_fixture import PreviewFixture, preview_install
 
 pytestmark = pytest.mark.browser
 
@@ -73,9 +73,9 @@ def harvest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harvest]:
     """All tries on three sides: without any wall, behind ours, and behind ours in an older browser."""
     folder = tmp_path_factory.mktemp("exfiltration")
     store = Store(folder / "store.sqlite")
-    with OtherSite() as stage, preview_house(folder, store) as house:
-        house.write("leak/index.html", PAGE)
-        base = _shown(house, stage.origin)
+    with OtherSite() as stage, preview_install(folder, store) as install:
+        install.write("leak/index.html", PAGE)
+        base = _shown(install, stage.origin)
         stage.pages["/open"] = (PAGE, "")
         frame, policy = f'sandbox="{SANDBOX}"', f"default-src 'none'; frame-src {base}"
         made = Harvest()
@@ -91,9 +91,9 @@ def harvest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harvest]:
     store.close()
 
 
-def _shown(house: PreviewFixture, dashboard: str) -> str:
+def _shown(install: PreviewFixture, dashboard: str) -> str:
     ticket = Ticket(KEY, "leak", dashboard, int(time.time()) + 3600)
-    return app_url(house.origin, house.tickets.encode_ticket(ticket))
+    return app_url(install.origin, install.tickets.encode_ticket(ticket))
 
 
 def _try_all(made: Harvest, stage: OtherSite, side: Side, log: Path) -> None:

@@ -25,7 +25,7 @@ from orchestrator.capabilities.calls import HOURLY_UNITS
 from orchestrator.capabilities.capability import Caller
 from orchestrator.door.api_calls import CALL_BYTES
 from tests.support.core_fixture import at_once
-from tests.support.two_tenants import ENTRY, TwoTenants, besieged
+from tests.support.two_tenants import ENTRY, TwoTenants, two_tenants
 from tests.support.unix_http import UnixHttp
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,25 +35,25 @@ CANARY = "canary7f3a9c"
 # --- whose it is -------------------------------------------------------------------------------------------------
 
 
-def test_what_is_anothers_is_not_there(siege: TwoTenants) -> None:
+def test_what_is_anothers_is_not_there(tenants: TwoTenants) -> None:
     """Every capability that takes a number, and every route that takes an id, with those of another cubicle: it is as
     if there were none, and nothing of theirs is told or changed."""
-    entry = siege.do("CALENDAR_CREATE", key=siege.theirs, **{**ENTRY, "title": CANARY})[1]["id"]
-    fact = siege.do("MEMORY_ADD", key=siege.theirs, text=CANARY)[1]["id"]
-    turn = siege.house.services.turns.submit(siege.theirs, CANARY, source="test").id
-    siege.house.services.turns.take_next(siege.theirs, "boot", 20)
-    siege.calls.run_command(Caller(siege.theirs, turn), "shared", "ASK", {"question": CANARY})
+    entry = tenants.do("CALENDAR_CREATE", key=tenants.theirs, **{**ENTRY, "title": CANARY})[1]["id"]
+    fact = tenants.do("MEMORY_ADD", key=tenants.theirs, text=CANARY)[1]["id"]
+    turn = tenants.install.services.turns.submit(tenants.theirs, CANARY, source="test").id
+    tenants.install.services.turns.take_next(tenants.theirs, "boot", 20)
+    tenants.calls.run_command(Caller(tenants.theirs, turn), "shared", "ASK", {"question": CANARY})
     told = [
-        siege.do("CALENDAR_UPDATE", id=entry, title="mine"),
-        siege.do("CALENDAR_DELETE", id=entry),
-        siege.do("MEMORY_DELETE", id=fact),
+        tenants.do("CALENDAR_UPDATE", id=entry, title="mine"),
+        tenants.do("CALENDAR_DELETE", id=entry),
+        tenants.do("MEMORY_DELETE", id=fact),
     ]
     assert {code for code, _ in told} == {"not_found"}
     told += [
-        siege.do("CALENDAR_LIST"),
-        siege.do("MEMORY_SEARCH", query=CANARY),
-        siege.do("MEMORY_SEARCH"),
-        siege.do("STATUS"),
+        tenants.do("CALENDAR_LIST"),
+        tenants.do("MEMORY_SEARCH", query=CANARY),
+        tenants.do("MEMORY_SEARCH"),
+        tenants.do("STATUS"),
     ]
     step = {"phase": "actions", "n": 1, "actions": [f"MEMORY_ADD:{CANARY}"]}
     routes: list[tuple[str, str, object]] = [
@@ -63,47 +63,47 @@ def test_what_is_anothers_is_not_there(siege: TwoTenants) -> None:
         ("POST", f"turns/{turn}/finish", {"status": "done", "message": "mine"}),
         ("POST", "approvals", {"turn": turn, "n": 1}),
     ]
-    answers = [siege.ask(method, path, body) for method, path, body in routes]
+    answers = [tenants.ask(method, path, body) for method, path, body in routes]
     assert {status for status, _ in answers} <= {404, 409}, answers
-    assert siege.ask("GET", f"turns/{turn}/waited") == (200, {"waited_s": 0.0, "is_waiting": False})
-    told += [("", body) for _, body in (*answers, siege.ask("GET", f"memories?q={CANARY}"))]
+    assert tenants.ask("GET", f"turns/{turn}/waited") == (200, {"waited_s": 0.0, "is_waiting": False})
+    told += [("", body) for _, body in (*answers, tenants.ask("GET", f"memories?q={CANARY}"))]
     assert CANARY not in json.dumps([what for _, what in told]), told
-    assert siege.house.services.agenda.get_entry(entry).title == CANARY
-    assert siege.house.services.memories.list_facts(siege.theirs)[0].text == CANARY
-    assert siege.house.services.memories.list_facts(siege.mine) == []
-    assert siege.calls.get_call(siege.theirs, "shared").status == "waiting"
+    assert tenants.install.services.calendar.get_entry(entry).title == CANARY
+    assert tenants.install.services.memories.list_facts(tenants.theirs)[0].text == CANARY
+    assert tenants.install.services.memories.list_facts(tenants.mine) == []
+    assert tenants.calls.get_call(tenants.theirs, "shared").status == "waiting"
 
 
-def test_nothing_in_a_call_names_another_cubicle(siege: TwoTenants) -> None:
+def test_nothing_in_a_call_names_another_cubicle(tenants: TwoTenants) -> None:
     """Fields that would say whose it is are refused, in the body they are no matter: the door knows."""
     for extra in ("agent", "user", "key", "cubicle", "by", "turn"):
-        fields = {"text": "x", extra: siege.theirs.user}
-        assert siege.ask("POST", "calls", {"call": "c", "name": "MEMORY_ADD", "fields": fields})[0] == 400
-    body = {"call": "c", "name": "MEMORY_ADD", "fields": {"text": "x"}, "user": siege.theirs.user, "agent": "other"}
-    assert siege.ask("POST", "calls", body)[0] == 200
-    (fact,) = siege.house.services.memories.list_facts(siege.mine)
-    assert (fact.by, siege.house.services.memories.list_facts(siege.theirs)) == ("agent", [])
+        fields = {"text": "x", extra: tenants.theirs.user}
+        assert tenants.ask("POST", "calls", {"call": "c", "name": "MEMORY_ADD", "fields": fields})[0] == 400
+    body = {"call": "c", "name": "MEMORY_ADD", "fields": {"text": "x"}, "user": tenants.theirs.user, "agent": "other"}
+    assert tenants.ask("POST", "calls", body)[0] == 200
+    (fact,) = tenants.install.services.memories.list_facts(tenants.mine)
+    assert (fact.by, tenants.install.services.memories.list_facts(tenants.theirs)) == ("agent", [])
 
 
-def test_a_member_walks_every_route_with_the_operators_ids(siege: TwoTenants) -> None:
+def test_a_member_walks_every_route_with_the_operators_ids(tenants: TwoTenants) -> None:
     """Reads tell nothing of another person's conversation, and writes change nothing, whatever the route."""
-    services = siege.house.services
-    entry = siege.do("CALENDAR_CREATE", **{**ENTRY, "title": CANARY})[1]["id"]
-    fact = siege.do("MEMORY_ADD", text=CANARY)[1]["id"]
-    siege.do("ASK", question=CANARY)
-    siege.do("ASSET_REQUEST", description=CANARY, url=f"https://example.com/{CANARY}")
-    (siege.home / "workspaces" / "crab" / str(siege.mine.user) / "out" / "secret.txt").write_text(CANARY)
-    siege.calls.run_command(Caller(siege.mine, None), "send", "SEND", {"file": "secret.txt", "caption": CANARY})
-    assert siege.calls.wait_call(siege.mine, "send", 20).status == "done"
-    delivery = services.deliveries.list_deliveries(siege.mine, limit=1)[0].id
-    turn = services.turns.submit(siege.mine, CANARY, source="test").id
+    services = tenants.install.services
+    entry = tenants.do("CALENDAR_CREATE", **{**ENTRY, "title": CANARY})[1]["id"]
+    fact = tenants.do("MEMORY_ADD", text=CANARY)[1]["id"]
+    tenants.do("ASK", question=CANARY)
+    tenants.do("ASSET_REQUEST", description=CANARY, url=f"https://example.com/{CANARY}")
+    (tenants.home / "workspaces" / "crab" / str(tenants.mine.user) / "out" / "secret.txt").write_text(CANARY)
+    tenants.calls.run_command(Caller(tenants.mine, None), "send", "SEND", {"file": "secret.txt", "caption": CANARY})
+    assert tenants.calls.wait_call(tenants.mine, "send", 20).status == "done"
+    delivery = services.deliveries.list_deliveries(tenants.mine, limit=1)[0].id
+    turn = services.turns.submit(tenants.mine, CANARY, source="test").id
     (question,) = services.questions.list_questions()
     (approval,) = services.approvals.list_approvals()
-    (notice,) = services.notices.list_recent(siege.mine)
+    (notice,) = services.notifications.list_recent(tenants.mine)
     kind, scope = GrantKind.COMMAND, GrantScope.HOUR
-    grant = services.grants.add_grant("crab", kind, "stop processes", scope, by=siege.owner, surface="test").id
+    grant = services.grants.add_grant("crab", kind, "stop processes", scope, by=tenants.owner, surface="test").id
     rows = {"approval": approval.id, "asset": approval.id, "question": question.id, "notice": notice.id}
-    ids = {**rows, "entry": entry, "memory": fact, "turn": turn, "name": "crab", "user": siege.owner.id}
+    ids = {**rows, "entry": entry, "memory": fact, "turn": turn, "name": "crab", "user": tenants.owner.id}
     ids |= {"grant": grant, "path": "out/secret.txt", "delivery": delivery, "app": "x", "host": "example.com"}
     ids |= {
         "provider": "custom",
@@ -123,7 +123,7 @@ def test_a_member_walks_every_route_with_the_operators_ids(siege: TwoTenants) ->
         {"kind": "command", "subject": "stop processes", "scope": "always"},
         {},
     )
-    call, before = siege.api(siege.member), _state(siege)
+    call, before = tenants.api(tenants.member), _state(tenants)
     document = json.loads(call("GET", "/openapi.json")[1])
     walked = 0
     for path, methods in document["paths"].items():
@@ -136,36 +136,38 @@ def test_a_member_walks_every_route_with_the_operators_ids(siege: TwoTenants) ->
         for method in set(methods) & {"get", "post", "put", "patch", "delete"}:
             if (method, at) == ("post", "/agents/crab/messages") or at.startswith("/me"):
                 continue  # a member's own
-            for look in ("", f"?user={siege.owner.id}"):
+            for look in ("", f"?user={tenants.owner.id}"):
                 for body in (None,) if method in ("get", "delete") else bodies:
                     status, text = call(method.upper(), at + look, body)
                     walked += 1
                     assert status < 500, (method, at, body, text)
                     assert CANARY not in text, (method, at, body)
     assert walked > 150
-    assert _state(siege) == before
+    assert _state(tenants) == before
 
 
-def _state(siege: TwoTenants) -> object:
-    services = siege.house.services
+def _state(tenants: TwoTenants) -> object:
+    services = tenants.install.services
     return (
-        services.agenda.list_entries("crab", siege.owner.id),
-        services.memories.list_facts(siege.mine),
-        services.questions.list_questions(user=siege.owner.id),
-        services.approvals.list_approvals(user=siege.owner.id),
-        services.assets.list_downloads(user=siege.owner.id),
-        services.notices.list_recent(siege.mine),
-        services.grants.of_agent("crab", viewer=siege.owner),
+        services.calendar.list_entries("crab", tenants.owner.id),
+        services.memories.list_facts(tenants.mine),
+        services.questions.list_questions(user=tenants.owner.id),
+        services.approvals.list_approvals(user=tenants.owner.id),
+        services.downloads.list_downloads(user=tenants.owner.id),
+        services.notifications.list_recent(tenants.mine),
+        services.grants.of_agent("crab", viewer=tenants.owner),
         services.agents.get("crab"),
-        services.deliveries.list_deliveries(siege.mine, limit=10),
-        sorted(path.name for path in (siege.home / "workspaces" / "crab" / str(siege.mine.user) / "out").rglob("*")),
+        services.deliveries.list_deliveries(tenants.mine, limit=10),
+        sorted(
+            path.name for path in (tenants.home / "workspaces" / "crab" / str(tenants.mine.user) / "out").rglob("*")
+        ),
     )
 
 
 # --- floods ------------------------------------------------------------------------------------------------------
 
 
-def test_a_flood_of_calls_leaves_little_behind(siege: TwoTenants) -> None:
+def test_a_flood_of_calls_leaves_little_behind(tenants: TwoTenants) -> None:
     """Thousands of calls of every kind with the largest fields there are, of which most are refused: rows, audit lines
     and notices stay few, what is open is little, and other cubicles go on."""
     dice = random.Random(7)  # noqa: S311 - a test's own dice
@@ -185,33 +187,33 @@ def test_a_flood_of_calls_leaves_little_behind(siege: TwoTenants) -> None:
     ended: dict[str, int] = {}
     for n in range(4_000):
         name, fields = dice.choice(storm)(n)
-        status, _ = siege.do(name, **fields)
+        status, _ = tenants.do(name, **fields)
         ended[status] = ended.get(status, 0) + 1
     assert ended["too_many"] > 2_500, ended
-    assert siege.count("calls") <= HOURLY_UNITS
-    assert siege.count("audit") < 3 * HOURLY_UNITS
-    assert siege.count("notices") <= 110
-    assert len(siege.house.services.questions.list_questions(status="pending")) <= 5
-    assert len(siege.house.services.approvals.list_approvals()) <= 5
-    assert siege.size() < 3_000_000
-    assert siege.do("MEMORY_ADD", key=siege.theirs, text="I go on")[0] == "done"
+    assert tenants.count("calls") <= HOURLY_UNITS
+    assert tenants.count("audit") < 3 * HOURLY_UNITS
+    assert tenants.count("notices") <= 110
+    assert len(tenants.install.services.questions.list_questions(status="pending")) <= 5
+    assert len(tenants.install.services.approvals.list_approvals()) <= 5
+    assert tenants.size() < 3_000_000
+    assert tenants.do("MEMORY_ADD", key=tenants.theirs, text="I go on")[0] == "done"
     assert time.monotonic() - began < 120
 
 
-def test_thousands_at_once_are_one_hour_together(siege: TwoTenants) -> None:
+def test_thousands_at_once_are_one_hour_together(tenants: TwoTenants) -> None:
     """The allowance holds when its calls come at the same moment, too."""
-    deeds = [partial(siege.do, "STATUS") for _ in range(16)]
+    deeds = [partial(tenants.do, "STATUS") for _ in range(16)]
     ended = [status for _ in range(80) for status, _ in at_once(*deeds)]
     assert ended.count("done") == HOURLY_UNITS
     assert set(ended) == {"done", "too_many"}
 
 
-def test_everybody_who_may_wait_at_a_door_holds_up_nobody_else(siege: TwoTenants) -> None:
+def test_everybody_who_may_wait_at_a_door_holds_up_nobody_else(tenants: TwoTenants) -> None:
     """All connections of a cubicle look after a call that never ends, and more queue up: the house has few threads
     more, other cubicles are answered at once, and when they leave the door answers again."""
-    siege.calls.run_command(Caller(siege.mine, None), "never", "ASK", {"question": "?", "timeout": 604_800})
+    tenants.calls.run_command(Caller(tenants.mine, None), "never", "ASK", {"question": "?", "timeout": 604_800})
     before = threading.active_count()
-    path = siege.home / "run" / "crab" / str(siege.mine.user) / "door.sock"
+    path = tenants.home / "run" / "crab" / str(tenants.mine.user) / "door.sock"
     lines = [UnixHttp(path) for _ in range(16)]
     for line in lines:
         line.request("GET", "/api/internal/calls/never?wait=30")
@@ -222,17 +224,17 @@ def test_everybody_who_may_wait_at_a_door_holds_up_nobody_else(siege: TwoTenants
     time.sleep(0.1)
     assert threading.active_count() - before <= 16
     began = time.monotonic()
-    assert siege.ask("GET", "calls", key=siege.theirs)[0] == 200
+    assert tenants.ask("GET", "calls", key=tenants.theirs)[0] == 200
     assert time.monotonic() - began < 15
-    (question,) = siege.house.services.questions.list_questions()
-    siege.house.services.questions.answer_question(question.id, "now", by=siege.owner, surface="test")
+    (question,) = tenants.install.services.questions.list_questions()
+    tenants.install.services.questions.answer_question(question.id, "now", by=tenants.owner, surface="test")
     for line in lines:
         assert json.loads(line.getresponse().read())["text"] == "now"
     for line in lines:
         line.close()
     for waiting in queued:
         waiting.close()
-    assert siege.ask("GET", "calls/never?wait=30")[1]["status"] == "done"
+    assert tenants.ask("GET", "calls/never?wait=30")[1]["status"] == "done"
 
 
 ABSURD: list[tuple[str, dict[str, Any]]] = [
@@ -270,28 +272,28 @@ def _shorter(value: Any) -> Any:
 
 @pytest.mark.parametrize("is_whole", [True, False], ids=["whole", "shorter"])
 @pytest.mark.parametrize(("name", "fields"), ABSURD, ids=lambda value: str(value)[:40])
-def test_a_field_of_a_megabyte(siege: TwoTenants, name: str, fields: dict[str, Any], *, is_whole: bool) -> None:
+def test_a_field_of_a_megabyte(tenants: TwoTenants, name: str, fields: dict[str, Any], *, is_whole: bool) -> None:
     """Is refused in one sentence and quickly, by the door itself; nothing is written."""
-    rows, began = siege.count("audit"), time.monotonic()
+    rows, began = tenants.count("audit"), time.monotonic()
     call = {"call": "c1", "name": name, "fields": fields}
     call = call if is_whole else {"call": "c1", "name": name[:30_000], "fields": _shorter(fields)}
-    status, body = siege.ask("POST", "calls", call)
+    status, body = tenants.ask("POST", "calls", call)
     is_too_large = len(json.dumps(call)) > CALL_BYTES
     assert (status, body["error"]["code"]) == ((413, "too_large") if is_too_large else (400, "bad_input"))
     assert is_whole or not is_too_large
     assert len(body["error"]["message"]) < 600
     assert time.monotonic() - began < 10
-    assert (siege.count("audit"), siege.count("calls")) == (rows, 0)
+    assert (tenants.count("audit"), tenants.count("calls")) == (rows, 0)
 
 
 # --- batches -----------------------------------------------------------------------------------------------------
 
 
-def test_a_hundred_actions_in_one_answer(siege: TwoTenants) -> None:
+def test_a_hundred_actions_in_one_answer(tenants: TwoTenants) -> None:
     """Good ones, bad ones, and ones that are nothing at all: each has its own outcome in its own place, one touches no
     other, delimiters within texts stay in them, and the same again does nothing again."""
-    turn = siege.house.services.turns.submit(siege.mine, "go", source="test").id
-    assert siege.house.services.turns.take_next(siege.mine, "boot", 20) is not None
+    turn = tenants.install.services.turns.submit(tenants.mine, "go", source="test").id
+    assert tenants.install.services.turns.take_next(tenants.mine, "boot", 20) is not None
     good: tuple[tuple[object, str], ...] = (
         (r"MEMORY_ADD:a \| b \\ c|", r"a | b \ c"),
         ({"name": "MEMORY_ADD", "text": "an object | with a bar"}, "an object | with a bar"),
@@ -300,7 +302,7 @@ def test_a_hundred_actions_in_one_answer(siege: TwoTenants) -> None:
     bad: tuple[object, ...] = (
         "MEMORY_ADD:",
         "MEMORY_ADD:a|b|c",
-        {"name": "MEMORY_ADD", "text": "x", "user": siege.theirs.user},
+        {"name": "MEMORY_ADD", "text": "x", "user": tenants.theirs.user},
         {"name": "ASK", "question": "only a command"},
         {"name": "APPROVE", "id": "k3j9"},
         {"text": "no name"},
@@ -315,28 +317,30 @@ def test_a_hundred_actions_in_one_answer(siege: TwoTenants) -> None:
     )
     entries = [(good[n % 3][0], True) if n % 5 == 0 else (bad[n % len(bad)], False) for n in range(100)]
     body = {"phase": "actions", "n": 3, "actions": [entry for entry, _ in entries]}
-    status, first = siege.ask("POST", f"turns/{turn}/steps", body)
+    status, first = tenants.ask("POST", f"turns/{turn}/steps", body)
     assert status == 200
     assert [result["ok"] for result in first["results"]] == [is_good for _, is_good in entries]
     assert all(0 < len(str(result.get("error", result.get("result")))) < 700 for result in first["results"])
-    assert {fact.text for fact in siege.house.services.memories.list_facts(siege.mine)} == {text for _, text in good}
-    audited = siege.count("audit")
-    assert siege.ask("POST", f"turns/{turn}/steps", body) == (status, first)
-    assert siege.count("audit") == audited
-    assert siege.count("facts") == 3
-    assert siege.ask("POST", f"turns/{turn}/steps", {**body, "n": 4, "actions": ["x"] * 101})[0] == 400
+    assert {fact.text for fact in tenants.install.services.memories.list_facts(tenants.mine)} == {
+        text for _, text in good
+    }
+    audited = tenants.count("audit")
+    assert tenants.ask("POST", f"turns/{turn}/steps", body) == (status, first)
+    assert tenants.count("audit") == audited
+    assert tenants.count("facts") == 3
+    assert tenants.ask("POST", f"turns/{turn}/steps", {**body, "n": 4, "actions": ["x"] * 101})[0] == 400
 
 
-def test_a_call_whose_answer_was_lost(siege: TwoTenants) -> None:
+def test_a_call_whose_answer_was_lost(tenants: TwoTenants) -> None:
     """Sent again by many at once over the door it is done once, and each hears the same; the id is used up."""
     body = {"call": "lost", "name": "CALENDAR_CREATE", "fields": ENTRY}
-    answers = at_once(*[partial(siege.ask, "POST", "calls", body)] * 12)
+    answers = at_once(*[partial(tenants.ask, "POST", "calls", body)] * 12)
     assert all(answer == answers[0] for answer in answers)
-    assert (answers[0][0], siege.count("agenda_entries"), siege.count("notices")) == (200, 1, 1)
+    assert (answers[0][0], tenants.count("agenda_entries"), tenants.count("notices")) == (200, 1, 1)
     changed = {**body, "fields": {**ENTRY, "title": "another"}}
-    assert siege.ask("POST", "calls", changed)[0] == 409
-    assert siege.ask("POST", "calls", {**body, "name": "MEMORY_ADD", "fields": {"text": "x"}})[0] == 409
-    assert siege.ask("POST", "calls", body, key=siege.theirs)[1]["result"]["id"] != answers[0][1]["result"]["id"]
+    assert tenants.ask("POST", "calls", changed)[0] == 409
+    assert tenants.ask("POST", "calls", {**body, "name": "MEMORY_ADD", "fields": {"text": "x"}})[0] == 409
+    assert tenants.ask("POST", "calls", body, key=tenants.theirs)[1]["result"]["id"] != answers[0][1]["result"]["id"]
 
 
 # --- deaths ------------------------------------------------------------------------------------------------------
@@ -350,12 +354,12 @@ _VICTIM = """
     from tests.support.app_fixture import run_app
 
     CALLS = {calls!r}
-    with run_app(Path({home!r}), crabs=False) as house:
-        calls = house.app._capabilities.calls
-        key = CubicleKey("crab", house.services.people.get_operator().id)
-        house.services.cubicles.ensure_running(key)
+    with run_app(Path({home!r}), crabs=False) as install:
+        calls = install.app._capabilities.calls
+        key = CubicleKey("crab", install.services.users.get_operator().id)
+        install.services.cubicles.ensure_running(key)
         (Path({home!r}) / "workspaces" / "crab" / str(key.user) / "out" / "a.txt").write_bytes(b"hello")
-        house.app._store.after_commit = lambda deed: None  # nothing follows the commit
+        install.app._store.after_commit = lambda deed: None  # nothing follows the commit
         for number, (name, fields) in enumerate(CALLS):
             calls.run_command(Caller(key, None), f"c{{number}}", name, fields)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -376,20 +380,20 @@ def test_a_death_right_after_each_commit(tmp_path: Path) -> None:
     script = textwrap.dedent(_VICTIM).format(root=str(ROOT), home=str(tmp_path), calls=calls)
     died = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, timeout=60, check=False)
     assert died.returncode == -signal.SIGKILL, died.stderr.decode()
-    with besieged(tmp_path) as siege:
-        services, me = siege.house.services, Caller(siege.mine, None)
+    with two_tenants(tmp_path) as tenants:
+        services, me = tenants.install.services, Caller(tenants.mine, None)
         for number, (name, fields) in enumerate(calls):
-            again = siege.calls.run_command(me, f"c{number}", name, fields)
+            again = tenants.calls.run_command(me, f"c{number}", name, fields)
             assert again.status == ("waiting" if name in ("ASK", "ASSET_REQUEST", "SEND") else "done") or name == "SEND"
-        assert siege.calls.wait_call(siege.mine, "c4", 20).status == "done"
-        assert [made.caption for made in services.deliveries.list_deliveries(siege.mine, limit=10)] == ["“look”"]
-        assert [entry.title for entry in services.agenda.list_entries("crab")] == ["Look again"]
-        assert [len(services.memories.list_facts(siege.mine)), siege.count("facts")] == [1, 1]
-        assert [notice.kind for notice in services.notices.list_recent(siege.mine)] == ["calendar", "calendar"]
+        assert tenants.calls.wait_call(tenants.mine, "c4", 20).status == "done"
+        assert [made.caption for made in services.deliveries.list_deliveries(tenants.mine, limit=10)] == ["“look”"]
+        assert [entry.title for entry in services.calendar.list_entries("crab")] == ["Look again"]
+        assert [len(services.memories.list_facts(tenants.mine)), tenants.count("facts")] == [1, 1]
+        assert [notice.kind for notice in services.notifications.list_recent(tenants.mine)] == ["calendar", "calendar"]
         (question,) = services.questions.list_questions(status="pending")
-        services.questions.answer_question(question.id, "this", by=siege.owner, surface="test")
-        assert siege.calls.get_call(siege.mine, "c2").text == "this"
+        services.questions.answer_question(question.id, "this", by=tenants.owner, surface="test")
+        assert tenants.calls.get_call(tenants.mine, "c2").text == "this"
         (approval,) = services.approvals.list_approvals()
-        services.approvals.decide(approval.id, approve=False, by=siege.owner, surface="test")
-        assert siege.calls.get_call(siege.mine, "c3").result["code"] == "denied"
+        services.approvals.decide(approval.id, approve=False, by=tenants.owner, surface="test")
+        assert tenants.calls.get_call(tenants.mine, "c3").result["code"] == "denied"
         assert os.listdir(tmp_path / "outbox") != []  # noqa: PTH208 - names alone

@@ -22,7 +22,7 @@ SWAP_S = 15.0
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[DeliveryFixture]:
+def install(tmp_path: Path) -> Iterator[DeliveryFixture]:
     """Without caps, so that only what is tested holds."""
     with outgoing(tmp_path / "home", rates=Rates(10**9, 10**9)) as made:
         yield made
@@ -48,19 +48,19 @@ def swapping(*steps: Callable[[], object]) -> Iterator[None]:
         thread.join()
 
 
-def copies(house: DeliveryFixture) -> Iterator[bytes]:
+def copies(install: DeliveryFixture) -> Iterator[bytes]:
     """What all private copies hold."""
-    for path in (house.home / "outbox").iterdir():
+    for path in (install.home / "outbox").iterdir():
         with suppress(FileNotFoundError):
             yield path.read_bytes()
 
 
-def test_a_file_swapped_for_a_link_never_leaks(house: DeliveryFixture) -> None:
+def test_a_file_swapped_for_a_link_never_leaks(install: DeliveryFixture) -> None:
     """File and link, folder and link to a folder, in turn: no copy holds the canary, and good content arrives."""
-    secret = house.home / "secret"
+    secret = install.home / "secret"
     secret.mkdir()
     (secret / "f").write_bytes(CANARY)
-    out = house.out
+    out = install.out
     (out / ".dir").mkdir()
     (out / ".dir" / "f").write_bytes(b"good")
     (out / ".link").symlink_to(secret / "f")
@@ -85,20 +85,20 @@ def test_a_file_swapped_for_a_link_never_leaks(house: DeliveryFixture) -> None:
     )
     outcomes, deadline = set[IntakeOutcome](), time.monotonic() + SWAP_S
     with swapping(*steps):
-        turn = house.turn()
+        turn = install.turn()
         while time.monotonic() < deadline:
             for path, asked in ((b"f", None), (b"d", None), (b"d/f", turn)):
-                outcomes.add(house.taking.take_file(KEY, path, found_at=time.time(), asked=asked))
+                outcomes.add(install.intake.take_file(KEY, path, found_at=time.time(), asked=asked))
     assert IntakeOutcome.DONE in outcomes
-    kept = list(copies(house))
+    kept = list(copies(install))
     assert any(content.startswith(b"good") for content in kept)
     assert not any(CANARY in content for content in kept)
 
 
 @contextmanager
-def watched(house: DeliveryFixture) -> Iterator[OutboxWatcher]:
+def watched(install: DeliveryFixture) -> Iterator[OutboxWatcher]:
     """The tray is watched."""
-    watch = OutboxWatcher(house.workspaces, house.taking, tidy=house.deliveries.remove_old)
+    watch = OutboxWatcher(install.workspaces, install.intake, tidy=install.deliveries.remove_old)
     watch.start([KEY])
     watch.add_cubicle(KEY)
     try:
@@ -117,15 +117,15 @@ def eventually(look: Callable[[], object], patience_s: float = 60.0) -> None:
 
 def test_a_tray_of_two_hundred_thousand_files_costs_little(tmp_path: Path) -> None:
     """One notice; after that, looks that cost next to nothing, and the next file arrives."""
-    with outgoing(tmp_path / "home") as house:
-        folder = os.open(house.out, os.O_RDONLY)
+    with outgoing(tmp_path / "home") as install:
+        folder = os.open(install.out, os.O_RDONLY)
         for number in range(200_000):
             os.close(os.open(str(number), os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=folder))
         os.close(folder)
-        with watched(house) as watch:
-            eventually(lambda: any(made.status == "withheld" for made in house.rows()))
+        with watched(install) as watch:
+            eventually(lambda: any(made.status == "withheld" for made in install.rows()))
             eventually(lambda: not watch.is_settling(KEY))
-            (notice,) = [made for made in house.rows() if made.status == "withheld"]
+            (notice,) = [made for made in install.rows() if made.status == "withheld"]
             assert notice.name == f"{200_000 - USUAL_RATES.files_per_minute:,} files"
             before = time.process_time()
             for turn in range(10):
@@ -133,40 +133,40 @@ def test_a_tray_of_two_hundred_thousand_files_costs_little(tmp_path: Path) -> No
                 eventually(lambda: not watch.is_settling(KEY))
             assert time.process_time() - before < 1.0
         # After a start all names are looked at once more, and none is read.
-        with watched(house) as watch:
+        with watched(install) as watch:
             before = time.process_time()
             eventually(lambda: not watch.is_settling(KEY))
             assert time.process_time() - before < 5.0
-        assert len(house.rows()) == USUAL_RATES.files_per_minute + 1
-        house.workspaces.remove_cubicle(KEY)
+        assert len(install.rows()) == USUAL_RATES.files_per_minute + 1
+        install.workspaces.remove_cubicle(KEY)
 
 
-def test_touching_a_large_file_again_and_again_reads_it_seldom(house: DeliveryFixture) -> None:
+def test_touching_a_large_file_again_and_again_reads_it_seldom(install: DeliveryFixture) -> None:
     """Each reading in vain makes the tray wait many times as long."""
-    house.put("large", os.urandom(64 << 20))
-    with watched(house):
-        eventually(house.rows)
+    install.put("large", os.urandom(64 << 20))
+    with watched(install):
+        eventually(install.rows)
         before = time.process_time()
-        with swapping(lambda: (house.out / "large").open("r+b").close(), lambda: time.sleep(0.005)):
+        with swapping(lambda: (install.out / "large").open("r+b").close(), lambda: time.sleep(0.005)):
             time.sleep(0.1)
             for _ in range(60):
-                os.utime(house.out / "large")
+                os.utime(install.out / "large")
                 time.sleep(0.05)
         assert time.process_time() - before < 2.0
-    assert len(house.rows()) == 1
+    assert len(install.rows()) == 1
 
 
-def test_a_name_in_another_s_tray_is_never_seen(house: DeliveryFixture) -> None:
+def test_a_name_in_another_s_tray_is_never_seen(install: DeliveryFixture) -> None:
     """A tray that is itself a link is no tray."""
-    secret = house.home / "secret"
+    secret = install.home / "secret"
     secret.mkdir()
     (secret / "f").write_bytes(CANARY)
-    for child in house.out.iterdir():
+    for child in install.out.iterdir():
         child.unlink()
-    house.out.rmdir()
-    house.out.symlink_to(secret)
-    with watched(house) as watch:
+    install.out.rmdir()
+    install.out.symlink_to(secret)
+    with watched(install) as watch:
         eventually(lambda: not watch.is_settling(KEY))
-        house.taking.take_file(KEY, b"f", found_at=time.time())
-    assert house.rows() == []
-    assert house.outbox == []
+        install.intake.take_file(KEY, b"f", found_at=time.time())
+    assert install.rows() == []
+    assert install.outbox == []

@@ -34,26 +34,26 @@ PATIENCE_S = 10.0
 
 
 @dataclass
-class Desk:
+class Fixture:
     """The operator at the API of a house, and the agent at the folders."""
 
-    house: AppFixture
+    install: AppFixture
     workspace: Path
     secret: Path
     session: requests.Session
 
     def get(self, path: str) -> requests.Response:
         """A download, whole."""
-        return self.session.get(f"{self.house.url}/api/agents/crab/files/{path}", timeout=60)
+        return self.session.get(f"{self.install.url}/api/agents/crab/files/{path}", timeout=60)
 
     def put(self, name: str, content: object) -> requests.Response:
         """An upload."""
-        url = f"{self.house.url}/api/agents/crab/files/in/{name}"
+        url = f"{self.install.url}/api/agents/crab/files/in/{name}"
         return self.session.put(url, data=content, timeout=60)  # type: ignore[arg-type]  # an iterable with a length
 
     def begin_upload(self, length: int, sent: bytes) -> socket.socket:
         """An upload that stops somewhere."""
-        where = urlsplit(self.house.url)
+        where = urlsplit(self.install.url)
         client = socket.create_connection((where.hostname or "", where.port or 0), timeout=PATIENCE_S)
         head = f"PUT /api/agents/crab/files/in/x HTTP/1.1\r\nHost: {where.netloc}\r\nAuthorization: Bearer {API_TOKEN}"
         client.sendall(f"{head}\r\nContent-Length: {length}\r\n\r\n".encode() + sent)
@@ -61,17 +61,17 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def fixture(tmp_path: Path) -> Iterator[Fixture]:
     """A house with a canary beside it."""
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "file").write_bytes(CANARY)
-    with run_app(tmp_path / "home") as house, requests.Session() as session:
+    with run_app(tmp_path / "home") as install, requests.Session() as session:
         session.trust_env = False
         session.headers["Authorization"] = f"Bearer {API_TOKEN}"
         key = CubicleKey("crab", 1)
-        mounts = house.services.workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid())
-        yield Desk(house, mounts.out.parent, secret, session)
+        mounts = install.services.workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid())
+        yield Fixture(install, mounts.out.parent, secret, session)
 
 
 @contextmanager
@@ -116,14 +116,14 @@ def swapper(folder: Path, secret: Path) -> list[Callable[[], None]]:
     return [swap_file, swap_folder]
 
 
-def test_a_swap_between_look_and_open_shows_nothing(desk: Desk) -> None:
+def test_a_swap_between_look_and_open_shows_nothing(fixture: Fixture) -> None:
     """File and parent folder become links and files again all the time: downloads are the agent's bytes or nothing."""
     seen: Counter[int] = Counter()
-    with meanwhile(*swapper(desk.workspace / "out", desk.secret)):
+    with meanwhile(*swapper(fixture.workspace / "out", fixture.secret)):
         end = time.monotonic() + RACE_S
         while time.monotonic() < end:
             for path in ("out/file", "out/dir/file", "out/dir-real/file", "out/file?inline=1"):
-                answer = desk.get(path)
+                answer = fixture.get(path)
                 seen[answer.status_code] += 1
                 assert CANARY not in answer.content
                 assert answer.status_code in (200, 404, 409)
@@ -132,14 +132,14 @@ def test_a_swap_between_look_and_open_shows_nothing(desk: Desk) -> None:
     assert seen[404]
 
 
-def test_a_swap_during_packing_packs_nothing_else(desk: Desk) -> None:
+def test_a_swap_during_packing_packs_nothing_else(fixture: Fixture) -> None:
     """Each archive is whole, and in none of its entries is what the links led to."""
     packed = 0
-    with meanwhile(*swapper(desk.workspace / "out", desk.secret)):
+    with meanwhile(*swapper(fixture.workspace / "out", fixture.secret)):
         end = time.monotonic() + RACE_S
         while time.monotonic() < end:
             for path in ("out?zip=1", "?zip=1", "out/dir?zip=1"):
-                answer = desk.get(path)
+                answer = fixture.get(path)
                 if answer.status_code == 404:
                     continue
                 with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
@@ -149,9 +149,9 @@ def test_a_swap_during_packing_packs_nothing_else(desk: Desk) -> None:
     assert packed
 
 
-def test_a_file_that_grows_or_shrinks_is_sent_as_one_moment_or_not_at_all(desk: Desk) -> None:
+def test_a_file_that_grows_or_shrinks_is_sent_as_one_moment_or_not_at_all(fixture: Fixture) -> None:
     """The length that was said is the length that comes, and 409 says that it is being written."""
-    path = desk.workspace / "out" / "log"
+    path = fixture.workspace / "out" / "log"
     path.write_bytes(b"")
 
     def write() -> None:
@@ -163,29 +163,29 @@ def test_a_file_that_grows_or_shrinks_is_sent_as_one_moment_or_not_at_all(desk: 
     with meanwhile(write):
         end = time.monotonic() + RACE_S / 2
         while time.monotonic() < end:
-            answer = desk.get("out/log")
+            answer = fixture.get("out/log")
             assert answer.status_code in (200, 409)
             if answer.status_code == 200:
                 assert len(answer.content) == int(answer.headers["Content-Length"])
                 assert not answer.content.strip(b"x")
 
 
-def test_a_terabyte_that_is_none_costs_nothing(desk: Desk) -> None:
+def test_a_terabyte_that_is_none_costs_nothing(fixture: Fixture) -> None:
     """It is refused by its claimed size; beside it a folder is still packed."""
-    with (desk.workspace / "out" / "huge").open("wb") as file:
+    with (fixture.workspace / "out" / "huge").open("wb") as file:
         file.truncate(1 << 40)
-    (desk.workspace / "out" / "small").write_bytes(b"small")
-    assert desk.get("out/huge").status_code == 413
-    with zipfile.ZipFile(io.BytesIO(desk.get("out?zip=1").content)) as archive:
+    (fixture.workspace / "out" / "small").write_bytes(b"small")
+    assert fixture.get("out/huge").status_code == 413
+    with zipfile.ZipFile(io.BytesIO(fixture.get("out?zip=1").content)) as archive:
         assert archive.read("out/small") == b"small"
         assert "out/huge" not in archive.namelist()
 
 
-def test_a_page_that_the_agent_made_does_not_run_here(desk: Desk) -> None:
+def test_a_page_that_the_agent_made_does_not_run_here(fixture: Fixture) -> None:
     """However it is called and asked for: bytes in a sandbox, not a page of ours."""
     for name in ("a.html", "a.svg", "a.xhtml", "a.pdf.html", "a.html%20", "a.html.", "A.HTML", "a.shtml", "a"):
-        (desk.workspace / "out" / unquote(name)).write_bytes(b"<script>fetch('//evil')</script>")
-        answer = desk.get(f"out/{name}?inline=1")
+        (fixture.workspace / "out" / unquote(name)).write_bytes(b"<script>fetch('//evil')</script>")
+        answer = fixture.get(f"out/{name}?inline=1")
         assert answer.headers["Content-Type"] == "application/octet-stream", name
         assert answer.headers["Content-Disposition"].startswith("attachment"), name
         assert answer.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'"), name
@@ -223,14 +223,16 @@ def memory(name: str) -> int:
     return int(found[1]) * 1024
 
 
-def test_large_files_are_never_whole_in_memory(desk: Desk) -> None:
+def test_large_files_are_never_whole_in_memory(fixture: Fixture) -> None:
     """Up, down, and down in an archive; with this test itself in the same process."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # VmHWM begins anew
     before = memory("VmRSS")
-    answer = desk.put("large", Large(LARGE))
+    answer = fixture.put("large", Large(LARGE))
     assert (answer.status_code, answer.json()["size"]) == (201, LARGE)
     for path in ("in/large", "in?zip=1"):
-        with desk.session.get(f"{desk.house.url}/api/agents/crab/files/{path}", stream=True, timeout=60) as download:
+        with fixture.session.get(
+            f"{fixture.install.url}/api/agents/crab/files/{path}", stream=True, timeout=60
+        ) as download:
             assert download.status_code == 200
             assert sum(len(piece) for piece in download.iter_content(1 << 18)) >= LARGE // 1000
     assert memory("VmHWM") - before < GROWTH
@@ -245,57 +247,57 @@ def until_empty(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("sent", [0, 1, 300_000, 5_000_000])
-def test_an_upload_that_breaks_off_leaves_nothing(desk: Desk, sent: int) -> None:
+def test_an_upload_that_breaks_off_leaves_nothing(fixture: Fixture, sent: int) -> None:
     """Not the half of it, no row that says it came, no place that stays taken."""
-    inbox = desk.workspace / "in"
+    inbox = fixture.workspace / "in"
     for _ in range(10):
-        desk.begin_upload(10_000_000, b"x" * sent).close()
+        fixture.begin_upload(10_000_000, b"x" * sent).close()
     until_empty(inbox)
-    assert desk.put("good.txt", b"good").status_code == 201
+    assert fixture.put("good.txt", b"good").status_code == 201
     assert [path.name for path in inbox.iterdir()] == ["good.txt"]
-    rows = desk.house.services.audit.search_records(kind="file.uploaded")
+    rows = fixture.install.services.audit.search_records(kind="file.uploaded")
     assert [row.detail["path"] for row in rows] == ["in/good.txt"]
 
 
-def test_uploads_that_hang_leave_the_rest_of_the_house_alone(desk: Desk) -> None:
+def test_uploads_that_hang_leave_the_rest_of_the_house_alone(fixture: Fixture) -> None:
     """One person's are counted; everything else answers, and when they end there is room again."""
-    hanging = [desk.begin_upload(1_000_000, b"x") for _ in range(30)]
+    hanging = [fixture.begin_upload(1_000_000, b"x") for _ in range(30)]
     with closing(hanging[0]):
         deadline = time.monotonic() + PATIENCE_S
-        while desk.put("one-more", b"x").status_code != 429 and time.monotonic() < deadline:
+        while fixture.put("one-more", b"x").status_code != 429 and time.monotonic() < deadline:
             time.sleep(0.02)
-        assert desk.put("one-more", b"x").status_code == 429
-        assert desk.get("in").status_code == 200
+        assert fixture.put("one-more", b"x").status_code == 429
+        assert fixture.get("in").status_code == 200
     for client in hanging:
         client.close()
     deadline = time.monotonic() + PATIENCE_S
-    while desk.put("again", b"x").status_code == 429:
+    while fixture.put("again", b"x").status_code == 429:
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
 
-def test_an_upload_is_written_through_nothing_that_lies_there(desk: Desk) -> None:
+def test_an_upload_is_written_through_nothing_that_lies_there(fixture: Fixture) -> None:
     """Should ``in`` ever hold links, pipes or folders of the same name, they stay as they are."""
-    inbox = desk.workspace / "in"
-    (inbox / "link").symlink_to(desk.secret / "file")
-    (inbox / "dangling").symlink_to(desk.secret / "new")
+    inbox = fixture.workspace / "in"
+    (inbox / "link").symlink_to(fixture.secret / "file")
+    (inbox / "dangling").symlink_to(fixture.secret / "new")
     (inbox / "folder").mkdir()
     os.mkfifo(inbox / "pipe")
     for name in ("link", "dangling", "folder", "pipe"):
-        stored = desk.put(name, b"uploaded").json()["path"]
+        stored = fixture.put(name, b"uploaded").json()["path"]
         assert stored == f"in/{name}-2"
-        assert desk.get(stored).content == b"uploaded"
-    assert (desk.secret / "file").read_bytes() == CANARY
-    assert [path.name for path in desk.secret.iterdir()] == ["file"]
+        assert fixture.get(stored).content == b"uploaded"
+    assert (fixture.secret / "file").read_bytes() == CANARY
+    assert [path.name for path in fixture.secret.iterdir()] == ["file"]
 
 
-def test_many_uploads_of_one_name_are_many_files(desk: Desk) -> None:
+def test_many_uploads_of_one_name_are_many_files(fixture: Fixture) -> None:
     """At the same time; none is lost, none mixed with another."""
-    url = f"{desk.house.url}/api/agents/crab/files/in/same.txt"
+    url = f"{fixture.install.url}/api/agents/crab/files/in/same.txt"
 
     def upload(number: int) -> tuple[str, bytes]:
         content = b"%d" % number * 50_000
-        answer = requests.put(url, data=content, headers=dict(desk.session.headers), timeout=60)
+        answer = requests.put(url, data=content, headers=dict(fixture.session.headers), timeout=60)
         assert answer.status_code == 201, answer.text
         return answer.json()["path"], content
 
@@ -303,4 +305,4 @@ def test_many_uploads_of_one_name_are_many_files(desk: Desk) -> None:
         stored = dict(pool.map(upload, range(40)))
     assert len(stored) == 40
     for path, content in stored.items():
-        assert (desk.workspace / path).read_bytes() == content
+        assert (fixture.workspace / path).read_bytes() == content

@@ -36,7 +36,7 @@ LINKS = {"text_link", "text_mention", "url", "custom_emoji", "mention"}
 class Bench:
     """A house, a bot, and the server that hears it."""
 
-    desk: TurnsFixture
+    fixture: TurnsFixture
     api: BotApi
     bot: str
 
@@ -44,9 +44,9 @@ class Bench:
         """What the server is asked when a turn ends like this; everything was accepted, and nothing breaks a rule."""
         person = self.api.person(next(_people))
         person.opens(self.bot)
-        self.desk.outbox.letters.clear()
-        turn = self.desk.asks(chat=person.id)
-        self.desk.ends(self.desk.takes(), reply, status, error)
+        self.fixture.outbox.messages.clear()
+        turn = self.fixture.asks(chat=person.id)
+        self.fixture.ends(self.fixture.takes(), reply, status, error)
         before = len(self.api.calls())
         asyncio.run(self._answered())
         calls = self.api.calls()[before:]
@@ -57,24 +57,24 @@ class Bench:
         return calls
 
     async def _answered(self) -> None:
-        house = self.desk.house
+        install = self.fixture.install
         answers = TurnReplies(
             render=render_markdown,
-            store=telegram_store(house.store),
-            outbox=self.desk.outbox,
-            turns=house.turns,
-            folder=house.home / "answers",
+            store=telegram_store(install.store),
+            outbox=self.fixture.outbox,
+            turns=install.turns,
+            folder=install.home / "answers",
         )
         assert await answers.post_due() == 1
-        await self.send(self.desk.outbox.letters)
+        await self.send(self.fixture.outbox.messages)
 
-    async def send(self, letters: list[Message]) -> None:
+    async def send(self, messages: list[Message]) -> None:
         """The letters go over a line of their own."""
         wire = TelegramClient(self.bot, api_url=self.api.url)
         await wire.open()
         try:
-            for letter in letters:
-                await wire.send_message(letter.chat, letter.body)
+            for stored in messages:
+                await wire.send_message(stored.chat, stored.body)
         finally:
             await wire.close()
 
@@ -132,17 +132,17 @@ def body(calls: list[Call]) -> str:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CoreFixture]:
+def install(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CoreFixture]:
     """A house for all of them."""
     with core_fixture(tmp_path_factory.mktemp("texts") / "home") as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def bench(house: CoreFixture) -> Iterator[Bench]:
+def bench(install: CoreFixture) -> Iterator[Bench]:
     """The house with its bot."""
     with BotApi() as api:
-        yield Bench(TurnsFixture(house, FakeOutbox(house.store)), api, api.bot())
+        yield Bench(TurnsFixture(install, FakeOutbox(install.store)), api, api.bot())
 
 
 # --- addresses -------------------------------------------------------------------------------------------------
@@ -350,6 +350,6 @@ def test_many_styles_are_within_the_limit(bench: Bench) -> None:
 
 def test_the_files_are_private(bench: Bench) -> None:
     """What waits to be sent lies where nobody else looks."""
-    folder: Path = bench.desk.house.home / "answers"
+    folder: Path = bench.fixture.install.home / "answers"
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}

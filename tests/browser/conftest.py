@@ -24,24 +24,24 @@ ARGUMENTS = [
     "--disable-dev-shm-usage",
 ]
 PHONE = ViewportSize(width=390, height=844)
-DESK = ViewportSize(width=1440, height=900)
+DESKTOP = ViewportSize(width=1440, height=900)
 
 
 @dataclass
 class Visit:
     """Somebody's browser window."""
 
-    house: AppFixture
+    install: AppFixture
     page: Page
     complaints: list[str] = field(default_factory=list)
     """Console errors and warnings, broken scripts, requests to anybody else."""
 
     def log_in(self) -> None:
         """By a one-time link, as ``up`` prints it."""
-        people = self.house.services.people
-        self.page.goto(f"{self.house.url}/login/{people.make_link(people.get_operator().id)}")
+        users = self.install.services.users
+        self.page.goto(f"{self.install.url}/login/{users.make_link(users.get_operator().id)}")
         self.page.get_by_role("button", name="Log in").click()
-        self.page.wait_for_url(f"{self.house.url}/")
+        self.page.wait_for_url(f"{self.install.url}/")
 
 
 @pytest.fixture(scope="session")
@@ -56,26 +56,26 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[AppFixture]:
+def install(tmp_path: Path) -> Iterator[AppFixture]:
     """A house that answers."""
     with run_app(tmp_path) as made:
         yield made
 
 
-@pytest.fixture(params=[PHONE, DESK], ids=["phone", "desk"])
-def visit(request: pytest.FixtureRequest, browser: Browser, house: AppFixture) -> Iterator[Visit]:
+@pytest.fixture(params=[PHONE, DESKTOP], ids=["phone", "desk"])
+def visit(request: pytest.FixtureRequest, browser: Browser, install: AppFixture) -> Iterator[Visit]:
     """A fresh window, small and large; at the end nothing may have been complained about."""
     context = browser.new_context(viewport=request.param)
-    made = open_window(context, house)
+    made = open_window(context, install)
     yield made
     context.close()
     assert made.complaints == []
 
 
-def open_window(context: BrowserContext, house: AppFixture, *, also: str = "") -> Visit:
+def open_window(context: BrowserContext, install: AppFixture, *, also: str = "") -> Visit:
     """A window whose complaints are kept; ``also`` is where else it may look."""
     page = context.new_page()
-    return Visit(house, page, watched(page, house.url, also=also))
+    return Visit(install, page, watched(page, install.url, also=also))
 
 
 def watched(page: Page, url: str, *, also: str = "") -> list[str]:

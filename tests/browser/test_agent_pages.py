@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
 from orchestrator.core.models import ApprovalPolicy, CubicleKey
-from tests.browser.conftest import DESK, Visit
+from tests.browser.conftest import DESKTOP, Visit
 from tests.browser.test_dashboard import fits
 from tests.support.app_fixture import AppFixture
 from tests.support.workspace_api import prepared
@@ -25,13 +25,13 @@ def go(visit: Visit, tab: str) -> Page:
     """Logged in, and to one of the agent's pages by its bar, which shows where it is."""
     visit.log_in()
     page = visit.page
-    page.goto(f"{visit.house.url}/agents/crab/memory")  # not by the chat, which wakes the cubicle
+    page.goto(f"{visit.install.url}/agents/crab/memory")  # not by the chat, which wakes the cubicle
     bar = page.get_by_role("navigation", name="Pages of crab")
     follow(page, tab)
     here = bar.get_by_role("link", name=tab)
     expect(here).to_have_attribute("aria-current", "page")
     expect(here).to_be_in_viewport(ratio=1)
-    if page.viewport_size != DESK:
+    if page.viewport_size != DESKTOP:
         expect(bar).to_have_attribute("data-more", "" if tab == "Files" else "start")
     assert fits(page)
     return page
@@ -58,7 +58,7 @@ def drawing(width: int, height: int) -> bytes:
 
 def test_files_come_are_looked_at_and_go(visit: Visit, tmp_path: Path) -> None:
     """Chosen or dropped into in/, seen without running, downloaded, deleted after a question."""
-    workspace = prepared(visit.house, 1)
+    workspace = prepared(visit.install, 1)
     (workspace / "out" / "page.html").write_text("<script>document.title = 'caught'</script>")
     page = go(visit, "Files")
     with page.expect_file_chooser() as chooser:
@@ -91,28 +91,28 @@ def test_files_come_are_looked_at_and_go(visit: Visit, tmp_path: Path) -> None:
     page.get_by_role("button", name="Delete").click()
     page.locator("dialog.ask").get_by_role("button", name="Delete").click()
     expect(page.locator(".entry-name")).to_have_text(["dropped.txt", "notes.txt"])
-    page.goto(f"{visit.house.url}/agents/crab/files/out/page.html")
+    page.goto(f"{visit.install.url}/agents/crab/files/out/page.html")
     expect(page.locator("pre")).to_have_text("<script>document.title = 'caught'</script>")
     assert "caught" not in page.title()
     assert fits(page)
 
 
-def note(house: AppFixture, *texts: str) -> None:
+def note(install: AppFixture, *texts: str) -> None:
     """Lines at the end of the log."""
-    with (prepared(house, 1) / "work" / ".hermit.log").open("a", encoding="utf-8") as file:
+    with (prepared(install, 1) / "work" / ".hermit.log").open("a", encoding="utf-8") as file:
         for text in texts:
             file.write(f"2026-11-22T07:00:00.000Z 1.1 output {text}\n")
 
 
 def test_the_log_is_followed_searched_and_read_back(visit: Visit) -> None:
     """New lines come by themselves, earlier ones by a button, and a word hides all others."""
-    note(visit.house, *(f"old line {n}" for n in range(250)))
+    note(visit.install, *(f"old line {n}" for n in range(250)))
     page = go(visit, "Log")
     lines = page.locator(".log-line")
     expect(lines).to_have_count(200)
     expect(lines.last).to_be_in_viewport()
-    note(visit.house, "<b>fresh</b> line")
-    visit.house.services.turns.submit(KEY, "hello", source="test")
+    note(visit.install, "<b>fresh</b> line")
+    visit.install.services.turns.submit(KEY, "hello", source="test")
     expect(lines).to_have_count(201)
     expect(lines.last).to_contain_text("<b>fresh</b> line")
     expect(lines.last).to_be_in_viewport()
@@ -126,11 +126,11 @@ def test_the_log_is_followed_searched_and_read_back(visit: Visit) -> None:
 
 def test_a_cubicle_starts_and_stops_and_an_agent_is_set_up_and_deleted(visit: Visit) -> None:
     """A loss is asked about first; settings are saved section by section; the end wants the name."""
-    services = visit.house.services
+    services = visit.install.services
     page = go(visit, "Cubicle")
     page.get_by_role("button", name="Start").click()
     expect(page.locator(".figures .state")).to_have_text("running")
-    services.samples.run_once()
+    services.usage_samples.run_once()
     page.get_by_role("link", name="6 hours").click()
     expect(page.get_by_role("img", name="CPU: 1.5 % on average")).to_be_visible()
     page.get_by_role("button", name="Stop").click()
@@ -154,5 +154,5 @@ def test_a_cubicle_starts_and_stops_and_an_agent_is_set_up_and_deleted(visit: Vi
     page.get_by_text("Delete this agent for good").click()
     page.get_by_label("Type crab to confirm").fill("crab")
     page.get_by_role("button", name="Delete crab for good").click()
-    page.wait_for_url(f"{visit.house.url}/")
+    page.wait_for_url(f"{visit.install.url}/")
     assert services.agents.list_agents() == []

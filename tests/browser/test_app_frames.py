@@ -24,7 +24,7 @@ from tests.support.app_fixture import AppFixture
 from tests.support.core_fixture import KEY, core_fixture
 from tests.support.free_ports import free_port
 from tests.support.other_site import OtherSite
-from tests.support.preview_fixture import PreviewFixture, preview_house
+from tests.support.preview_fixture import PreviewFixture, preview_install
 from tests.support.real_app import eventually
 
 pytestmark = pytest.mark.browser
@@ -33,26 +33,26 @@ DATA = Path(__file__).parents[1] / "data"
 EXAMPLES = {"name": "crab", "app": "replay", "path": "in/x", "model": "own/model", "provider": "custom"}
 
 
-def changing_calls(house: AppFixture) -> list[tuple[str, str]]:
+def changing_calls(install: AppFixture) -> list[tuple[str, str]]:
     """Every call that changes something, and some that tell secrets."""
     calls = [("GET", "/api/me"), ("GET", "/api/agents"), ("GET", "/"), ("GET", "/api/agents/crab/apps")]
-    for rule in create_app(house.services).url_map.iter_rules():
+    for rule in create_app(install.services).url_map.iter_rules():
         path = re.sub(r"<(?:\w+:)?(\w+)>", lambda found: EXAMPLES.get(found[1], "1"), rule.rule)
         calls += [(method, path) for method in sorted((rule.methods or set()) - {"GET", "HEAD", "OPTIONS"})]
     return calls
 
 
-def test_an_app_does_nothing_to_the_dashboard(browser: Browser, house: AppFixture) -> None:
+def test_an_app_does_nothing_to_the_dashboard(browser: Browser, install: AppFixture) -> None:
     """Somebody who is logged in looks at it; its calls are refused before they are sent, and nothing can be read."""
-    calls = changing_calls(house)
+    calls = changing_calls(install)
     assert len(calls) > 40
-    mounts = house.services.workspaces.prepare_folders(CubicleKey("crab", 1), uid=0, gid=0)
+    mounts = install.services.workspaces.prepare_folders(CubicleKey("crab", 1), uid=0, gid=0)
     (mounts.www / "replay").mkdir()
-    told = f"const house = {json.dumps(house.url)}; const calls = {json.dumps(calls)};"
+    told = f"const house = {json.dumps(install.url)}; const calls = {json.dumps(calls)};"
     source = (DATA / "replay.js").read_text(encoding="utf-8")
     (mounts.www / "replay" / "index.html").write_text(f"<!doctype html><body><script>{told}{source}</script>")
     context = browser.new_context()
-    visit = open_window(context, house)
+    visit = open_window(context, install)
     visit.log_in()
     answered: list[str] = []
 
@@ -61,13 +61,13 @@ def test_an_app_does_nothing_to_the_dashboard(browser: Browser, house: AppFixtur
             answered.append(f"{response.request.method} {response.url}")
 
     visit.page.on("response", note)
-    visit.page.goto(f"{house.url}/agents/crab/apps/replay")
+    visit.page.goto(f"{install.url}/agents/crab/apps/replay")
     inside = visit.page.frame_locator("iframe").locator("body")
     expect(inside).to_have_attribute("data-got", "[]", timeout=60_000)
-    assert [one for one in answered if one.split()[1].startswith(house.url)] == []
-    assert visit.page.url == f"{house.url}/agents/crab/apps/replay"
-    assert [agent.name for agent in house.services.agents.list_agents()] == ["crab"]
-    assert house.services.turns.list_running() == []
+    assert [one for one in answered if one.split()[1].startswith(install.url)] == []
+    assert visit.page.url == f"{install.url}/agents/crab/apps/replay"
+    assert [agent.name for agent in install.services.agents.list_agents()] == ["crab"]
+    assert install.services.turns.list_running() == []
     context.close()
 
 
@@ -105,8 +105,8 @@ const can = {};
 @pytest.fixture
 def previews(tmp_path: Path) -> Iterator[PreviewFixture]:
     """A preview origin with a tunnel."""
-    with core_fixture(tmp_path / "db") as made, preview_house(tmp_path, made.store) as house:
-        yield house
+    with core_fixture(tmp_path / "db") as made, preview_install(tmp_path, made.store) as install:
+        yield install
 
 
 def shown(browser: Browser, previews: PreviewFixture, app: str) -> dict[str, object]:

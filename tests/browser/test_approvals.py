@@ -18,17 +18,17 @@ COMMAND = "rm -rf build"
 
 def asks(visit: Visit) -> tuple[Page, str]:
     """A conversation in which the agent wants to run something; the page, and the question's id."""
-    visit.house.plays["clean"] = lambda scene: scene.say(f"ran: {scene.run(1, COMMAND)}")
+    visit.install.plays["clean"] = lambda scene: scene.say(f"ran: {scene.run(1, COMMAND)}")
     page = chat(visit)
     page.get_by_label("Message").fill("clean")
     page.keyboard.press("Enter")
     expect(page.locator("[data-approval] [data-decide=approve]")).to_be_enabled()
-    return page, pending(visit.house)
+    return page, pending(visit.install)
 
 
-def pending(house: AppFixture) -> str:
+def pending(install: AppFixture) -> str:
     """The id of the one open question."""
-    (found,) = house.services.approvals.list_approvals(status=ApprovalStatus.PENDING)
+    (found,) = install.services.approvals.list_approvals(status=ApprovalStatus.PENDING)
     return found.id
 
 
@@ -37,27 +37,27 @@ def test_a_key_decides_the_one_question(visit: Visit, key: str, status: Approval
     """Y and N, but not while something is typed."""
     page, asked = asks(visit)
     page.get_by_label("Message").press_sequentially("yny")
-    assert visit.house.services.approvals.get(asked).status is ApprovalStatus.PENDING
+    assert visit.install.services.approvals.get(asked).status is ApprovalStatus.PENDING
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press(key)
-    assert status_of(visit.house, asked) is status
+    assert status_of(visit.install, asked) is status
 
 
 def test_a_key_decides_nothing_among_several(visit: Visit) -> None:
     """Only the card that holds the focus is meant."""
     page, asked = asks(visit)
-    other = ask_about(visit.house, "asset", "https://a.example/x", {"host": "a.example", "url_chars": 1})
+    other = ask_about(visit.install, "asset", "https://a.example/x", {"host": "a.example", "url_chars": 1})
     expect(page.locator("[data-approval]")).to_have_count(2)
     button = page.locator(f"[data-approval='{asked}'] [data-decide=approve]")
     button.scroll_into_view_if_needed()
     expect(button).to_be_enabled()
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("y")
-    assert len(visit.house.services.approvals.list_approvals(status=ApprovalStatus.PENDING)) == 2
+    assert len(visit.install.services.approvals.list_approvals(status=ApprovalStatus.PENDING)) == 2
     page.locator(f"[data-approval='{asked}'] [data-decide=deny]").focus()
     page.keyboard.press("n")
-    assert status_of(visit.house, asked) is ApprovalStatus.DENIED
-    assert visit.house.services.approvals.get(other).status is ApprovalStatus.PENDING
+    assert status_of(visit.install, asked) is ApprovalStatus.DENIED
+    assert visit.install.services.approvals.get(other).status is ApprovalStatus.PENDING
 
 
 def test_a_no_takes_words(visit: Visit) -> None:
@@ -70,7 +70,7 @@ def test_a_no_takes_words(visit: Visit) -> None:
     expect(card.get_by_label("Why, or what to do instead")).to_be_focused()
     page.keyboard.type("No, use trash instead.")
     deny.click()
-    assert status_of(visit.house, asked) is ApprovalStatus.DENIED
+    assert status_of(visit.install, asked) is ApprovalStatus.DENIED
     page.locator(".step summary").first.click()
     expect(page.locator(".step-body")).to_contain_text("“No, use trash instead.”")
 
@@ -82,8 +82,8 @@ def test_a_kind_is_approved_for_longer(visit: Visit) -> None:
     card.get_by_text("Approve for longer").click()
     expect(card.locator(".kinds")).to_have_text("delete below work/build/")
     card.get_by_role("button", name="Approve for an hour").click()
-    assert status_of(visit.house, asked) is ApprovalStatus.APPROVED
-    page.goto(f"{visit.house.url}/agents/crab/settings")
+    assert status_of(visit.install, asked) is ApprovalStatus.APPROVED
+    page.goto(f"{visit.install.url}/agents/crab/settings")
     grants = page.locator("#grants")
     expect(grants).to_contain_text("delete below work/build/")
     grants.get_by_role("button", name="Revoke").click()

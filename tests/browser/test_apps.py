@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
 from orchestrator.core.models import CubicleKey
-from tests.browser.conftest import DESK, PHONE, Visit, open_window, watched
+from tests.browser.conftest import DESKTOP, PHONE, Visit, open_window, watched
 from tests.browser.test_dashboard import fits, say
 from tests.support.app_fixture import AppFixture, Scene, run_app
 from tests.support.fake_browser import FakeBrowser
@@ -31,11 +31,11 @@ SHIFTS = """() => new Promise((done) => {
 """How much of the page has moved by itself since it was there."""
 
 
-@pytest.fixture(params=[PHONE, DESK], ids=["phone", "desk"])
-def visit(request: pytest.FixtureRequest, browser: Browser, house: AppFixture) -> Iterator[Visit]:
+@pytest.fixture(params=[PHONE, DESKTOP], ids=["phone", "desk"])
+def visit(request: pytest.FixtureRequest, browser: Browser, install: AppFixture) -> Iterator[Visit]:
     """A fresh window that may also look at the previews' own origin."""
     context = browser.new_context(viewport=request.param)
-    made = open_window(context, house, also=previews(house))
+    made = open_window(context, install, also=previews(install))
     yield made
     context.close()
     assert unexpected(made) == []
@@ -46,9 +46,9 @@ def unexpected(made: Visit) -> list[str]:
     return [text for text in made.complaints if "directive 'webrtc'" not in text]
 
 
-def previews(house: AppFixture) -> str:
+def previews(install: AppFixture) -> str:
     """Where apps are shown, seen from a browser that has the dashboard at 127.0.0.1."""
-    return f"http://localhost:{house.services.settings.preview_port}/a/"
+    return f"http://localhost:{install.services.settings.preview_port}/a/"
 
 
 def is_wide(page: Page) -> bool:
@@ -57,9 +57,9 @@ def is_wide(page: Page) -> bool:
     return size is not None and size["width"] >= 1200
 
 
-def install(house: AppFixture, *names: str, user: int = 1) -> Path:
+def put_apps(install: AppFixture, *names: str, user: int = 1) -> Path:
     """Apps of ours in a person's ``www/``."""
-    mounts = house.services.workspaces.prepare_folders(CubicleKey("crab", user), uid=os.getuid(), gid=os.getgid())
+    mounts = install.services.workspaces.prepare_folders(CubicleKey("crab", user), uid=os.getuid(), gid=os.getgid())
     for name in names:
         (mounts.www / name).mkdir(exist_ok=True)
         (mounts.www / name / "index.html").write_bytes((APPS / f"{name}.html").read_bytes())
@@ -68,9 +68,9 @@ def install(house: AppFixture, *names: str, user: int = 1) -> Path:
 
 def open_app(visit: Visit, name: str) -> FrameLocator:
     """Logged in, through the gallery, to one app."""
-    install(visit.house, name)
+    put_apps(visit.install, name)
     visit.log_in()
-    visit.page.goto(f"{visit.house.url}/agents/crab/apps")
+    visit.page.goto(f"{visit.install.url}/agents/crab/apps")
     visit.page.get_by_role("main").locator(".app-card").click()
     visit.page.wait_for_url(f"**/apps/{name}")
     return visit.page.frame_locator(".app-frame")
@@ -99,18 +99,18 @@ def test_a_list_remembers(visit: Visit) -> None:
         frame.get_by_label("What").fill(text)
         frame.get_by_role("button", name="Add").click()
     expect(frame.get_by_role("listitem")).to_have_text(["milk", "bread"])
-    kept(visit.house, "bread")
+    kept(visit.install, "bread")
     visit.page.get_by_role("button", name="Reload").click()
     expect(frame.get_by_role("listitem")).to_have_text(["milk", "bread"])
     visit.page.reload()
     expect(frame.get_by_role("listitem")).to_have_text(["milk", "bread"])
 
 
-def kept(house: AppFixture, text: str) -> None:
+def kept(install: AppFixture, text: str) -> None:
     """Waits until the host has it."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
-        with house.app._store.reading() as db:
+        with install.app._store.reading() as db:
             rows = db.execute("SELECT stored FROM app_storage").fetchall()
         if any(text in row["stored"] for row in rows):
             return
@@ -152,7 +152,7 @@ def test_widths_and_log(visit: Visit) -> None:
     """As on a phone and a tablet, where there is room for that; what the agent did is a click away."""
     open_app(visit, "calculator")
     page, frame = visit.page, visit.page.locator(".app-frame")
-    (install(visit.house).parent / "work" / ".hermit.log").write_text("$ make <b>calculator</b>\nexit 0\n")
+    (put_apps(visit.install).parent / "work" / ".hermit.log").write_text("$ make <b>calculator</b>\nexit 0\n")
     if is_wide(page):
         for name, width in (("Phone", 390), ("Tablet", 820)):
             page.get_by_role("button", name=name).click()
@@ -174,23 +174,23 @@ def test_widths_and_log(visit: Visit) -> None:
     expect(sheet).to_be_hidden()
 
 
-def making(house: AppFixture, name: str = "calculator") -> None:
+def making(install: AppFixture, name: str = "calculator") -> None:
     """The agent makes an app when it is asked to."""
 
     def play(scene: Scene) -> None:
         scene.run(1, f"cat > ../www/{name}/index.html")
-        install(house, name)
+        put_apps(install, name)
         scene.say("Here is your calculator.")
 
-    house.plays["Make me a calculator"] = play
+    install.plays["Make me a calculator"] = play
 
 
 def test_a_reply_leads_to_the_app_that_it_made(visit: Visit) -> None:
     """On a desk it stands beside the conversation, on a phone on its own page; what was being written stays."""
-    making(visit.house)
+    making(visit.install)
     visit.log_in()
     page = visit.page
-    page.goto(f"{visit.house.url}/agents/crab")
+    page.goto(f"{visit.install.url}/agents/crab")
     say(page, "Make me a calculator")
     button = page.get_by_role("link", name="Open Pocket calculator")
     expect(button).to_be_visible()
@@ -203,7 +203,7 @@ def test_a_reply_leads_to_the_app_that_it_made(visit: Visit) -> None:
     expect(frame.locator("output")).to_have_text("7")
     assert fits(page)
     if not is_wide(page):
-        page.goto(f"{visit.house.url}/agents/crab")
+        page.goto(f"{visit.install.url}/agents/crab")
     expect(page.get_by_role("textbox")).to_have_value("and now")
     if is_wide(page):
         page.get_by_role("textbox").fill("")
@@ -216,13 +216,13 @@ def test_a_reply_leads_to_the_app_that_it_made(visit: Visit) -> None:
 
 def test_a_reply_shows_what_the_app_looks_like(browser: Browser, tmp_path: Path) -> None:
     """As soon as somebody took its picture, without anything being opened anew."""
-    with run_app(tmp_path, browser=FakeBrowser()) as house:
-        making(house)
+    with run_app(tmp_path, browser=FakeBrowser()) as install:
+        making(install)
         context = browser.new_context(viewport=PHONE)
-        visit = open_window(context, house)
+        visit = open_window(context, install)
         visit.log_in()
         page = visit.page
-        page.goto(f"{house.url}/agents/crab")
+        page.goto(f"{install.url}/agents/crab")
         say(page, "Make me a calculator")
         shown = page.get_by_role("link", name="Open Pocket calculator").locator("img")
         expect(shown).to_be_visible()
@@ -234,14 +234,14 @@ def test_a_reply_shows_what_the_app_looks_like(browser: Browser, tmp_path: Path)
 
 def test_the_gallery_fills_by_itself(visit: Visit) -> None:
     """It teaches while it is empty, and shows what comes without a reload."""
-    making(visit.house)
+    making(visit.install)
     visit.log_in()
     page = visit.page
-    page.goto(f"{visit.house.url}/agents/crab/apps")
+    page.goto(f"{visit.install.url}/agents/crab/apps")
     expect(page.get_by_text("Make me a calculator")).to_be_visible()
-    visit.house.services.turns.submit(CubicleKey("crab", 1), "Make me a calculator", source="dashboard")
+    visit.install.services.turns.submit(CubicleKey("crab", 1), "Make me a calculator", source="dashboard")
     expect(page.locator(".app-card")).to_contain_text("Pocket calculator")
-    (install(visit.house) / "draft").mkdir()
+    (put_apps(visit.install) / "draft").mkdir()
     page.reload()
     expect(page.locator(".app-card.unfinished")).to_contain_text("It has no index.html")
     assert fits(page)
@@ -249,8 +249,8 @@ def test_the_gallery_fills_by_itself(visit: Visit) -> None:
 
 def test_sharing_by_name(visit: Visit, browser: Browser) -> None:
     """The other person opens it from their own first page; a mistyped name is told."""
-    house, page = visit.house, visit.page
-    ben = house.services.people.add({"name": "ben"})
+    install, page = visit.install, visit.page
+    ben = install.services.users.add({"name": "ben"})
     open_app(visit, "calculator")
     page.get_by_label("Share", exact=True).click()
     field = page.get_by_role("combobox", name="Person’s name")
@@ -266,12 +266,12 @@ def test_sharing_by_name(visit: Visit, browser: Browser) -> None:
     field.press("Enter")
     expect(page.locator(".guests")).to_contain_text("ben")
     assert fits(page)
-    context = browser.new_context(viewport=DESK)
-    guest = open_window(context, house, also=previews(house))
-    guest.page.goto(f"{house.url}/login/{house.services.people.make_link(ben.id)}")
+    context = browser.new_context(viewport=DESKTOP)
+    guest = open_window(context, install, also=previews(install))
+    guest.page.goto(f"{install.url}/login/{install.services.users.make_link(ben.id)}")
     guest.page.get_by_role("button", name="Log in").click()
-    guest.page.wait_for_url(f"{house.url}/welcome")
-    guest.page.goto(house.url)
+    guest.page.wait_for_url(f"{install.url}/welcome")
+    guest.page.goto(install.url)
     guest.page.get_by_role("main").get_by_role("link", name="Pocket calculator").click()
     frame = guest.page.frame_locator(".app-frame")
     frame.get_by_role("button", name="7").click()
@@ -281,7 +281,7 @@ def test_sharing_by_name(visit: Visit, browser: Browser) -> None:
     assert unexpected(guest) == []
     page.get_by_role("button", name="Stop sharing with ben").click()
     expect(page.get_by_text("Only you can open it.")).to_be_visible()
-    assert house.services.previews.shares.shared_with(ben.id) == []
+    assert install.services.previews.shares.shared_with(ben.id) == []
 
 
 def test_behind_names_of_its_own(browser: Browser, tmp_path: Path) -> None:
@@ -293,12 +293,12 @@ def test_behind_names_of_its_own(browser: Browser, tmp_path: Path) -> None:
         "HERMIT_PUBLIC_URL": f"http://hermit.localhost:{port}",
         "HERMIT_PREVIEW_URL": f"http://apps.localhost:{preview_port}",
     }
-    with run_app(tmp_path, environment=names) as house:
-        install(house, "to-do")
-        context = browser.new_context(viewport=DESK)
+    with run_app(tmp_path, environment=names) as install:
+        put_apps(install, "to-do")
+        context = browser.new_context(viewport=DESKTOP)
         page = context.new_page()
         complaints = watched(page, names["HERMIT_PUBLIC_URL"], also=names["HERMIT_PREVIEW_URL"])
-        page.goto(f"{names['HERMIT_PUBLIC_URL']}/login/{house.services.people.make_link(1)}")
+        page.goto(f"{names['HERMIT_PUBLIC_URL']}/login/{install.services.users.make_link(1)}")
         page.get_by_role("button", name="Log in").click()
         page.wait_for_url(f"{names['HERMIT_PUBLIC_URL']}/")
         page.goto(f"{names['HERMIT_PUBLIC_URL']}/agents/crab/apps/to-do")
@@ -306,6 +306,6 @@ def test_behind_names_of_its_own(browser: Browser, tmp_path: Path) -> None:
         frame.get_by_label("What").fill("milk")
         frame.get_by_role("button", name="Add").click()
         expect(frame.get_by_role("listitem")).to_have_text(["milk"])
-        kept(house, "milk")
+        kept(install, "milk")
         context.close()
     assert [text for text in complaints if "directive 'webrtc'" not in text] == []

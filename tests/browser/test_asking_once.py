@@ -31,7 +31,7 @@ def fetched(page: Page) -> list[dict[str, Any]]:
 def test_the_second_page_asks_for_nothing_but_itself(visit: Visit) -> None:
     """The first one asks for three files, compressed."""
     page = visit.page
-    page.goto(f"{visit.house.url}/login")
+    page.goto(f"{visit.install.url}/login")
     first = fetched(page)
     assert {entry["name"] for entry in first} == {"main.css", "main.js", "logo.svg"}
     assert sum(entry["sent"] for entry in first) < 60_000
@@ -40,7 +40,7 @@ def test_the_second_page_asks_for_nothing_but_itself(visit: Visit) -> None:
             assert entry["packed"] < entry["whole"] * 0.6
     visit.log_in()
     for path in ("/agents/crab/memory", "/agents/crab", "/calendar", "/settings"):
-        page.goto(f"{visit.house.url}{path}")
+        page.goto(f"{visit.install.url}{path}")
         again = fetched(page)
         assert {entry["name"] for entry in again} == {"main.css", "main.js", "logo.svg"}
         assert [entry for entry in again if entry["sent"]] == []
@@ -50,21 +50,21 @@ def test_a_page_brings_all_that_it_shows(visit: Visit) -> None:
     """Beside it there is the stream of news alone; its parts are asked for again when it missed some."""
     visit.log_in()
     page, asked = visit.page, list[str]()
-    page.goto(f"{visit.house.url}/you")
+    page.goto(f"{visit.install.url}/you")
     expect(page.locator("html")).to_have_attribute("data-ready", "")
     page.wait_for_timeout(PAUSE_MS)
     page.on("request", lambda sent: asked.append(urlsplit(sent.url).path))
     for path in ("/agents/crab/memory", "/people", "/"):
         asked.clear()
         with page.expect_request("**/api/events*"):
-            page.goto(f"{visit.house.url}{path}")
+            page.goto(f"{visit.install.url}{path}")
         page.wait_for_timeout(PAUSE_MS)
         assert [one for one in asked if not one.startswith("/static/")] == [path, "/api/events"]
     page.route("**/api/events*", lambda route: _after_news(visit, route))
     with page.expect_request("**/parts/side**"):
-        page.goto(f"{visit.house.url}/agents/crab/memory")
+        page.goto(f"{visit.install.url}/agents/crab/memory")
 
 
 def _after_news(visit: Visit, route: Route) -> None:
-    visit.house.services.broker.publish(Event("memory", CubicleKey("crab", 1), {}))
+    visit.install.services.broker.publish(Event("memory", CubicleKey("crab", 1), {}))
     route.continue_()

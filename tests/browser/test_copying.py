@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.conftest import DESK, Visit, open_window
+from tests.browser.conftest import DESKTOP, Visit, open_window
 from tests.browser.test_dashboard import chat, fits, say
 from tests.support.app_fixture import AppFixture
 
@@ -15,11 +15,11 @@ ANSWER = f"**Run** this, see https://example.org/tide.\n\n```bash\necho {'x' * 4
 READ = "() => navigator.clipboard.readText()"
 
 
-def test_answers_and_code_are_copied(browser: Browser, house: AppFixture) -> None:
+def test_answers_and_code_are_copied(browser: Browser, install: AppFixture) -> None:
     """The answer as the agent wrote it, the code as it stands; both buttons say so."""
-    house.plays["how"] = lambda scene: scene.say(ANSWER)
-    context = browser.new_context(viewport=DESK, permissions=["clipboard-read", "clipboard-write"])
-    visit = open_window(context, house)
+    install.plays["how"] = lambda scene: scene.say(ANSWER)
+    context = browser.new_context(viewport=DESKTOP, permissions=["clipboard-read", "clipboard-write"])
+    visit = open_window(context, install)
     page = chat(visit)
     say(page, "how")
     buttons = page.get_by_role("button", name="Copy")
@@ -37,7 +37,7 @@ def test_answers_and_code_are_copied(browser: Browser, house: AppFixture) -> Non
 
 def test_a_page_without_a_clipboard_copies_all_the_same(visit: Visit) -> None:
     """Over plain HTTP a browser has none."""
-    visit.house.plays["how"] = lambda scene: scene.say(ANSWER)
+    visit.install.plays["how"] = lambda scene: scene.say(ANSWER)
     visit.page.add_init_script(
         "Object.defineProperty(navigator, 'clipboard', { value: undefined });"
         "addEventListener('copy', () => (window.copied = getSelection().toString()), true);"
@@ -56,7 +56,7 @@ def test_a_page_without_a_clipboard_copies_all_the_same(visit: Visit) -> None:
 
 def test_long_code_scrolls_by_keyboard(visit: Visit) -> None:
     """It takes the focus, and the page itself stays as wide as it is."""
-    visit.house.plays["how"] = lambda scene: scene.say(ANSWER)
+    visit.install.plays["how"] = lambda scene: scene.say(ANSWER)
     page = chat(visit)
     say(page, "how")
     code = page.locator(".code pre")

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from orchestrator.core.models import CubicleKey
-from tests.browser.conftest import DESK, Visit, open_window
+from tests.browser.conftest import DESKTOP, Visit, open_window
 from tests.support.app_fixture import AppFixture, Play, Scene
 
 pytestmark = pytest.mark.browser
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.browser
 def chat(visit: Visit) -> Page:
     """Logged in, and on the page of the first agent."""
     visit.log_in()
-    visit.page.goto(f"{visit.house.url}/agents/crab")
+    visit.page.goto(f"{visit.install.url}/agents/crab")
     return visit.page
 
 
@@ -63,14 +63,14 @@ def test_a_link_leads_in_and_a_button_leads_out(visit: Visit) -> None:
     assert fits(page)
     page.get_by_label("Menu").click()
     page.get_by_role("button", name="Log out").click()
-    page.wait_for_url(f"{visit.house.url}/login")
+    page.wait_for_url(f"{visit.install.url}/login")
     expect(page.get_by_text("./hermit login-link")).to_be_visible()
 
 
 def test_a_reply_streams_and_is_then_laid_out(visit: Visit) -> None:
     """The first words are there before the last ones are written; Markdown comes at the end."""
     writer = Writer()
-    visit.house.plays["tide"] = writer.play
+    visit.install.plays["tide"] = writer.play
     page = chat(visit)
     say(page, "tide")
     expect(page.locator(".live")).to_have_text("The tide **comes**")
@@ -91,7 +91,7 @@ def test_commands_are_folded_and_open(visit: Visit) -> None:
         scene.run(2, "false", exit_code=1)
         scene.say("There.")
 
-    visit.house.plays["look"] = work
+    visit.install.plays["look"] = work
     page = chat(visit)
     say(page, "look")
     expect(page.get_by_text("There.")).to_be_visible()
@@ -112,7 +112,7 @@ def test_a_command_is_seen_while_it_runs_and_what_failed_is_tried_again(visit: V
         if len(tries) > 1:
             scene.say("Built at last.")
             return
-        key, turn, steps = scene.key, scene.turn.id, scene.house.steps
+        key, turn, steps = scene.key, scene.turn.id, scene.install.steps
         steps.start_step(key, turn, 1, thought="", command="make all", approval=None)
         for n in range(40):  # as with drafts
             steps.show_output(key, turn, 1, "".join(f"part {line}\n" for line in range(n + 1)))
@@ -121,7 +121,7 @@ def test_a_command_is_seen_while_it_runs_and_what_failed_is_tried_again(visit: V
         steps.end_step(key, turn, 1, exit_code=2, output="part 0\nbroken\n", ended="exited")
         scene.fail("The disk is full.")
 
-    visit.house.plays["build"] = work
+    visit.install.plays["build"] = work
     page = chat(visit)
     say(page, "build")
     expect(page.locator(".output.now")).to_be_visible()
@@ -138,25 +138,25 @@ def test_a_command_is_seen_while_it_runs_and_what_failed_is_tried_again(visit: V
 
 def test_what_is_new_is_marked_until_it_is_seen(visit: Visit) -> None:
     """A number at home, a line in the conversation; both are gone afterwards."""
-    key = CubicleKey("crab", visit.house.services.people.get_operator().id)
+    key = CubicleKey("crab", visit.install.services.users.get_operator().id)
     chat(visit)
-    visit.page.goto(f"{visit.house.url}/")
+    visit.page.goto(f"{visit.install.url}/")
     for text in ("one", "two"):
-        turn = visit.house.services.turns.submit(key, text, source="api")
-        visit.house.services.turns.wait_for_end(turn.id, 10)
+        turn = visit.install.services.turns.submit(key, text, source="api")
+        visit.install.services.turns.wait_for_end(turn.id, 10)
     card = visit.page.get_by_role("main").get_by_role("link", name="crab")
     expect(card.locator(".badge")).to_contain_text("2")
     with visit.page.expect_response(lambda answer: answer.url.endswith("/seen")):
         card.click()
     expect(visit.page.get_by_text("New since your last visit")).to_be_visible()
-    visit.page.goto(f"{visit.house.url}/")
+    visit.page.goto(f"{visit.install.url}/")
     expect(card).to_be_visible()
     expect(card.locator(".badge")).to_have_count(0)
 
 
 def test_a_question_is_approved_in_the_chat(visit: Visit) -> None:
     """The exact text, buttons that come alive after a moment and never have the focus, then the outcome."""
-    visit.house.plays["clean"] = running("rm -rf work/\u202ecache")
+    visit.install.plays["clean"] = running("rm -rf work/\u202ecache")
     page = chat(visit)
     say(page, "clean")
     card = page.locator("[data-approval]")
@@ -177,22 +177,22 @@ def test_a_question_is_approved_in_the_chat(visit: Visit) -> None:
 
 def test_a_question_appears_at_home_and_is_denied_there(visit: Visit) -> None:
     """Without loading the page again, and it goes when it is decided."""
-    visit.house.plays["clean"] = running("rm -rf work")
+    visit.install.plays["clean"] = running("rm -rf work")
     visit.log_in()
     page = visit.page
     with page.expect_response("**/parts/agents"):
-        turn = submit(visit.house, "clean")
+        turn = submit(visit.install, "clean")
     page.get_by_role("button", name="Deny").click()
     expect(page.locator("[data-approval]")).to_have_count(0)
-    assert visit.house.services.turns.wait_for_end(turn, 10).reply == "ran: False"
+    assert visit.install.services.turns.wait_for_end(turn, 10).reply == "ran: False"
 
 
 def test_a_second_click_decides_no_other_question(visit: Visit) -> None:
     """When a card goes, what moves into its place sleeps for a moment."""
-    visit.house.plays["clean"] = running("rm -rf work")
-    visit.house.services.agents.create({"name": "other"})
+    visit.install.plays["clean"] = running("rm -rf work")
+    visit.install.services.agents.create({"name": "other"})
     visit.log_in()
-    turns = [submit(visit.house, "clean", agent) for agent in ("crab", "other")]
+    turns = [submit(visit.install, "clean", agent) for agent in ("crab", "other")]
     page = visit.page
     expect(page.locator("[data-decide=approve]:enabled")).to_have_count(2)
     first = page.get_by_role("button", name="Approve").first.bounding_box()
@@ -202,20 +202,20 @@ def test_a_second_click_decides_no_other_question(visit: Visit) -> None:
         page.mouse.click(first["x"] + 20, first["y"] + 20)
         page.wait_for_timeout(20)
     expect(page.locator("[data-approval]")).to_have_count(1)
-    waiting = [visit.house.services.turns.get(turn).status.is_final for turn in turns]
+    waiting = [visit.install.services.turns.get(turn).status.is_final for turn in turns]
     assert waiting.count(False) == 1
 
 
 def test_what_was_decided_elsewhere_is_told(visit: Visit) -> None:
     """A decision on another surface clears the card here."""
-    visit.house.plays["clean"] = running("rm -rf work")
+    visit.install.plays["clean"] = running("rm -rf work")
     page = chat(visit)
     say(page, "clean")
     card = page.locator("[data-approval]")
     expect(card).to_be_visible()
-    house = visit.house.services
-    house.approvals.decide(
-        card.get_attribute("data-approval") or "", approve=True, by=house.people.get_operator(), surface="telegram"
+    install = visit.install.services
+    install.approvals.decide(
+        card.get_attribute("data-approval") or "", approve=True, by=install.users.get_operator(), surface="telegram"
     )
     expect(card).to_have_count(0)
     expect(page.get_by_text("ran: True")).to_be_visible()
@@ -223,7 +223,7 @@ def test_what_was_decided_elsewhere_is_told(visit: Visit) -> None:
 
 def test_a_turn_is_stopped(visit: Visit) -> None:
     """The button is there while something runs."""
-    visit.house.plays["long"] = lambda scene: scene.wait_for_stop()
+    visit.install.plays["long"] = lambda scene: scene.wait_for_stop()
     page = chat(visit)
     say(page, "long")
     page.get_by_role("button", name="Stop").click()
@@ -241,7 +241,7 @@ def test_a_stopped_answer_keeps_its_words(visit: Visit) -> None:
                 return
             time.sleep(0.1)
 
-    visit.house.plays["tide"] = work
+    visit.install.plays["tide"] = work
     page = chat(visit)
     say(page, "tide")
     expect(page.locator(".live")).to_have_text("The tide **comes**")
@@ -254,7 +254,7 @@ def test_a_stopped_answer_keeps_its_words(visit: Visit) -> None:
 
 def test_a_queued_message_is_withdrawn(visit: Visit) -> None:
     """It leaves the conversation on every page that is open, and its words are there to be changed."""
-    visit.house.plays["long"] = lambda scene: scene.wait_for_stop()
+    visit.install.plays["long"] = lambda scene: scene.wait_for_stop()
     page = chat(visit)
     say(page, "long")
     expect(page.get_by_role("button", name="Stop")).to_be_visible()
@@ -263,7 +263,7 @@ def test_a_queued_message_is_withdrawn(visit: Visit) -> None:
         expect(page.get_by_role("textbox")).to_have_value("")
     queued = page.locator('.turn[data-status="queued"]')
     expect(queued.locator(".pulse")).to_contain_text(["Queued", "Queued"])
-    other = open_window(page.context, visit.house).page
+    other = open_window(page.context, visit.install).page
     other.goto(page.url)
     expect(other.locator(".bubble")).to_have_count(3)
     queued.first.get_by_role("button", name="Withdraw").click()
@@ -332,7 +332,7 @@ def test_an_agent_is_made_in_three_steps(visit: Visit) -> None:
     page.get_by_role("button", name="Create librarian").click()
     page.wait_for_url("**/agents/librarian")
     expect(page.get_by_text("Say hello to librarian.")).to_be_visible()
-    made = visit.house.services.agents.get("librarian")
+    made = visit.install.services.agents.get("librarian")
     assert (made.personality, str(made.approval), made.daily_budget_micro) == ("Dry.", "all", 2_500_000)
     assert made.toolsets == ("calendar", "memory", "questions")
     visit.complaints = [said for said in visit.complaints if "400" not in said]
@@ -341,7 +341,7 @@ def test_an_agent_is_made_in_three_steps(visit: Visit) -> None:
 def test_earlier_messages_come_when_asked_for_and_all_can_be_cleared(visit: Visit) -> None:
     """Twenty at a time, without a jump; clearing asks first."""
     for n in range(25):
-        visit.house.services.turns.wait_for_end(submit(visit.house, f"message {n}"), 10)
+        visit.install.services.turns.wait_for_end(submit(visit.install, f"message {n}"), 10)
     page = chat(visit)
     expect(page.locator(".turn")).to_have_count(20)
     page.get_by_role("button", name="Earlier messages").click()
@@ -364,7 +364,7 @@ def test_hostile_text_stays_text(visit: Visit) -> None:
         scene.run(1, f"echo '{evil}'", thought=evil, output=evil)
         scene.say(evil)
 
-    visit.house.plays[evil] = play
+    visit.install.plays[evil] = play
     page = chat(visit)
     say(page, evil)
     links = page.locator(".reply a")
@@ -389,15 +389,15 @@ def test_everything_can_be_reached_by_keyboard(visit: Visit) -> None:
     assert {"HermitShell", "crab", "New agent"} <= set(names)
 
 
-def test_a_page_opened_from_elsewhere_needs_no_second_login(browser: Browser, house: AppFixture) -> None:
+def test_a_page_opened_from_elsewhere_needs_no_second_login(browser: Browser, install: AppFixture) -> None:
     """A link in another site's page leads straight in, although the cookie stays at home at first."""
-    context = browser.new_context(viewport=DESK)
-    visit = open_window(context, house)
+    context = browser.new_context(viewport=DESKTOP)
+    visit = open_window(context, install)
     visit.log_in()
     page = visit.page
     page.route(
         "https://mail.example/",
-        lambda route: route.fulfill(content_type="text/html", body=f'<a href="{house.url}/agents/crab">open</a>'),
+        lambda route: route.fulfill(content_type="text/html", body=f'<a href="{install.url}/agents/crab">open</a>'),
     )
     page.goto("https://mail.example/")
     page.get_by_text("open").click()
@@ -405,29 +405,29 @@ def test_a_page_opened_from_elsewhere_needs_no_second_login(browser: Browser, ho
     context.close()
 
 
-def test_another_sites_page_can_do_nothing(browser: Browser, house: AppFixture) -> None:
+def test_another_sites_page_can_do_nothing(browser: Browser, install: AppFixture) -> None:
     """Neither by script nor by form nor in a frame, while the operator is logged in."""
-    context = browser.new_context(viewport=DESK)
-    visit = open_window(context, house)
+    context = browser.new_context(viewport=DESKTOP)
+    visit = open_window(context, install)
     visit.log_in()
     page = visit.page
     attack = f"""
-        <form method="post" action="{house.url}/api/agents/crab/messages" enctype="text/plain">
-        <input name='{{"text": "x' value='"}}'></form><iframe src="{house.url}/"></iframe>
+        <form method="post" action="{install.url}/api/agents/crab/messages" enctype="text/plain">
+        <input name='{{"text": "x' value='"}}'></form><iframe src="{install.url}/"></iframe>
     """
     page.route("https://evil.example/", lambda route: route.fulfill(content_type="text/html", body=attack))
     page.goto("https://evil.example/")
-    api = f"{house.url}/api/agents"
+    api = f"{install.url}/api/agents"
     read = page.evaluate(f"fetch('{api}', {{credentials: 'include'}}).catch(() => 'refused')")
     assert read == "refused"
     options = "{method: 'POST', mode: 'no-cors', credentials: 'include', body: '{}'}"
-    page.evaluate(f"fetch('{house.url}/api/agents/crab/messages', {options}).catch(() => 0)")
+    page.evaluate(f"fetch('{install.url}/api/agents/crab/messages', {options}).catch(() => 0)")
     frame = page.frames[1]
     assert "crab" not in frame.content()
     page.evaluate("document.forms[0].submit()")
     page.wait_for_url("**/messages")
     assert json.loads(page.locator("body").inner_text())["error"]["code"] in ("forbidden", "unauthorized")
-    assert house.services.audit.search_records(kind="turn.asked") == []
+    assert install.services.audit.search_records(kind="turn.asked") == []
     context.close()
 
 
@@ -435,12 +435,12 @@ def test_after_a_gap_the_page_catches_up(visit: Visit) -> None:
     """What happened while nobody listened is there when the stream is back."""
     page = chat(visit)
     page.evaluate("window.dispatchEvent(new Event('pagehide'))")
-    turn = submit(visit.house, "unheard")
-    visit.house.services.turns.wait_for_end(turn, 10)
+    turn = submit(visit.install, "unheard")
+    visit.install.services.turns.wait_for_end(turn, 10)
     page.evaluate("window.dispatchEvent(new Event('pageshow'))")
     expect(page.locator(".reply")).to_have_text("You said: unheard")
 
 
-def submit(house: AppFixture, text: str, agent: str = "crab") -> int:
+def submit(install: AppFixture, text: str, agent: str = "crab") -> int:
     """A message of the operator's from another surface."""
-    return house.services.turns.submit(CubicleKey(agent, 1), text, source="api").id
+    return install.services.turns.submit(CubicleKey(agent, 1), text, source="api").id

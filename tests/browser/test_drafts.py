@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, FilePayload, Page, expect
 
-from tests.browser.conftest import DESK, Visit, open_window
+from tests.browser.conftest import DESKTOP, Visit, open_window
 from tests.browser.test_dashboard import chat, say
 from tests.support.app_fixture import AppFixture
 
@@ -22,7 +22,7 @@ def begin(page: Page, text: str) -> None:
 
 def test_a_draft_outlives_a_reload_another_page_and_a_crash(visit: Visit) -> None:
     """The words are in the field again; of another agent's conversation they are no part."""
-    visit.house.services.agents.create({"name": "hermine"})
+    visit.install.services.agents.create({"name": "hermine"})
     page = chat(visit)
     field = page.get_by_role("textbox")
     begin(page, "Dear crab,\nplease")
@@ -31,10 +31,10 @@ def test_a_draft_outlives_a_reload_another_page_and_a_crash(visit: Visit) -> Non
     field.fill("Dear crab, look at")  # and left at once, before it is kept by itself
     page.get_by_role("link", name="Files", exact=True).click()
     page.wait_for_url("**/files")
-    page.goto(f"{visit.house.url}/agents/hermine")
+    page.goto(f"{visit.install.url}/agents/hermine")
     expect(field).to_have_value("")
-    after = open_window(page.context, visit.house).page  # the first one never said that it goes
-    after.goto(f"{visit.house.url}/agents/crab")
+    after = open_window(page.context, visit.install).page  # the first one never said that it goes
+    after.goto(f"{visit.install.url}/agents/crab")
     expect(after.get_by_role("textbox")).to_have_value("Dear crab, look at")
     after.get_by_role("button", name="Send").click()
     expect(after.locator(".reply")).to_have_text("You said: Dear crab, look at")
@@ -42,25 +42,25 @@ def test_a_draft_outlives_a_reload_another_page_and_a_crash(visit: Visit) -> Non
     expect(after.get_by_role("textbox")).to_have_value("")
 
 
-def test_a_draft_stays_with_its_person(browser: Browser, house: AppFixture) -> None:
+def test_a_draft_stays_with_its_person(browser: Browser, install: AppFixture) -> None:
     """Somebody else at this browser does not see it, who comes back does, and who logs out leaves none behind."""
-    ben = house.services.people.add({"name": "ben"})
-    context = browser.new_context(viewport=DESK)
-    visit = open_window(context, house)
+    ben = install.services.users.add({"name": "ben"})
+    context = browser.new_context(viewport=DESKTOP)
+    visit = open_window(context, install)
     page = chat(visit)
     begin(page, "between us")
     context.clear_cookies()  # as when the session has expired
-    page.goto(f"{house.url}/login/{house.services.people.make_link(ben.id)}")
+    page.goto(f"{install.url}/login/{install.services.users.make_link(ben.id)}")
     page.get_by_role("button", name="Log in").click()
-    page.wait_for_url(f"{house.url}/welcome")
-    page.goto(f"{house.url}/agents/crab")
+    page.wait_for_url(f"{install.url}/welcome")
+    page.goto(f"{install.url}/agents/crab")
     expect(page.get_by_role("textbox")).to_have_value("")
     context.clear_cookies()
     chat(visit)
     expect(page.get_by_role("textbox")).to_have_value("between us")
     page.get_by_label("Menu").click()
     page.get_by_role("button", name="Log out").click()
-    page.wait_for_url(f"{house.url}/login")
+    page.wait_for_url(f"{install.url}/login")
     assert not page.evaluate(KEPT)
     context.close()
     assert visit.complaints == []
@@ -79,8 +79,8 @@ def test_a_suggestion_leaves_the_draft_alone(visit: Visit) -> None:
 
 def test_a_withdrawn_messages_files_come_back_with_its_words(visit: Visit) -> None:
     """They still lie where they were sent to, so they are attached again, and can be sent or removed."""
-    house = visit.house
-    house.plays["long"] = lambda scene: scene.wait_for_stop()
+    install = visit.install
+    install.plays["long"] = lambda scene: scene.wait_for_stop()
     page = chat(visit)
     say(page, "long")
     expect(page.locator('.turn[data-status="running"]')).to_have_count(1)
@@ -98,5 +98,5 @@ def test_a_withdrawn_messages_files_come_back_with_its_words(visit: Visit) -> No
     expect(queued.locator(".tag .file-name")).to_have_text("the high tide.txt")
     page.get_by_role("button", name="Stop").click()
     expect(page.locator(".reply")).to_contain_text("in/the high tide.txt")
-    inbox = house.services.settings.home / "workspaces" / "crab" / "1" / "in"
+    inbox = install.services.settings.home / "workspaces" / "crab" / "1" / "in"
     assert [path.name for path in inbox.iterdir()] == ["the high tide.txt"]

@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from dashboard.app import create_app
-from tests.browser.conftest import DESK, PHONE, watched
+from tests.browser.conftest import DESKTOP, PHONE, watched
 from tests.browser.test_dashboard import fits
 from tests.support.all_pages import Sight, samples, sights
 from tests.support.app_fixture import AppFixture, run_app
@@ -27,7 +27,7 @@ from tests.unit.conftest import logged_in
 pytestmark = pytest.mark.browser
 
 AXE = Path(__file__).parents[1] / "vendor" / "axe-core" / "axe.min.js"
-LOOKS = ((PHONE, "light"), (PHONE, "dark"), (DESK, "dark"), (DESK, "light"))
+LOOKS = ((PHONE, "light"), (PHONE, "dark"), (DESKTOP, "dark"), (DESKTOP, "light"))
 UNKNOWN_WORD = "directive 'webrtc'"
 """The policy of apps forbids WebRTC in a word that this browser does not know yet."""
 EXPECTED = {"not-found": "status of 404", "agent-terminal": "status of 503"}
@@ -63,20 +63,20 @@ TOO_SMALL = """() => {
 @pytest.fixture(scope="module")
 def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[AppFixture, list[Sight]]]:
     """The house and what there is to see in it."""
-    with run_app(tmp_path_factory.mktemp("lived"), environment=ALL_ON) as house:
-        made = fill_with_samples(house)
-        app = create_app(house.services)
-        reader = logged_in(house, app, house.services.people.get_operator())
-        yield house, sights(app, reader.client, samples(house, made))
+    with run_app(tmp_path_factory.mktemp("lived"), environment=ALL_ON) as install:
+        made = fill_with_samples(install)
+        app = create_app(install.services)
+        reader = logged_in(install, app, install.services.users.get_operator())
+        yield install, sights(app, reader.client, samples(install, made))
 
 
-def window(browser: Browser, house: AppFixture, *, is_inside: bool) -> BrowserContext:
+def window(browser: Browser, install: AppFixture, *, is_inside: bool) -> BrowserContext:
     """A window that moves nothing by itself; inside, the operator is logged in."""
     context = browser.new_context(viewport=PHONE, color_scheme="light", reduced_motion="reduce")
     if is_inside:
-        people = house.services.people
-        token = people.use_link(people.make_link(1))
-        context.add_cookies([{"name": "hermit_session", "value": token, "url": house.url}])
+        users = install.services.users
+        token = users.use_link(users.make_link(1))
+        context.add_cookies([{"name": "hermit_session", "value": token, "url": install.url}])
     return context
 
 
@@ -98,15 +98,15 @@ def problems(page: Page) -> Iterator[str]:
 @pytest.mark.parametrize("who", ["stranger", "operator"])
 def test_every_page_holds(browser: Browser, lived: tuple[AppFixture, list[Sight]], who: str) -> None:
     """All that is wrong with any of them is told at once."""
-    house, every = lived
+    install, every = lived
     is_inside = who == "operator"
-    context = window(browser, house, is_inside=is_inside)
+    context = window(browser, install, is_inside=is_inside)
     page = context.new_page()
-    complaints = watched(page, house.url, also=f"http://localhost:{house.services.settings.preview_port}/a/")
+    complaints = watched(page, install.url, also=f"http://localhost:{install.services.settings.preview_port}/a/")
     wrong: dict[str, list[str]] = {}
     for sight in (one for one in every if one.is_inside is is_inside):
         complaints.clear()
-        page.goto(f"{house.url}{sight.url}")
+        page.goto(f"{install.url}{sight.url}")
         page.locator("html[data-ready]").wait_for(state="attached")
         expected = (UNKNOWN_WORD, EXPECTED.get(sight.name, UNKNOWN_WORD))
         found = list(problems(page))

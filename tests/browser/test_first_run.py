@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.conftest import DESK, Visit, open_window
+from tests.browser.conftest import DESKTOP, Visit, open_window
 from tests.browser.test_dashboard import fits
 from tests.support.app_fixture import AppFixture, run_app
 from tests.support.scripted_upstream import Reply, Request, ScriptedUpstream, says, status
@@ -24,7 +24,7 @@ def guarded(request: Request) -> Reply:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[AppFixture]:
+def install(tmp_path: Path) -> Iterator[AppFixture]:
     """Nobody has set it up."""
     with run_app(tmp_path, environment={"HERMIT_ADMIN_USER": ""}) as made:
         yield made
@@ -32,10 +32,10 @@ def house(tmp_path: Path) -> Iterator[AppFixture]:
 
 def test_from_the_link_in_the_terminal_to_the_first_answer(visit: Visit) -> None:
     """Each step of the first run, as somebody goes through it; afterwards the same is found in Settings."""
-    house, page = visit.house, visit.page
+    install, page = visit.install, visit.page
     with ScriptedUpstream() as provider:
         provider.answer(guarded)
-        page.goto(f"{house.url}/login/{house.services.people.make_link(1)}")
+        page.goto(f"{install.url}/login/{install.services.users.make_link(1)}")
         page.get_by_role("button", name="Log in").click()
         expect(page.get_by_text("Step 1 of 3")).to_be_visible()
         page.get_by_label("Your name").fill("ada")
@@ -49,7 +49,7 @@ def test_from_the_link_in_the_terminal_to_the_first_answer(visit: Visit) -> None
         expect(page.get_by_text("Leave empty to use the first model that the server offers.")).to_be_visible()
         page.get_by_role("button", name="Test and save").click()
         expect(page.locator("form .trouble")).to_contain_text("refused the key (401)")
-        assert house.services.providers.default() == "rehearsal"
+        assert install.services.providers.default() == "rehearsal"
         page.get_by_label("Key", exact=False).last.fill(KEY)
         page.get_by_role("button", name="Test and save").click()
         expect(page.get_by_text("It works: scripted-large answered")).to_be_visible()
@@ -63,9 +63,9 @@ def test_from_the_link_in_the_terminal_to_the_first_answer(visit: Visit) -> None
         page.get_by_label("Message to crab").fill("hello")
         page.get_by_role("button", name="Send").click()
         expect(page.get_by_text("You said: hello")).to_be_visible()
-        assert house.services.people.log_in("ada", "correct horse battery")
-        assert (house.services.providers.default(), house.services.preferences.is_set_up) == ("custom", True)
-        page.goto(f"{house.url}/setup")
+        assert install.services.users.log_in("ada", "correct horse battery")
+        assert (install.services.providers.default(), install.services.install_settings.is_set_up) == ("custom", True)
+        page.goto(f"{install.url}/setup")
         expect(page.get_by_role("heading", level=1, name="Settings")).to_be_visible()
         page.get_by_role("button", name="Test A server of your own").click()
         expect(page.locator("[data-tried]")).to_contain_text("It works: scripted-large answered")
@@ -79,8 +79,8 @@ def test_from_the_link_in_the_terminal_to_the_first_answer(visit: Visit) -> None
 
 def test_every_step_is_skipped_in_the_same_way(visit: Visit) -> None:
     """ "Skip" beside the primary button; only steps that lie behind are links."""
-    house, page = visit.house, visit.page
-    page.goto(f"{house.url}/login/{house.services.people.make_link(1)}")
+    install, page = visit.install, visit.page
+    page.goto(f"{install.url}/login/{install.services.users.make_link(1)}")
     page.get_by_role("button", name="Log in").click()
     links = page.locator(".stages a")
     expect(links).to_have_count(0)
@@ -93,13 +93,13 @@ def test_every_step_is_skipped_in_the_same_way(visit: Visit) -> None:
     expect(page.locator("button.primary")).to_have_text("Use this bot")
     page.get_by_role("button", name="Skip", exact=True).click()
     expect(page.get_by_label("Message to crab")).to_be_visible()
-    assert house.services.preferences.is_set_up
+    assert install.services.install_settings.is_set_up
 
 
 def test_what_is_wrong_with_a_field_is_said_beside_it(visit: Visit) -> None:
     """In our own words, until something else is typed; nothing is sent."""
-    house, page = visit.house, visit.page
-    page.goto(f"{house.url}/login/{house.services.people.make_link(1)}")
+    install, page = visit.install, visit.page
+    page.goto(f"{install.url}/login/{install.services.users.make_link(1)}")
     page.get_by_role("button", name="Log in").click()
     name, password = page.locator("[name=name]"), page.locator("[name=password]")
     password.fill("short")
@@ -111,13 +111,13 @@ def test_what_is_wrong_with_a_field_is_said_beside_it(visit: Visit) -> None:
     name.fill("ada")
     password.fill("long enough now")
     expect(said).to_have_count(0)
-    assert not house.services.people.has_password(1)
+    assert not install.services.users.has_password(1)
 
 
 def test_models_are_seen_with_prices_before_there_is_a_key(visit: Visit) -> None:
     """The recommended one is named and chosen; another one is said to be used instead, until one is typed."""
-    house, page = visit.house, visit.page
-    page.goto(f"{house.url}/login/{house.services.people.make_link(1)}")
+    install, page = visit.install, visit.page
+    page.goto(f"{install.url}/login/{install.services.users.make_link(1)}")
     page.get_by_role("button", name="Log in").click()
     page.get_by_role("link", name="Skip", exact=True).click()
     chosen = page.locator("[name=suggested]:checked")
@@ -142,7 +142,7 @@ def test_models_are_seen_with_prices_before_there_is_a_key(visit: Visit) -> None
     page.get_by_role("button", name="Test and save").click()
     expect(page.get_by_text("It works.")).to_be_visible()
     assert sent == [{"key": "sk-ant-1", "model": "claude-haiku-5-5"}]
-    state = house.services.providers.get_state("anthropic")
+    state = install.services.providers.get_state("anthropic")
     assert (state.model, state.is_default) == ("claude-haiku-5-5", True)
     expect(chosen).to_have_value("claude-haiku-5-5")
 
@@ -150,29 +150,29 @@ def test_models_are_seen_with_prices_before_there_is_a_key(visit: Visit) -> None
 def test_a_typed_token_is_never_lost_and_its_form_is_checked_first(browser: Browser, tmp_path: Path) -> None:
     """The primary button is the one that uses it; what doesn't look like a token is said beside the field."""
     environment = {"HERMIT_ADMIN_USER": "", "HERMIT_TELEGRAM_API_URL": ""}
-    with run_app(tmp_path / "bots", environment=environment) as house:
-        context = browser.new_context(viewport=DESK)
-        visit = open_window(context, house)
+    with run_app(tmp_path / "bots", environment=environment) as install:
+        context = browser.new_context(viewport=DESKTOP)
+        visit = open_window(context, install)
         page = visit.page
-        page.goto(f"{house.url}/login/{house.services.people.make_link(1)}")
+        page.goto(f"{install.url}/login/{install.services.users.make_link(1)}")
         page.get_by_role("button", name="Log in").click()
         page.get_by_label("Your name").wait_for()
-        page.goto(f"{house.url}/setup/telegram")
+        page.goto(f"{install.url}/setup/telegram")
         page.get_by_label("Token").fill("123:abc")
         expect(page.locator(".primary")).to_have_text("Use this bot")
         page.locator(".primary").click()
         expect(page.locator(".field-trouble")).to_contain_text("This doesn’t look like a bot token.")
         expect(page.get_by_label("Token")).to_have_value("123:abc")
-        assert house.services.bots.list_bots() == []
+        assert install.services.bots.list_bots() == []
         context.close()
         assert visit.complaints == []
 
 
 def test_somebody_who_was_added_is_welcomed(visit: Visit) -> None:
     """A password and the browser's time zone in one step; then the agents."""
-    house, page = visit.house, visit.page
-    ben = house.services.people.add({"name": "ben"})
-    page.goto(f"{house.url}/login/{house.services.people.make_link(ben.id)}")
+    install, page = visit.install, visit.page
+    ben = install.services.users.add({"name": "ben"})
+    page.goto(f"{install.url}/login/{install.services.users.make_link(ben.id)}")
     page.get_by_role("button", name="Log in").click()
     expect(page.get_by_role("heading", name="Welcome, ben")).to_be_visible()
     zone = page.evaluate("Intl.DateTimeFormat().resolvedOptions().timeZone")
@@ -180,17 +180,17 @@ def test_somebody_who_was_added_is_welcomed(visit: Visit) -> None:
     assert fits(page)
     page.get_by_label("Password").fill("long enough for ben")
     page.get_by_role("button", name="Continue").click()
-    page.wait_for_url(f"{house.url}/")
-    assert house.services.people.log_in("ben", "long enough for ben")
-    assert house.services.people.get(ben.id).time_zone_known
+    page.wait_for_url(f"{install.url}/")
+    assert install.services.users.log_in("ben", "long enough for ben")
+    assert install.services.users.get(ben.id).time_zone_known
 
 
 def test_the_address_of_login_links_is_chosen(visit: Visit) -> None:
     """Where it is saved; one that isn't answered to is refused beside the button."""
-    house, page = visit.house, visit.page
-    house.services.preferences.finish_set_up(by="ada")
+    install, page = visit.install, visit.page
+    install.services.install_settings.finish_set_up(by="ada")
     visit.log_in()
-    page.goto(f"{house.url}/people")
+    page.goto(f"{install.url}/people")
     form = page.locator("form", has=page.get_by_label("Address"))
     form.get_by_label("Address").fill("http://nas.local:3000")
     form.get_by_role("button", name="Save").click()

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from orchestrator.core.models import CubicleKey
-from tests.browser.conftest import DESK, Visit
+from tests.browser.conftest import DESKTOP, Visit
 from tests.browser.test_dashboard import fits
 from tests.browser.test_set_in_motion import NAMELESS
 from tests.unit.dashboard.test_spending import spend
@@ -22,7 +22,7 @@ KEY = CubicleKey("crab", 1)
 
 def is_phone(page: Page) -> bool:
     """The window is small."""
-    return page.viewport_size != DESK
+    return page.viewport_size != DESKTOP
 
 
 def go(visit: Visit, label: str) -> Page:
@@ -41,7 +41,7 @@ def go(visit: Visit, label: str) -> Page:
 def test_the_audit_log_is_searched_opened_and_saved(visit: Visit, tmp_path: Path) -> None:
     """By words and by kind; details by keyboard; older rows; the same rows as a file."""
     for n in range(60):
-        visit.house.services.audit.record_event(
+        visit.install.services.audit.record_event(
             "test.noted", f"A walrus swam by, number {n}, {'far ' * 30}", KEY, path="x" * 300
         )
     page = go(visit, "Audit log")
@@ -67,9 +67,9 @@ def test_the_audit_log_is_searched_opened_and_saved(visit: Visit, tmp_path: Path
 
 def test_spending_is_seen_by_day_agent_and_model(visit: Visit) -> None:
     """A chart with its words, the same as a table, and one agent alone."""
-    paper = visit.house
-    spend(paper, "crab", 2_000_000)
-    spend(paper, "crab", 3_500_000, ago=5, model="a-model-with-a-very-long-name-" * 4, guess=True)
+    webapp = visit.install
+    spend(webapp, "crab", 2_000_000)
+    spend(webapp, "crab", 3_500_000, ago=5, model="a-model-with-a-very-long-name-" * 4, guess=True)
     page = go(visit, "Spending")
     expect(page.get_by_role("img", name="The highest was $3.50")).to_be_visible()
     expect(page.get_by_text("estimated").first).to_be_visible()
@@ -86,7 +86,7 @@ def test_spending_is_seen_by_day_agent_and_model(visit: Visit) -> None:
 
 def test_somebody_is_let_in_changed_logged_out_and_removed(visit: Visit) -> None:
     """Added by the form, changed in the list, a link shown once, and gone only when the name is typed."""
-    people = visit.house.services.people
+    users = visit.install.services.users
     page = go(visit, "People")
     form = page.locator("form.panel")
     form.get_by_label("Name").fill("Ben")
@@ -111,7 +111,7 @@ def test_somebody_is_let_in_changed_logged_out_and_removed(visit: Visit) -> None
         page.evaluate("document.dispatchEvent(new CustomEvent('news:again', {detail: {}}))")
     ben.get_by_role("button", name="Save").click()
     expect(ben.locator("summary").first).to_contain_text("Benjamin")
-    [changed] = [user for user in people.list_users() if user.name == "Benjamin"]
+    [changed] = [user for user in users.list_users() if user.name == "Benjamin"]
     assert changed.id_in("telegram") is None
     ben.get_by_role("button", name="Make a login link").click()
     link = page.get_by_role("textbox", name="Login link")
@@ -124,7 +124,7 @@ def test_somebody_is_let_in_changed_logged_out_and_removed(visit: Visit) -> None
     ben.get_by_text("Remove Benjamin").click()
     ben.get_by_label("Type Benjamin to confirm").fill("Ben")
     ben.get_by_role("button", name="Remove for good").click()
-    assert len(people.list_users()) == 2
+    assert len(users.list_users()) == 2
     ben.get_by_label("Type Benjamin to confirm").fill("Benjamin")
     ben.get_by_role("button", name="Remove for good").click()
     expect(page.locator(".person")).to_have_count(1)
@@ -133,7 +133,7 @@ def test_somebody_is_let_in_changed_logged_out_and_removed(visit: Visit) -> None
 
 def test_a_price_is_set_and_taken_away(visit: Visit) -> None:
     """Its place in the list comes and goes without loading the page; a refusal is told beside the button."""
-    prices = visit.house.services.prices
+    prices = visit.install.services.prices
     page = go(visit, "Settings")
     form = page.locator("form.panel", has=page.get_by_label("Input"))
     form.get_by_label("Model").fill("own/model-*")
@@ -156,9 +156,9 @@ def test_everything_on_these_pages_has_a_name_and_can_be_hit(visit: Visit) -> No
     """By a finger, by a keyboard, by whoever can't see it."""
     visit.log_in()
     page = visit.page
-    spend(visit.house, "crab", 2_000_000)
+    spend(visit.install, "crab", 2_000_000)
     for path in ("/audit", "/spending", "/people", "/settings"):
-        page.goto(f"{visit.house.url}{path}")
+        page.goto(f"{visit.install.url}{path}")
         expect(page.get_by_role("heading", level=1)).to_be_visible()
         page.evaluate("document.querySelectorAll('#main details:not(.menu)').forEach((part) => (part.open = true))")
         assert page.evaluate(NAMELESS) == [], path

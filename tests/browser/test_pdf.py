@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, ViewportSize, expect
 
 from dashboard.pages import files
-from tests.browser.conftest import DESK, PHONE, open_window
+from tests.browser.conftest import DESKTOP, PHONE, open_window
 from tests.support.app_fixture import run_app
 from tests.support.fake_browser import png
 from tests.support.fake_pdf_renderer import FakePdfRenderer
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.browser
 PAGE = png(990, 1400, extra=zlib.compress((b"\0" + b"\xee" * 3 * 990) * 1400))
 
 
-@pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
+@pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desk"])
 def test_pages_come_when_they_are_drawn(
     browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: ViewportSize
 ) -> None:
@@ -29,12 +29,12 @@ def test_pages_come_when_they_are_drawn(
     drawing = FakePdfRenderer()
     drawing.may_go.clear()
     drawing.brings = {"count": b"7", "1.png": PAGE, "2.png": PAGE}
-    with run_app(tmp_path, pages=drawing) as house:
-        (prepared(house, 1) / "out" / "report.pdf").write_bytes(b"%PDF-1.7\n%%EOF\n")
+    with run_app(tmp_path, pages=drawing) as install:
+        (prepared(install, 1) / "out" / "report.pdf").write_bytes(b"%PDF-1.7\n%%EOF\n")
         context = browser.new_context(viewport=size)
-        visit = open_window(context, house)
+        visit = open_window(context, install)
         visit.log_in()
-        visit.page.goto(f"{house.url}/agents/crab/files/out/report.pdf")
+        visit.page.goto(f"{install.url}/agents/crab/files/out/report.pdf")
         expect(visit.page.get_by_text("Rendering pages… The first time")).to_be_visible()
         drawing.may_go.set()
         for number in (1, 2):

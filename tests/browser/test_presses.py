@@ -16,9 +16,9 @@ ENTRY = {"title": "Tides", "prompt": "x", "start": "2031-05-05T09:00:00", "time_
 def planned(visit: Visit) -> None:
     """The calendar's page with one entry."""
     visit.log_in()
-    people = visit.house.services.people
-    visit.house.services.agenda.create_entry(CubicleKey("crab", 1), ENTRY, by=people.get_operator())
-    visit.page.goto(f"{visit.house.url}/agents/crab/calendar")
+    users = visit.install.services.users
+    visit.install.services.calendar.create_entry(CubicleKey("crab", 1), ENTRY, by=users.get_operator())
+    visit.page.goto(f"{visit.install.url}/agents/crab/calendar")
 
 
 def test_a_part_is_not_taken_away_from_under_a_finger(visit: Visit) -> None:

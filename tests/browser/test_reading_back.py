@@ -22,8 +22,8 @@ def top_of(page: Page, turn: int) -> float:
 
 def test_one_reads_back_and_finds(visit: Visit) -> None:
     """To the beginning by scrolling alone, what is read stays in place; words lead to their turn, and on from there."""
-    turns = visit.house.services.turns
-    with visit.house.app._store.writing() as db:
+    turns = visit.install.services.turns
+    with visit.install.app._store.writing() as db:
         db.executemany(
             "INSERT INTO turns (agent, user, conversation, source, prompt, status, created_at) "
             "VALUES ('crab', 1, 1, 'api', ?, ?, ?)",
@@ -33,7 +33,7 @@ def test_one_reads_back_and_finds(visit: Visit) -> None:
         turns.end_turn(KEY, turn, TurnStatus.DONE, reply=f"reply {turn}")
     visit.log_in()
     page = visit.page
-    page.goto(f"{visit.house.url}/agents/crab")
+    page.goto(f"{visit.install.url}/agents/crab")
     expect(page.locator(f"#turn-{COUNT}")).to_be_in_viewport()
     first = COUNT - 19
     expect(page.locator(".turn")).to_have_count(20)

@@ -10,9 +10,9 @@ import docker
 import pytest
 from playwright.sync_api import Browser, FilePayload, Page, expect
 
-from tests.browser.conftest import DESK, PHONE, watched
+from tests.browser.conftest import DESKTOP, PHONE, watched
 from tests.integration.conftest import client, image_tag, machine  # noqa: F401 - fixtures, used by their names
-from tests.support.real_app import RealApp, Talker, real_house
+from tests.support.real_app import RealApp, Talker, real_install
 from tests.support.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
@@ -26,25 +26,25 @@ def _leaves_no_thread() -> None:
 
 
 @pytest.fixture(scope="module")
-def house(
+def install(
     tmp_path_factory: pytest.TempPathFactory,
     client: docker.DockerClient,  # noqa: F811 - the fixture above
     image_tag: Callable[[str], str],  # noqa: F811 - the fixture above
 ) -> Iterator[RealApp]:
     """One house, in which operators have terminals."""
     home = tmp_path_factory.mktemp("home")
-    with real_house(home, client, image_tag, environment={"HERMIT_TERMINAL": "1"}) as made:
+    with real_install(home, client, image_tag, environment={"HERMIT_TERMINAL": "1"}) as made:
         yield made
 
 
-@pytest.fixture(params=[PHONE, DESK], ids=["phone", "desk"])
-def page(request: pytest.FixtureRequest, browser: Browser, house: RealApp) -> Iterator[Page]:
+@pytest.fixture(params=[PHONE, DESKTOP], ids=["phone", "desk"])
+def page(request: pytest.FixtureRequest, browser: Browser, install: RealApp) -> Iterator[Page]:
     """A window that is logged in; at the end nothing may have been complained about."""
     context = browser.new_context(viewport=request.param)
     made = context.new_page()
-    people, settings = house.app.services.people, house.app.services.settings
+    users, settings = install.app.services.users, install.app.services.settings
     complaints = watched(made, settings.url, also=f"http://localhost:{settings.preview_port}/a/")
-    made.goto(f"{house.app.services.settings.url}/login/{people.make_link(people.get_operator().id)}")
+    made.goto(f"{install.app.services.settings.url}/login/{users.make_link(users.get_operator().id)}")
     made.get_by_role("button", name="Log in").click()
     made.wait_for_url(lambda url: "/login" not in url)
     yield made
@@ -53,14 +53,14 @@ def page(request: pytest.FixtureRequest, browser: Browser, house: RealApp) -> It
 
 
 @pytest.fixture
-def agent(house: RealApp) -> Talker:
+def agent(install: RealApp) -> Talker:
     """An agent that asks before what is dangerous."""
-    return house.agent(approval="dangerous", role="Keeps the light", image="base")
+    return install.agent(approval="dangerous", role="Keeps the light", image="base")
 
 
-def to(page: Page, house: RealApp, agent: Talker, tab: str = "") -> None:
+def to(page: Page, install: RealApp, agent: Talker, tab: str = "") -> None:
     """One of the agent's pages."""
-    page.goto(f"{house.app.services.settings.url}/agents/{agent.name}{tab}")
+    page.goto(f"{install.app.services.settings.url}/agents/{agent.name}{tab}")
 
 
 def say(page: Page, text: str) -> None:
@@ -69,13 +69,13 @@ def say(page: Page, text: str) -> None:
     page.keyboard.press("Enter")
 
 
-def test_a_conversation(page: Page, house: RealApp, agent: Talker) -> None:
+def test_a_conversation(page: Page, install: RealApp, agent: Talker) -> None:
     """A reply, a command, one that needs a word, files both ways, an app, a stop, and once more."""
-    to(page, house, agent)
-    say(page, house.plays.commands("echo from the cubicle", reply="**Done** it."))
+    to(page, install, agent)
+    say(page, install.plays.commands("echo from the cubicle", reply="**Done** it."))
     expect(page.locator(".reply").last).to_have_text("Done it.")
     expect(page.locator(".step").last).to_contain_text("exit 0")
-    say(page, house.plays.commands("mkdir old && rm -r old", reply="Gone."))
+    say(page, install.plays.commands("mkdir old && rm -r old", reply="Gone."))
     card = page.locator("[data-approval]")
     expect(card.locator(".exact")).to_have_text("mkdir old && rm -r old")
     card.get_by_role("button", name="Approve").click()
@@ -84,13 +84,13 @@ def test_a_conversation(page: Page, house: RealApp, agent: Talker) -> None:
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Attach").click()
     chooser.value.set_files([FilePayload(name="tide.txt", mimeType="text/plain", buffer=b"high at noon")])
-    say(page, house.plays.commands("tr a-z A-Z < ../in/tide.txt > t && mv t ../out/TIDE.txt", reply="Here."))
+    say(page, install.plays.commands("tr a-z A-Z < ../in/tide.txt > t && mv t ../out/TIDE.txt", reply="Here."))
     with page.expect_download() as saved:
         page.get_by_role("link", name="TIDE.txt").click()
     assert saved.value.path().read_bytes() == b"HIGH AT NOON"
-    say(page, house.plays.commands(APP, reply="Your clock."))
+    say(page, install.plays.commands(APP, reply="Your clock."))
     expect(page.get_by_role("link", name="Open Clock")).to_be_visible()
-    say(page, house.plays.add(answers(terminal="echo begun; sleep 300"), answers("Never said.")))
+    say(page, install.plays.add(answers(terminal="echo begun; sleep 300"), answers("Never said.")))
     expect(page.locator(".step.running .output")).to_contain_text("begun")
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_text("You stopped this answer.").last).to_be_visible()
@@ -99,45 +99,45 @@ def test_a_conversation(page: Page, house: RealApp, agent: Talker) -> None:
     expect(page.frame_locator(".app-frame").get_by_text("It ticks.")).to_be_visible()
 
 
-def test_what_an_agent_has(page: Page, house: RealApp, agent: Talker) -> None:
+def test_what_an_agent_has(page: Page, install: RealApp, agent: Talker) -> None:
     """Its files, log and container; a plan that is run at once; a fact; what was decided."""
-    agent.ask(house.plays.commands("echo kept > notes.txt"))
-    to(page, house, agent, "/files/work")
+    agent.ask(install.plays.commands("echo kept > notes.txt"))
+    to(page, install, agent, "/files/work")
     page.get_by_role("link", name="notes.txt").first.click()
     expect(page.locator("pre")).to_have_text(re.compile("kept"))
-    to(page, house, agent, "/log")
+    to(page, install, agent, "/log")
     expect(page.get_by_text("echo kept").first).to_be_visible()
-    to(page, house, agent, "/cubicle")
+    to(page, install, agent, "/cubicle")
     expect(page.locator(".figures .state")).to_have_text("running")
     page.get_by_role("button", name="Stop").click()
     page.locator("dialog.ask").get_by_role("button", name="Stop it").click()
     expect(page.locator(".figures .state")).to_have_text("asleep")
-    to(page, house, agent, "/memory")
+    to(page, install, agent, "/memory")
     page.get_by_role("textbox").first.fill("The light is green.")
     page.get_by_role("button", name="Remember").click()
     expect(page.locator(".fact-text")).to_have_text("The light is green.")
-    to(page, house, agent, "/calendar")
+    to(page, install, agent, "/calendar")
     page.get_by_text("New entry", exact=True).click()
     page.get_by_label("Title").fill("Trim the wick")
-    page.get_by_label(f"Message to {agent.name}").fill(house.plays.commands("echo trimmed", reply="Trimmed."))
+    page.get_by_label(f"Message to {agent.name}").fill(install.plays.commands("echo trimmed", reply="Trimmed."))
     page.get_by_label("When", exact=False).first.fill("2031-05-05T09:00")
     page.get_by_role("button", name="Add entry").click()
     page.locator(".entry").get_by_role("link", name="Trim the wick", exact=True).click()
     page.get_by_role("button", name="Run now").click()
     expect(page.locator(".reply").last).to_have_text("Trimmed.")
-    page.goto(f"{house.app.services.settings.url}/calendar")
+    page.goto(f"{install.app.services.settings.url}/calendar")
     expect(page.get_by_text("Trim the wick").first).to_be_attached()
 
 
-def test_a_terminal_and_the_end(page: Page, house: RealApp, agent: Talker) -> None:
+def test_a_terminal_and_the_end(page: Page, install: RealApp, agent: Talker) -> None:
     """A shell of one's own in the cubicle; other settings; and the agent is gone once its name is typed."""
     agent.wake()
-    to(page, house, agent, "/terminal")
+    to(page, install, agent, "/terminal")
     expect(page.locator(".xterm-rows")).to_contain_text("$")
     page.locator(".xterm-helper-textarea").focus()
     page.keyboard.type("echo $((6 * 7)) is the answer\n")
     expect(page.locator(".xterm-rows")).to_contain_text("42 is the answer")
-    to(page, house, agent, "/settings")
+    to(page, install, agent, "/settings")
     page.get_by_label("Role").fill("Keeps the bell")
     page.get_by_role("button", name="Save").first.click()
     expect(page.get_by_text("Saved.").first).to_be_visible()
@@ -145,5 +145,5 @@ def test_a_terminal_and_the_end(page: Page, house: RealApp, agent: Talker) -> No
     page.get_by_text("Delete this agent for good").click()
     page.get_by_label(f"Type {agent.name} to confirm").fill(agent.name)
     page.get_by_role("button", name=f"Delete {agent.name} for good").click()
-    page.wait_for_url(f"{house.app.services.settings.url}/")
+    page.wait_for_url(f"{install.app.services.settings.url}/")
     assert agent.name not in {found["name"] for found in agent.api.get("/agents")["agents"]}

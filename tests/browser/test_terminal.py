@@ -25,7 +25,7 @@ COLOURED = r"printf '\e[38;2;200;100;50mnear-\e[1;32mgreen\e[0m\n'"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[AppFixture]:
+def install(tmp_path: Path) -> Iterator[AppFixture]:
     """A house with terminals, whose shells are this machine's."""
     work = tmp_path / "work"
     work.mkdir()
@@ -43,7 +43,7 @@ def test_a_terminal_is_typed_into(visit: Visit) -> None:
     """By keys and by the row of keys, under the policy that every page has; what a program asks of it is not heard."""
     page = visit.page
     visit.log_in()
-    page.goto(f"{visit.house.url}/agents/crab")
+    page.goto(f"{visit.install.url}/agents/crab")
     follow(page, "Terminal")
     rows = page.locator(".xterm-rows")
     expect(rows).to_contain_text("crab$")
@@ -64,8 +64,8 @@ def test_a_terminal_is_typed_into(visit: Visit) -> None:
     expect(rows).to_contain_text("crab$")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.locator("style").count() == 0
-    page.goto(f"{visit.house.url}/agents/crab")
-    eventually(lambda: len(visit.house.services.audit.search_records(words="page", kind="terminal.closed")) == 1)
+    page.goto(f"{visit.install.url}/agents/crab")
+    eventually(lambda: len(visit.install.services.audit.search_records(words="page", kind="terminal.closed")) == 1)
 
 
 def keys(page: Page) -> None:

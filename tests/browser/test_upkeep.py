@@ -20,14 +20,14 @@ pytestmark = pytest.mark.browser
 
 def test_what_is_decided_elsewhere_is_settled_here(visit: Visit) -> None:
     """The card goes and is found among what was decided, whole, without loading the page; filters keep it apart."""
-    house = visit.house
-    question = asked(house, HIDDEN)
+    install = visit.install
+    question = asked(install, HIDDEN)
     page = go(visit, "Approvals")
     card = page.locator("#main [data-approval]")
     expect(card).to_contain_text("wants to run this command")
     assert fits(page)
-    operator = house.services.people.get_operator()
-    house.services.approvals.decide(question, approve=False, by=operator, surface="telegram")
+    operator = install.services.users.get_operator()
+    install.services.approvals.decide(question, approve=False, by=operator, surface="telegram")
     expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
     expect(card).to_have_count(0)
     row = page.locator(".record")
@@ -42,8 +42,8 @@ def test_what_is_decided_elsewhere_is_settled_here(visit: Visit) -> None:
 
 def test_the_house_is_looked_after(visit: Visit) -> None:
     """The doctor finds something; a backup is made and deleted; somebody is let in."""
-    house = visit.house
-    house.services.checkups._examine = lambda: [ok("engine", "It answers."), fail("model", "No key.", "Give one.")]
+    install = visit.install
+    install.services.doctor._examine = lambda: [ok("engine", "It answers."), fail("model", "No key.", "Give one.")]
     page = go(visit, "Settings")
     page.get_by_role("button", name="Run diagnostics").click()
     expect(page.get_by_text("1 thing to fix.")).to_be_visible()
@@ -55,9 +55,9 @@ def test_the_house_is_looked_after(visit: Visit) -> None:
     listed.get_by_role("button").click()
     page.locator("dialog.ask").get_by_role("button", name="Delete").click()
     expect(listed).to_have_count(0)
-    with house.app._store.writing() as db:
+    with install.app._store.writing() as db:
         people_rows.note_stranger(ChannelDb(db, "telegram"), "crab", 6666, "Eve", time.time())
-    page.goto(f"{house.url}/people")
+    page.goto(f"{install.url}/people")
     expect(page.get_by_text("wrote to crab")).to_be_visible()
     assert fits(page)
     page.get_by_role("button", name="Allow").click()

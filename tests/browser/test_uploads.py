@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, FilePayload, Locator, Page, Route, expect
 
-from tests.browser.conftest import DESK, PHONE, watched
+from tests.browser.conftest import DESKTOP, PHONE, watched
 from tests.integration.conftest import client, image_tag, machine  # noqa: F401 - fixtures, used by their names
-from tests.support.real_app import RealApp, Talker, real_house
+from tests.support.real_app import RealApp, Talker, real_install
 
 pytestmark = [pytest.mark.browser, pytest.mark.docker]
 
@@ -27,7 +27,7 @@ DATA = FilePayload(name="data.csv", mimeType="text/csv", buffer=b"1,2\n" * 50_00
 class Talk:
     """A person's window on the conversation with one agent."""
 
-    house: RealApp
+    install: RealApp
     agent: Talker
     page: Page
     complaints: list[str]
@@ -90,7 +90,7 @@ def real(
     image_tag: Any,  # noqa: F811 - the fixture
 ) -> Iterator[RealApp]:
     """One house for all tests; each has an agent of its own."""
-    with real_house(tmp_path_factory.mktemp("home"), client, image_tag) as made:
+    with real_install(tmp_path_factory.mktemp("home"), client, image_tag) as made:
         yield made
 
 
@@ -99,14 +99,14 @@ def _leaves_no_thread() -> None:
     """Not asked here: a house that a whole module keeps starts its wakers when they are first needed."""
 
 
-@pytest.fixture(params=[PHONE, DESK], ids=["phone", "desk"])
+@pytest.fixture(params=[PHONE, DESKTOP], ids=["phone", "desk"])
 def talk(request: pytest.FixtureRequest, browser: Browser, real: RealApp) -> Iterator[Talk]:
     """A fresh agent's page, small and large."""
-    people, url = real.app.services.people, real.api.url
+    users, url = real.app.services.users, real.api.url
     context = browser.new_context(viewport=request.param)
     page, agent = context.new_page(), real.agent()
     made = Talk(real, agent, page, watched(page, url))
-    page.goto(f"{url}/login/{people.make_link(people.get_operator().id)}")
+    page.goto(f"{url}/login/{users.make_link(users.get_operator().id)}")
     page.get_by_role("button", name="Log in").click()
     page.wait_for_url(f"{url}/")
     page.goto(f"{url}/agents/{agent.name}")
@@ -122,7 +122,7 @@ def test_two_files_are_uploaded_sent_and_read(talk: Talk) -> None:
     expect(talk.chips.first).to_contain_text("my notes.txt22 bytes")
     expect(talk.page.locator("[data-file-news]")).to_contain_text("was uploaded.")
     assert talk.inbox == {"my notes.txt": NOTES["buffer"], "data.csv": DATA["buffer"]}
-    talk.text.fill(talk.house.plays.commands("cat '../in/my notes.txt'"))
+    talk.text.fill(talk.install.plays.commands("cat '../in/my notes.txt'"))
     talk.page.keyboard.press("Enter")
     expect(talk.page.locator(".output")).to_contain_text("the tide comes at six")
     expect(talk.tags).to_have_text(["my notes.txt 22 bytes", "data.csv 200 kB"])

@@ -77,12 +77,12 @@ class Evidence:
             for row in self.rows["chat_inbox"]
             if row["agent"] == case.agent and row["message"] == number and number is not None
         ]
-        letters = [
+        messages = [
             row
             for row in self.rows["chat_outbox"]
             if row["ref"] in updates and row["agent"] == case.agent and row["state"] == "sent"
         ]
-        numbers = [row["message"] for row in letters]
+        numbers = [row["message"] for row in messages]
         room = self.rooms.get((case.agent, case.person), [])
         return [str(message.get("text", "")) for message in room if message["message_id"] in numbers]
 

@@ -65,7 +65,7 @@ class Breaker:
         if deed.what.startswith("model "):
             self._install.moods.turn("")
         elif deed.what.startswith("telegram "):
-            self._mend_bots()
+            self._fix_bots()
         elif deed.what.startswith("engine "):
             self._install.wire.join_up()
             self._install.wire.let_go()
@@ -77,7 +77,7 @@ class Breaker:
     def heal(self) -> None:
         """Nothing is broken any more, but for an orchestrator that is down."""
         self._install.moods.turn("")
-        self._mend_bots()
+        self._fix_bots()
         self._install.wire.join_up()
         self._install.wire.let_go()
         self._filler.unlink(missing_ok=True)
@@ -127,7 +127,7 @@ class Breaker:
             self._at_bots.append(bots.fail_next(lost, after=True, times=times))
         return True
 
-    def _mend_bots(self) -> None:
+    def _fix_bots(self) -> None:
         bots = self._install.bots
         bots.online()
         with bots.world.changed:

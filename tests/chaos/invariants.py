@@ -69,7 +69,7 @@ def what_is_done_was_done(seen: Evidence) -> Iterator[str]:
                 yield f"{case.name}, turn {turn['id']}, is done, and {lines} of {wanted} ran"
 
 
-def the_house_works_afterwards(seen: Evidence) -> Iterator[str]:
+def the_install_works_afterwards(seen: Evidence) -> Iterator[str]:
     """Everybody who was asked once all was healed has answered."""
     for case in seen.cases.values():
         if case.name.startswith("case-last") and [turn["status"] for turn in seen.turns_of(case)] != ["done"]:
@@ -134,8 +134,8 @@ def every_answer_is_in_its_chat_once(seen: Evidence) -> Iterator[str]:
         for turn in seen.turns_of(case):
             if turn["source"] not in ("telegram", "calendar") or room not in seen.rooms:
                 continue
-            letters = [row for row in seen.rows["chat_outbox"] if row["ref"].startswith(f"turn:{turn['id']}:")]
-            if not letters or turn["told_at"] is None:
+            stored_messages = [row for row in seen.rows["chat_outbox"] if row["ref"].startswith(f"turn:{turn['id']}:")]
+            if not stored_messages or turn["told_at"] is None:
                 yield f"turn {turn['id']} ({case.name}) was never told"
             texts = [message.get("text", "") for message in seen.rooms[room]]
             times = sum(case.reply in text for text in texts)
@@ -147,7 +147,7 @@ def every_answer_is_in_its_chat_once(seen: Evidence) -> Iterator[str]:
             yield f"the reply of {case.name} is in somebody else's chat"
 
 
-def every_letter_is_one_message(seen: Evidence) -> Iterator[str]:
+def every_reply_is_one_message(seen: Evidence) -> Iterator[str]:
     """What the outbox says was sent is in a chat, and nothing is in a chat that the outbox knows nothing of: a message
     that came twice would be that."""
     for agent in {agent for agent, _ in seen.rooms}:
@@ -333,13 +333,13 @@ INVARIANTS: dict[str, Invariant] = {
         every_turn_has_one_outcome,
         the_api_tells_the_outcome,
         what_is_done_was_done,
-        the_house_works_afterwards,
+        the_install_works_afterwards,
         no_command_runs_twice,
         nothing_runs_without_approval,
         every_question_is_answered_once,
         facts_are_noted_once,
         every_answer_is_in_its_chat_once,
-        every_letter_is_one_message,
+        every_reply_is_one_message,
         chats_are_tidy,
         every_update_is_handled,
         every_file_is_delivered_once,

@@ -37,7 +37,7 @@ class Shown:
 class Phone(Protocol):
     """What people do, and what they see."""
 
-    house: AppFixture
+    install: AppFixture
     source: str
     """What a turn from here says of where it came from."""
 
@@ -90,11 +90,11 @@ class TelegramPhone:
 
     source = "telegram"
 
-    def __init__(self, house: AppFixture, api: BotApi, token: str, folder: Path) -> None:
-        self.house, self._api, self._token, self._folder = house, api, token, folder
+    def __init__(self, install: AppFixture, api: BotApi, token: str, folder: Path) -> None:
+        self.install, self._api, self._token, self._folder = install, api, token, folder
         self._people = {ADA: api.person(ADA), EVE: api.person(EVE, "Eve")}
         self._buttons: dict[tuple[int, str], tuple[Any, str]] = {}
-        self.channel = house.app._telegram
+        self.channel = install.app._telegram
 
     @property
     def outbox(self) -> Outbox:
@@ -147,8 +147,8 @@ class TelegramPhone:
     def restart(self) -> None:
         """The old one has stopped when the new one begins."""
         self.channel.stop()
-        services = self.house.services
-        self.channel = TelegramChannel(services, services.bots, self.house.app._store, folder=self._folder)
+        services = self.install.services
+        self.channel = TelegramChannel(services, services.bots, self.install.app._store, folder=self._folder)
         self.channel.start()
 
     def _messages(self, person: int) -> list[Any]:
@@ -168,8 +168,8 @@ class LoopbackPhone:
 
     source = "loopback"
 
-    def __init__(self, house: AppFixture, app: LoopbackApp, folder: Path) -> None:
-        self.house, self._app, self._folder = house, app, folder
+    def __init__(self, install: AppFixture, app: LoopbackApp, folder: Path) -> None:
+        self.install, self._app, self._folder = install, app, folder
         self.channel = self._opened()
 
     @property
@@ -229,8 +229,8 @@ class LoopbackPhone:
         self.channel.runner.stop()
 
     def _opened(self) -> LoopbackChannel:
-        channel = LoopbackChannel(self.house.services, self.house.app._store, self._app, folder=self._folder)
-        self.house.app._deliveries.add_carrier(channel.runner.parts.carrier)
+        channel = LoopbackChannel(self.install.services, self.install.app._store, self._app, folder=self._folder)
+        self.install.app._deliveries.add_carrier(channel.runner.parts.carrier)
         channel.runner.start()
         wait_for(lambda: channel.running_agents)
         return channel
@@ -241,16 +241,16 @@ def telegram(folder: Path) -> Iterator[Phone]:
     """Ada's bot is linked, and its chat open."""
     with BotApi() as api:
         token = api.bot("Crab")
-        with run_app(folder / "home", environment={"HERMIT_TELEGRAM_API_URL": api.url}) as house:
-            services = house.services
-            services.people.update_user(
-                services.people.get_operator().id, {"telegram_id": ADA, "time_zone": "Europe/Vienna"}
+        with run_app(folder / "home", environment={"HERMIT_TELEGRAM_API_URL": api.url}) as install:
+            services = install.services
+            services.users.update_user(
+                services.users.get_operator().id, {"telegram_id": ADA, "time_zone": "Europe/Vienna"}
             )
             state = services.bots.set_up("crab", token)
-            with house.app._store.writing() as db:
+            with install.app._store.writing() as db:
                 accounts.put_bot(db, replace(state, state=BotStatus.PAIRED, paired_at=1.0, paired_person=ADA))
             services.broker.publish(Event("bot", None, {"agent": "crab"}))
-            phone = TelegramPhone(house, api, token, folder / "home" / "telegram")
+            phone = TelegramPhone(install, api, token, folder / "home" / "telegram")
             phone.says("/start")
             wait_for(phone.shown)
             try:
@@ -262,11 +262,11 @@ def telegram(folder: Path) -> Iterator[Phone]:
 @contextmanager
 def loopback(folder: Path) -> Iterator[Phone]:
     """The same in the app of one file."""
-    with run_app(folder / "home") as house:
-        people = house.services.people
-        people._channels = {**CHANNELS, "loopback": "Loopback"}
-        people.update_user(people.get_operator().id, {"loopback_id": ADA, "time_zone": "Europe/Vienna"})
-        phone = LoopbackPhone(house, LoopbackApp(), folder / "loopback")
+    with run_app(folder / "home") as install:
+        users = install.services.users
+        users._channels = {**CHANNELS, "loopback": "Loopback"}
+        users.update_user(users.get_operator().id, {"loopback_id": ADA, "time_zone": "Europe/Vienna"})
+        phone = LoopbackPhone(install, LoopbackApp(), folder / "loopback")
         phone.says("/start")
         wait_for(phone.shown)
         try:

@@ -42,9 +42,9 @@ def test_a_message_becomes_a_turn_and_its_answer_comes_back(phone: Phone) -> Non
     phone.says("hello there")
     answer = _wait(phone, "You said: hello there")
     assert answer.text.startswith("◆ crab:\n")
-    (turn,) = phone.house.services.turns.list_history(CubicleKey("crab", 1))
+    (turn,) = phone.install.services.turns.list_history(CubicleKey("crab", 1))
     assert turn.source == phone.source
-    phone.house.plays["tell me more"] = lambda scene: scene.say("\n\n".join(["A paragraph of words. " * 10] * 24))
+    phone.install.plays["tell me more"] = lambda scene: scene.say("\n\n".join(["A paragraph of words. " * 10] * 24))
     phone.says("tell me more")
     wait_for(lambda: len(_seen(phone, "A paragraph of words.")) > 1)
     assert len(_seen(phone, "You said: hello there")) == 1
@@ -59,7 +59,7 @@ def test_progress_is_one_message_that_changes_and_goes(phone: Phone) -> None:
         wait_for(lambda: phone.edits() > 0)
         scene.say("That was all.")
 
-    phone.house.plays["take your time"] = play
+    phone.install.plays["take your time"] = play
     phone.says("take your time")
     _wait(phone, "That was all.")
     wait_for(lambda: not _seen(phone, "thinking") and not _seen(phone, "step 1"))
@@ -68,7 +68,7 @@ def test_progress_is_one_message_that_changes_and_goes(phone: Phone) -> None:
 def test_an_approval_is_decided_once(phone: Phone) -> None:
     """By a button; a second press decides nothing, and the message says how it ended."""
     ran: list[bool] = []
-    phone.house.plays["tidy up"] = lambda scene: ran.append(scene.run(1, "rm -rf build"))
+    phone.install.plays["tidy up"] = lambda scene: ran.append(scene.run(1, "rm -rf build"))
     phone.says("tidy up")
     asked = _wait(phone, "may this run?")
     assert {"Approve", "Deny"} <= set(asked.buttons)
@@ -76,23 +76,23 @@ def test_an_approval_is_decided_once(phone: Phone) -> None:
     wait_for(lambda: ran == [True])
     assert NO_LONGER in phone.presses(asked.number, "Deny")
     wait_for(lambda: "Approve" not in _wait(phone, "asked: may this run?").buttons)
-    (decided,) = phone.house.services.approvals.list_approvals()
+    (decided,) = phone.install.services.approvals.list_approvals()
     assert (decided.status, decided.decided_by) == ("approved", f"ada ({phone.source})")
 
 
 def test_a_question_is_answered(phone: Phone) -> None:
     """By a button of its own, or by a reply."""
-    questions = phone.house.services.questions
+    questions = phone.install.services.questions
 
     def play(scene: Scene) -> None:
-        with phone.house.app._store.writing() as db:
+        with phone.install.app._store.writing() as db:
             action = Ask("Which colour?", ("red", "blue"), free_text=True)
             asked = questions.deeds["ASK"](db, Caller(scene.key, scene.turn.id), action).result["question"]
         wait_for(lambda: questions.get_question(str(asked)).answer)
         scene.say(f"So it is {questions.get_question(str(asked)).answer}.")
 
     for n, answer in enumerate(("red", "something like green")):
-        phone.house.plays[f"ask me {n}"] = play
+        phone.install.plays[f"ask me {n}"] = play
         phone.says(f"ask me {n}")
         wait_for(lambda n=n: len(_seen(phone, "Which colour?")) > n)  # type: ignore[misc]  # mypy can't type a bound default
         shown = _seen(phone, "Which colour?")[-1]
@@ -105,10 +105,10 @@ def test_a_question_is_answered(phone: Phone) -> None:
 
 def test_a_file_in_and_a_file_out(phone: Phone) -> None:
     """What a person sends lies in ``in/``; what an agent leaves in ``out/`` arrives with its bytes."""
-    home = phone.house.services.settings.home / "workspaces" / "crab" / "1"
+    home = phone.install.services.settings.home / "workspaces" / "crab" / "1"
     phone.sends_file("plan.txt", b"the plan", "look at this")
-    wait_for(lambda: phone.house.services.turns.list_history(CubicleKey("crab", 1)))
-    (turn,) = phone.house.services.turns.list_history(CubicleKey("crab", 1))
+    wait_for(lambda: phone.install.services.turns.list_history(CubicleKey("crab", 1)))
+    (turn,) = phone.install.services.turns.list_history(CubicleKey("crab", 1))
     assert "in/plan.txt" in turn.prompt
     assert (home / "in" / "plan.txt").read_bytes() == b"the plan"
 
@@ -116,7 +116,7 @@ def test_a_file_in_and_a_file_out(phone: Phone) -> None:
         (home / "out" / "report.txt").write_bytes(b"the report")
         scene.say("There it is.")
 
-    phone.house.plays["make a report"] = play
+    phone.install.plays["make a report"] = play
     phone.says("make a report")
     wait_for(lambda: any(b"the report" in one.files for one in phone.shown()))
 

@@ -41,7 +41,7 @@ NAMES = (
 
 
 @pytest.fixture
-def tray(tmp_path: Path) -> Iterator[DeliveryFixture]:
+def out_folder(tmp_path: Path) -> Iterator[DeliveryFixture]:
     """An agent's ``out/``, and somebody who takes what leaves it."""
     with outgoing(tmp_path, RecordingCarrier(largest_bytes=1 << 30)) as made:
         yield made
@@ -49,16 +49,16 @@ def tray(tmp_path: Path) -> Iterator[DeliveryFixture]:
 
 @bounded(60)
 @given(NAMES, st.binary(max_size=30))
-def test_any_name_is_delivered(tray: DeliveryFixture, raw: bytes, content: bytes) -> None:
+def test_any_name_is_delivered(out_folder: DeliveryFixture, raw: bytes, content: bytes) -> None:
     """A plain file in ``out/`` under any name is delivered with its content and a harmless name, or refused in words,
     and nothing is raised."""
-    path = os.path.join(os.fsencode(tray.out), raw)  # noqa: PTH118 - bytes
-    with tray.store.writing() as db:
+    path = os.path.join(os.fsencode(out_folder.out), raw)  # noqa: PTH118 - bytes
+    with out_folder.store.writing() as db:
         db.execute("DELETE FROM deliveries")
-    tray.put(raw, content)
+    out_folder.put(raw, content)
     try:
-        tray.taking.take_file(KEY, raw, found_at=time.time())
-        rows = tray.rows()
+        out_folder.intake.take_file(KEY, raw, found_at=time.time())
+        rows = out_folder.rows()
         assert len(rows) <= 1
         for row in rows:
             assert row.path == raw
@@ -94,19 +94,19 @@ def test_any_name_arrives(tmp_path: Path, raw: bytes, content: bytes) -> None:
 
 @bounded(60)
 @given(st.lists(st.tuples(NAMES, st.booleans()), min_size=1, max_size=4, unique_by=lambda pair: pair[0]))
-def test_any_name_is_packed(tray: DeliveryFixture, raws: list[tuple[bytes, bool]]) -> None:
+def test_any_name_is_packed(out_folder: DeliveryFixture, raws: list[tuple[bytes, bool]]) -> None:
     """A folder of any names is a whole zip archive whose entries are harmless, one for each, inside one folder."""
-    out = os.fsencode(tray.out)
+    out = os.fsencode(out_folder.out)
     made = []
     for raw, is_folder in raws:
         path = os.path.join(out, raw)  # noqa: PTH118 - bytes
         if is_folder:
             os.mkdir(path)  # noqa: PTH102 - bytes
         else:
-            tray.put(raw, raw)
+            out_folder.put(raw, raw)
         made.append((path, is_folder))
     try:
-        with zipfile.ZipFile(io.BytesIO(b"".join(stream_zip(tray.workspaces, KEY, (b"out",))))) as archive:
+        with zipfile.ZipFile(io.BytesIO(b"".join(stream_zip(out_folder.workspaces, KEY, (b"out",))))) as archive:
             assert archive.testzip() is None
             names = [name for name in archive.namelist() if name != LEFT_OUT]
             assert len(set(names)) == len(names) == len(raws) + 1
@@ -120,25 +120,25 @@ def test_any_name_is_packed(tray: DeliveryFixture, raws: list[tuple[bytes, bool]
 
 
 @pytest.fixture
-def paper(tmp_path: Path) -> Iterator[AppFixture]:
+def webapp(tmp_path: Path) -> Iterator[AppFixture]:
     """A house of paper."""
-    with run_app(tmp_path / "home") as house:
-        yield house
+    with run_app(tmp_path / "home") as install:
+        yield install
 
 
 @pytest.fixture
-def owner(paper: AppFixture) -> Api:
+def owner(webapp: AppFixture) -> Api:
     """Its operator, by API."""
 
-    return someone(paper, create_app(paper.services), paper.services.people.get_operator())
+    return someone(webapp, create_app(webapp.services), webapp.services.users.get_operator())
 
 
 @bounded(60)
 @given(NAMES, st.binary(max_size=30))
-def test_any_name_is_listed_fetched_and_deleted(paper: AppFixture, owner: Api, raw: bytes, content: bytes) -> None:
+def test_any_name_is_listed_fetched_and_deleted(webapp: AppFixture, owner: Api, raw: bytes, content: bytes) -> None:
     """A file of any name is in its folder's list, comes back byte for byte by the path that is listed there, without a
     line of a header being its own, and is gone when it is deleted."""
-    work = prepared(paper, 1) / "work"
+    work = prepared(webapp, 1) / "work"
     with open(os.path.join(os.fsencode(work), raw), "wb") as file:  # noqa: PTH118, PTH123 - bytes
         file.write(content)
     try:
@@ -167,10 +167,10 @@ _ASKED = st.lists(
     st.sampled_from(["GET", "PUT", "DELETE"]),
     st.sampled_from(["", "?zip=1", "?after=%ff", "?user=99", "?limit=1&after=a%2Fb"]),
 )
-def test_no_path_leads_out(paper: AppFixture, owner: Api, asked: str, method: str, query: str) -> None:
+def test_no_path_leads_out(webapp: AppFixture, owner: Api, asked: str, method: str, query: str) -> None:
     """Whatever path is asked for, written or deleted, nothing outside the workspace's folders comes into being, changes
     or goes, and no answer is a 500."""
-    workspace = prepared(paper, 1)
+    workspace = prepared(webapp, 1)
     secret = workspace.parent / "secret"
     secret.write_bytes(b"canary")
     before = sorted(path.name for path in workspace.parent.iterdir())

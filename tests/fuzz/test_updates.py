@@ -47,7 +47,7 @@ def _people(number: int) -> User | None:
 @pytest.fixture
 def post(tmp_path: Path) -> Iterator[Post]:
     """Somebody known and somebody unknown do everything that one can do, in private and in two groups."""
-    with BotApi() as api, core_fixture(tmp_path / "home") as house:
+    with BotApi() as api, core_fixture(tmp_path / "home") as install:
         token = api.bot("Crab", username="crab_bot")
         ada, eve = api.person(ADA, "Ada", username="ada_l"), api.person(EVE, "Eve")
         group, other = api.group("The lab", token, ada, eve), api.group("Elsewhere", token, ada)
@@ -73,9 +73,9 @@ def post(tmp_path: Path) -> Iterator[Post]:
             who.unblocks(token)
         other.removes(token)
         updates = api.pending(token)
-        rows = telegram_store(house.store)
+        rows = telegram_store(install.store)
         inbox = Inbox(rows)
-        kept = UpdateInbox(rows, inbox, people=_people, groups_enabled=lambda _, chat: chat == group.id)
+        kept = UpdateInbox(rows, inbox, users=_people, groups_enabled=lambda _, chat: chat == group.id)
         yield Post(updates, scene.me, group.id, inbox, kept)
 
 
@@ -151,9 +151,7 @@ def test_no_update_breaks_the_inbox_and_strangers_get_nothing(post: Post, data: 
     """Whatever stands in an update's fields, it is kept or let go without an error, comes back as it was kept, and does
     something only when it says that an allowed person did it; of anybody else there is at most that they were there."""
     update = _changed(data.draw(st.sampled_from(post.updates)), data)
-    found = sort_update(
-        update, agent="crab", me=post.me, people=_people, groups_enabled=lambda chat: chat == post.group
-    )
+    found = sort_update(update, agent="crab", me=post.me, users=_people, groups_enabled=lambda chat: chat == post.group)
     kept = post.updates_in.save_updates("crab", post.me, [update])
     if found is None:
         assert kept.chats == ()

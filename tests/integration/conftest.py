@@ -15,7 +15,7 @@ from orchestrator.engine.setup.cubicle_image import Target, ensure_image
 from orchestrator.engine.setup.docker_setup import find_engine, require_usable
 from orchestrator.engine.setup.machine import LocalMachine
 from orchestrator.engine.setup.progress import SetupProgress
-from tests.support.real_app import AppProcess, RealApp, process_house, real_house
+from tests.support.real_app import AppProcess, RealApp, process_install, real_install
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +58,7 @@ def image(image_tag: Callable[[str], str]) -> str:
 
 
 @pytest.fixture(scope="module")
-def house(
+def install(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
     client: docker.DockerClient,
@@ -69,14 +69,14 @@ def house(
     has_pictures = getattr(request.module, "PICTURES", False)
     if has_pictures:
         image_tag("browser")
-    with real_house(tmp_path_factory.mktemp("home"), client, image_tag, pictures=has_pictures) as made:
+    with real_install(tmp_path_factory.mktemp("home"), client, image_tag, pictures=has_pictures) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def process(tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient, image: str) -> Iterator[AppProcess]:
     """One orchestrator process for the tests of a module, which kill it and start it again."""
-    with process_house(tmp_path_factory.mktemp("home"), client) as made:
+    with process_install(tmp_path_factory.mktemp("home"), client) as made:
         yield made
 
 

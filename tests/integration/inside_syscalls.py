@@ -43,8 +43,8 @@ def family(number: int, kind: int = socket.SOCK_STREAM, protocol: int = 0) -> Ca
 def type_into_terminal(request: int) -> Callable[[], None]:
     def attempt() -> None:
         _, terminal = pty.openpty()
-        letter = ctypes.create_string_buffer(b"x")
-        call(_IOCTL, terminal, request, ctypes.addressof(letter))
+        message = ctypes.create_string_buffer(b"x")
+        call(_IOCTL, terminal, request, ctypes.addressof(message))
 
     return attempt
 

@@ -40,9 +40,9 @@ OWN_NAMESPACES = ("net", "ipc", "mnt", "pid", "uts")
 
 
 @pytest.fixture(scope="module")
-def pair(house: RealApp) -> tuple[Talker, Talker]:
+def pair(install: RealApp) -> tuple[Talker, Talker]:
     """Two agents whose containers run."""
-    pair = house.agent(), house.agent()
+    pair = install.agent(), install.agent()
     for agent in pair:
         agent.wake()
     return pair
@@ -51,12 +51,12 @@ def pair(house: RealApp) -> tuple[Talker, Talker]:
 # --- neighbours and the host -----------------------------------------------------------------------------------
 
 
-def test_neighbours_share_nothing(house: RealApp, pair: tuple[Talker, Talker]) -> None:
+def test_neighbours_share_nothing(install: RealApp, pair: tuple[Talker, Talker]) -> None:
     """What one leaves in sockets, memory, queues, processes, names and locks it finds again itself, and no other; but
     for the engine's own init program, one file of the host in all containers, which can be locked and not written."""
-    house.client.containers.get(pair[0].container).exec_run([*PYTHON, NEIGHBOUR, "leave"], detach=True)
-    made = json.loads(eventually(lambda: run_inside(house.client, pair[0], "cat", "/tmp/left").out))
-    own, other = (json.loads(house.inside(agent, *PYTHON, NEIGHBOUR, "look")) for agent in pair)
+    install.client.containers.get(pair[0].container).exec_run([*PYTHON, NEIGHBOUR, "leave"], detach=True)
+    made = json.loads(eventually(lambda: run_inside(install.client, pair[0], "cat", "/tmp/left").out))
+    own, other = (json.loads(install.inside(agent, *PYTHON, NEIGHBOUR, "look")) for agent in pair)
     assert "message queue of POSIX" not in made["done"]
     assert "host name" not in made["done"]
     assert set(made["done"]) <= set(own["done"])
@@ -67,9 +67,9 @@ def test_neighbours_share_nothing(house: RealApp, pair: tuple[Talker, Talker]) -
         assert len({made["namespaces"][name], other["namespaces"][name], host[name]}) == 3, name
 
 
-def test_no_address_of_the_host_answers(house: RealApp, pair: tuple[Talker, Talker]) -> None:
+def test_no_address_of_the_host_answers(install: RealApp, pair: tuple[Talker, Talker]) -> None:
     """Not the dashboard, not the engine's bridge, not the cloud's metadata; no name is known; nothing is broadcast."""
-    port = int(house.api.url.rpartition(":")[2])
+    port = int(install.api.url.rpartition(":")[2])
     targets = [(address, port) for address in (*_addresses_of_this_machine(), "127.0.0.1", "::1")]
     targets += [
         ("172.17.0.1", 2375),
@@ -97,7 +97,7 @@ def test_no_address_of_the_host_answers(house: RealApp, pair: tuple[Talker, Talk
         "    attempt(name, lambda: socket.getaddrinfo(name, 80))\n"
         "print(json.dumps(reached))\n"
     )
-    assert json.loads(house.inside(pair[0], *PYTHON, program, json.dumps(targets))) == []
+    assert json.loads(install.inside(pair[0], *PYTHON, program, json.dumps(targets))) == []
 
 
 def _addresses_of_this_machine() -> list[str]:
@@ -110,14 +110,14 @@ def _addresses_of_this_machine() -> list[str]:
     return found
 
 
-def test_the_probe_of_the_doctor_finds_every_wall(house: RealApp, pair: tuple[Talker, Talker]) -> None:
+def test_the_probe_of_the_doctor_finds_every_wall(install: RealApp, pair: tuple[Talker, Talker]) -> None:
     """Of a cubicle as agents have it; and it leaves no file behind."""
-    seen = json.loads(house.inside(pair[0], *PYTHON, PROBE, "closed"))
+    seen = json.loads(install.inside(pair[0], *PYTHON, PROBE, "closed"))
     assert find_missing_walls(seen, runtime="") == []
     assert not list(pair[0].work.glob(".probe*"))
 
 
-def test_a_command_inherits_nothing(house: RealApp, pair: tuple[Talker, Talker]) -> None:
+def test_a_command_inherits_nothing(install: RealApp, pair: tuple[Talker, Talker]) -> None:
     """No descriptor but its own three, no secret in what it can read of any process or of the mount table, and a crash
     leaves no picture of its memory."""
     commands = (
@@ -125,7 +125,7 @@ def test_a_command_inherits_nothing(house: RealApp, pair: tuple[Talker, Talker])
         "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline /proc/self/mountinfo | tr '\\0' '\\n'; env",
         "mkdir crash; cd crash; (ulimit -c unlimited; kill -SEGV $BASHPID); ulimit -c 0; ls -A . /tmp | grep -c core",
     )
-    steps = pair[0].ask(house.plays.commands(*commands))["steps"]
+    steps = pair[0].ask(install.plays.commands(*commands))["steps"]
     assert steps[0]["output"].strip() == "[0, 1, 2]"
     for secret in ("sk-test", "test-token", "API_KEY", "hs_"):
         assert secret not in steps[1]["output"]
@@ -139,16 +139,16 @@ def _descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def test_a_siege_of_the_door(house: RealApp, pair: tuple[Talker, Talker]) -> None:
+def test_a_siege_of_the_door(install: RealApp, pair: tuple[Talker, Talker]) -> None:
     """A thousand silent or dripping connections, half requests and ones that are far too large: each doubtful one is
     refused, the house holds few descriptors for it, another cubicle is served, and so is this one afterwards."""
     bad, good = pair
     before = _descriptors()
     with ThreadPoolExecutor(1) as pool:
-        besieging = pool.submit(run_inside, house.client, bad, *PYTHON, SIEGE, "3")
+        besieging = pool.submit(run_inside, install.client, bad, *PYTHON, SIEGE, "3")
         for _ in range(3):
             asked = time.monotonic()
-            turn = good.ask(house.plays.commands("echo calm"))
+            turn = good.ask(install.plays.commands("echo calm"))
             assert turn["steps"][0]["output"] == "calm\n"
             assert time.monotonic() - asked < 20
             assert _descriptors() < before + 100
@@ -159,7 +159,7 @@ def test_a_siege_of_the_door(house: RealApp, pair: tuple[Talker, Talker]) -> Non
         name: said for name, said in seen["answers"].items() if said[:1] not in ("4", "5") and said != "hung up"
     } == {}
     assert sum(seen["met"].values()) == 1_000
-    assert bad.ask(house.plays.commands("echo open again"))["steps"][0]["output"] == "open again\n"
+    assert bad.ask(install.plays.commands("echo open again"))["steps"][0]["output"] == "open again\n"
 
 
 # --- a wall that is missing ------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ def test_a_cubicle_without_walls_is_found_out(
         assert "network" in missing.value.message
 
 
-def test_no_turn_is_served_where_a_wall_is_missing(house: RealApp, client: docker.DockerClient) -> None:
+def test_no_turn_is_served_where_a_wall_is_missing(install: RealApp, client: docker.DockerClient) -> None:
     """The message fails at once with the reason, and the container is gone; with the wall it is served."""
     looked: list[str] = []
 
@@ -203,21 +203,21 @@ def test_no_turn_is_served_where_a_wall_is_missing(house: RealApp, client: docke
         looked.append(spec.name)
         raise WallMissing("A cubicle has a network (eth0).")
 
-    agent = house.agent()
-    whole = house.app._cubicles._engine
-    house.app._cubicles._engine = DockerCubicles(client, house.install, look=refuse)
+    agent = install.agent()
+    whole = install.app._cubicles._engine
+    install.app._cubicles._engine = DockerCubicles(client, install.install, look=refuse)
     try:
-        turn = agent.ask(house.plays.commands("echo never"))
+        turn = agent.ask(install.plays.commands("echo never"))
     finally:
-        house.app._cubicles._engine = whole
+        install.app._cubicles._engine = whole
     assert (turn["status"], turn["steps"]) == ("failed", [])
     assert "eth0" in turn["error"]
     assert looked == [agent.container]
-    assert house.engine.poll(agent.container) is not None
-    assert agent.ask(house.plays.commands("echo served"))["status"] == "done"
+    assert install.engine.poll(agent.container) is not None
+    assert agent.ask(install.plays.commands("echo served"))["status"] == "done"
 
 
-def test_it_is_looked_at_once(house: RealApp, client: docker.DockerClient) -> None:
+def test_it_is_looked_at_once(install: RealApp, client: docker.DockerClient) -> None:
     """For each image on each engine: the second cubicle of a kind costs one question to the engine."""
     asked: list[str] = []
 
@@ -227,14 +227,14 @@ def test_it_is_looked_at_once(house: RealApp, client: docker.DockerClient) -> No
             super().__call__(spec)
             asked.append("looked" if len(self._seen) > before else "known")
 
-    look = Counting(DockerExec(client, house.install), DockerFacts(client))
-    whole = house.app._cubicles._engine
-    house.app._cubicles._engine = DockerCubicles(client, house.install, look=look)
+    look = Counting(DockerExec(client, install.install), DockerFacts(client))
+    whole = install.app._cubicles._engine
+    install.app._cubicles._engine = DockerCubicles(client, install.install, look=look)
     try:
-        for agent in (house.agent(), house.agent()):
+        for agent in (install.agent(), install.agent()):
             agent.wake()
     finally:
-        house.app._cubicles._engine = whole
+        install.app._cubicles._engine = whole
     assert asked == ["looked", "known"]
 
 

@@ -57,19 +57,19 @@ def answers(url: str) -> requests.Response:
 
 
 @pytest.fixture(scope="module")
-def live(house: RealApp) -> Talker:
+def live(install: RealApp) -> Talker:
     """An agent whose server runs."""
-    agent = house.agent()
-    assert agent.ask(house.plays.commands(begins(8080, "harbour")))["status"] == "done"
+    agent = install.agent()
+    assert agent.ask(install.plays.commands(begins(8080, "harbour")))["status"] == "done"
     answers(frame(agent, "live"))
     return agent
 
 
-def test_a_static_app(house: RealApp) -> None:
+def test_a_static_app(install: RealApp) -> None:
     """Written by a command, served at once, changed at once; what leads elsewhere is not there."""
-    agent = house.agent()
+    agent = install.agent()
     agent.ask(
-        house.plays.commands(
+        install.plays.commands(
             "mkdir -p ../www/todo/sub && cd ../www/todo && echo '<!doctype html><p>hello' > index.html && echo '<p>' > "
             "sub/index.html && echo 'let a = 1' > app.js && ln -s /etc/passwd link && ln -s .. up && mkfifo pipe && "
             "ln app.js second && ln -s /proc/self/environ environ && echo hidden > .secret"
@@ -91,10 +91,10 @@ def test_a_static_app(house: RealApp) -> None:
         "%2e%2e/live/app.json",
     ):
         assert got(base + path).status_code == 404, path
-    agent.ask(house.plays.commands("rm ../www/todo/second && echo changed > ../www/todo/index.html"))
+    agent.ask(install.plays.commands("rm ../www/todo/second && echo changed > ../www/todo/index.html"))
     assert got(f"{base}app.js").text == "let a = 1\n"
     assert "changed" in got(base).text
-    agent.ask(house.plays.commands("rm -r ../www/todo && ln -s /etc ../www/todo"))
+    agent.ask(install.plays.commands("rm -r ../www/todo && ln -s /etc ../www/todo"))
     assert got(base).status_code == got(f"{base}passwd").status_code == 404
 
 
@@ -134,20 +134,20 @@ def echoed(base: str, *texts: str) -> str:
         return back[0]
 
 
-def test_the_tunnel_is_started_again(house: RealApp, live: Talker) -> None:
+def test_the_tunnel_is_started_again(install: RealApp, live: Talker) -> None:
     """Whatever ended it: the next request brings it back, again and again."""
     base = frame(live, "live")
     for _ in range(3):
         assert got(base).ok
-        (pid,) = run_inside(house.client, live, "python3", "-c", FIND_TUNNEL).out.split()
-        assert run_inside(house.client, live, "kill", "-9", pid).code == 0
+        (pid,) = run_inside(install.client, live, "python3", "-c", FIND_TUNNEL).out.split()
+        assert run_inside(install.client, live, "kill", "-9", pid).code == 0
     assert got(base).ok
 
 
-def test_a_turn_goes_on_beside_it(house: RealApp, live: Talker) -> None:
+def test_a_turn_goes_on_beside_it(install: RealApp, live: Talker) -> None:
     """A command runs, and many requests are answered meanwhile; neither holds the other up."""
     base = frame(live, "live")
-    turn = live.send(house.plays.commands("until test -e enough; do sleep 0.05; done; echo seen"))
+    turn = live.send(install.plays.commands("until test -e enough; do sleep 0.05; done; echo seen"))
     live.running(turn)
     with ThreadPoolExecutor(20) as pool:
         assert all(answer.ok for answer in pool.map(got, [base] * 100))
@@ -155,17 +155,17 @@ def test_a_turn_goes_on_beside_it(house: RealApp, live: Talker) -> None:
     assert live.ended(turn)["steps"][0]["output"] == "seen\n"
 
 
-def test_two_cubicles_with_the_same_port(house: RealApp, live: Talker) -> None:
+def test_two_cubicles_with_the_same_port(install: RealApp, live: Talker) -> None:
     """Each is led to its own server, also where the other's is gone; a ticket opens one app alone."""
-    other = house.agent()
-    other.ask(house.plays.commands(begins(8080, "lighthouse")))
+    other = install.agent()
+    other.ask(install.plays.commands(begins(8080, "lighthouse")))
     mine, theirs = frame(live, "live"), frame(other, "live")
     assert "lighthouse" in answers(theirs).text
     with ThreadPoolExecutor(10) as pool:
         pages = list(pool.map(got, [mine, theirs] * 20))
     assert ["harbour" in page.text for page in pages] == [True, False] * 20
     other.ask(
-        house.plays.commands("pkill -f server.py || kill $(cat /proc/[0-9]*/comm >/dev/null; pgrep -f server.py)")
+        install.plays.commands("pkill -f server.py || kill $(cat /proc/[0-9]*/comm >/dev/null; pgrep -f server.py)")
     )
 
 
@@ -186,27 +186,27 @@ def held(url: str, count: int) -> Iterator[list[socket.socket]]:
 
 
 @pytest.mark.parametrize("manner", ["silent", "flood"])
-def test_a_server_without_manners(house: RealApp, live: Talker, manner: str) -> None:
+def test_a_server_without_manners(install: RealApp, live: Talker, manner: str) -> None:
     """It never answers, or sends without end: turns of the same cubicle, and apps of others, go on as ever."""
-    other = house.agent()
-    other.ask(house.plays.commands("mkdir -p ../www/still && echo still here > ../www/still/index.html"))
+    other = install.agent()
+    other.ask(install.plays.commands("mkdir -p ../www/still && echo still here > ../www/still/index.html"))
     base = frame(live, "live")
     with held(base + manner, 60):
         eventually(lambda: int(got(f"{base}busy").text) >= 60)
-        ended = live.ask(house.plays.commands("echo fine"))
+        ended = live.ask(install.plays.commands("echo fine"))
         assert (ended["status"], ended["steps"][0]["output"]) == ("done", "fine\n")
         assert "still here" in got(frame(other, "still")).text
         assert "harbour" in got(base).text
     assert got(base).ok
 
 
-def test_a_server_that_hangs_up_or_is_gone(house: RealApp, live: Talker) -> None:
+def test_a_server_that_hangs_up_or_is_gone(install: RealApp, live: Talker) -> None:
     """A sentence says so; the next request is answered."""
     base = frame(live, "live")
     assert got(f"{base}nothing").status_code == 503
     assert got(base).ok
-    agent = house.agent()
-    agent.ask(house.plays.commands("mkdir -p ../www/gone && echo '{\"port\": 9}' > ../www/gone/app.json"))
+    agent = install.agent()
+    agent.ask(install.plays.commands("mkdir -p ../www/gone && echo '{\"port\": 9}' > ../www/gone/app.json"))
     answer = got(frame(agent, "gone"))
     assert answer.status_code == 404
     assert "Is the server running?" in answer.text
@@ -233,12 +233,12 @@ require("http").createServer((asked, answer) => {
 
 
 @pytest.mark.parametrize(("program", "source", "port"), [("python3", WSGI, 5000), ("node", NODE, 3000)])
-def test_other_servers(house: RealApp, program: str, source: str, port: int) -> None:
+def test_other_servers(install: RealApp, program: str, source: str, port: int) -> None:
     """A WSGI application with a form, a session and a redirect, as frameworks have them; a server of Node."""
-    agent = house.agent()
+    agent = install.agent()
     packed = base64.b64encode(source.encode()).decode()
     agent.ask(
-        house.plays.commands(
+        install.plays.commands(
             f"mkdir -p ../www/app && echo {packed} | base64 -d > server && "
             f"echo '{{\"port\": {port}}}' > ../www/app/app.json && (setsid nohup {program} server >server.log 2>&1 &)"
         )
@@ -277,13 +277,13 @@ app.run("127.0.0.1", 5000)
 """
 
 
-def test_flask(house: RealApp) -> None:
+def test_flask(install: RealApp) -> None:
     """Its own server, sessions, redirects, streams and a view that breaks, from packages in the agent's home."""
-    agent = house.agent()
+    agent = install.agent()
     bring(agent, "flask", "werkzeug", "jinja2", "click", "itsdangerous", "blinker", "markupsafe")
     packed = base64.b64encode(FLASK.encode()).decode()
     agent.ask(
-        house.plays.commands(
+        install.plays.commands(
             f"mkdir -p ../www/shop && echo {packed} | base64 -d > shop.py && echo '{{\"port\": 5000}}' > "
             "../www/shop/app.json && (PYTHONPATH=$HOME/site setsid nohup python3 shop.py >shop.log 2>&1 &)"
         )

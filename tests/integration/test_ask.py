@@ -28,10 +28,10 @@ def state(agent: Talker, question: str) -> str:
     return next(str(found["status"]) for found in every if found["id"] == question)
 
 
-def test_the_model_reads_the_answer(house: RealApp) -> None:
+def test_the_model_reads_the_answer(install: RealApp) -> None:
     """Asked in a turn and answered over the API; who comes second is told so."""
-    agent = house.agent()
-    turn = agent.send(house.plays.commands(ASK))
+    agent = install.agent()
+    turn = agent.send(install.plays.commands(ASK))
     asked = question(agent)
     assert (asked["turn"], asked["choices"]) == (turn, ["a", "b"])
     assert agent.api.post(f"/questions/{asked['id']}", {"answer": "b"})["status"] == "answered"
@@ -41,12 +41,12 @@ def test_the_model_reads_the_answer(house: RealApp) -> None:
     assert [(step["exit_code"], step["output"].splitlines()[-1]) for step in ended["steps"]] == [(0, "b")]
 
 
-def test_the_cubicle_dies_while_a_question_waits(house: RealApp) -> None:
+def test_the_cubicle_dies_while_a_question_waits(install: RealApp) -> None:
     """It is withdrawn: nobody answers what nobody waits for."""
-    agent = house.agent()
-    turn = agent.send(house.plays.commands(ASK))
+    agent = install.agent()
+    turn = agent.send(install.plays.commands(ASK))
     asked = question(agent)
-    house.client.containers.get(agent.container).kill()
+    install.client.containers.get(agent.container).kill()
     assert agent.ended(turn)["status"] == "failed"
     eventually(lambda: state(agent, asked["id"]) == "cancelled")
 
@@ -74,9 +74,9 @@ def test_the_chat_asks_in_place(process: AppProcess) -> None:
     assert "./hermit answer" in ran.stderr
 
 
-def test_a_budget_that_is_used_up(house: RealApp) -> None:
+def test_a_budget_that_is_used_up(install: RealApp) -> None:
     """The agent stops and says how to go on; its person hears of it once; raised, it goes on."""
-    agent = house.agent(daily_budget_usd=0.2)
+    agent = install.agent(daily_budget_usd=0.2)
     # The scripted model has no price: each call costs what the fallback says, by the provider's counts.
     while (ended := agent.ask("Again."))["status"] == "done":
         pass
@@ -86,8 +86,8 @@ def test_a_budget_that_is_used_up(house: RealApp) -> None:
     assert budget["held_usd"] == 0
     assert 0 < budget["spent_usd"] <= 0.2
     agent.ask("Again.")
-    notices = agent.api.get(f"/agents/{agent.name}/notices")["notices"]
-    assert [notice["kind"] for notice in notices if "reached today" in notice["text"]] == ["budget"]
+    notifications = agent.api.get(f"/agents/{agent.name}/notices")["notices"]
+    assert [notice["kind"] for notice in notifications if "reached today" in notice["text"]] == ["budget"]
     agent.change(daily_budget_usd=1000)
     assert agent.ask("Again.")["status"] == "done"
     assert not agent.api.get(f"/agents/{agent.name}/budget")["is_stopped"]

@@ -13,7 +13,7 @@ from typing import Any
 import docker
 import pytest
 
-from tests.support.real_app import ROOT, AppProcess, Talker, eventually, process_house
+from tests.support.real_app import ROOT, AppProcess, Talker, eventually, process_install
 
 pytestmark = pytest.mark.docker
 
@@ -27,11 +27,11 @@ def turns(home: Path, agent: str) -> list[tuple[int, str, str, str]]:
         return [tuple(row) for row in found]
 
 
-def restore(house: AppProcess, archive: Path, home: Path) -> subprocess.CompletedProcess[str]:
+def restore(install: AppProcess, archive: Path, home: Path) -> subprocess.CompletedProcess[str]:
     """``./hermit restore`` into a home that is not there yet."""
     return subprocess.run(
         [sys.executable, "-P", "-m", "orchestrator", "restore", str(archive)],
-        env={**os.environ, **house.environment, "HERMIT_HOME": str(home), "PYTHONPATH": str(ROOT)},
+        env={**os.environ, **install.environment, "HERMIT_HOME": str(home), "PYTHONPATH": str(ROOT)},
         cwd=ROOT,
         capture_output=True,
         encoding="utf-8",
@@ -40,9 +40,9 @@ def restore(house: AppProcess, archive: Path, home: Path) -> subprocess.Complete
     )
 
 
-def done(house: AppProcess, agents: list[Talker]) -> int:
+def done(install: AppProcess, agents: list[Talker]) -> int:
     """How many messages were answered."""
-    return sum(status == "done" for agent in agents for _, status, _, _ in turns(house.home, agent.name))
+    return sum(status == "done" for agent in agents for _, status, _, _ in turns(install.home, agent.name))
 
 
 def delivered(agent: Talker) -> list[str]:
@@ -51,18 +51,18 @@ def delivered(agent: Talker) -> list[str]:
     return [] if found["settling"] else [one["file"] for one in found["deliveries"]]
 
 
-def _busy(house: AppProcess) -> list[Talker]:
+def _busy(install: AppProcess) -> list[Talker]:
     """Two agents with a long queue of messages, each of which writes two files."""
-    agents = [house.agent(), house.agent()]
+    agents = [install.agent(), install.agent()]
     for agent in agents:
         random = "mkdir -p kept && head -c 3000000 /dev/urandom > kept/random && chmod 640 kept/*"
-        agent.ask(house.plays.commands(f"{random} && echo hi > /app/workspace/out/report.txt"))
+        agent.ask(install.plays.commands(f"{random} && echo hi > /app/workspace/out/report.txt"))
         eventually(lambda: delivered(agent))  # noqa: B023 - called at once
     for number in range(MESSAGES):
         is_last = number >= MESSAGES - len(agents)  # a slow backup still finds somebody at work
         command = f"echo {number} > file-{number}; echo {number} >> all" + ("; sleep 15" if is_last else "")
-        agents[number % 2].send(house.plays.commands(command, reply=f"Reply {number}."))
-    eventually(lambda: done(house, agents) >= 12, patience_s=120)
+        agents[number % 2].send(install.plays.commands(command, reply=f"Reply {number}."))
+    eventually(lambda: done(install, agents) >= 12, patience_s=120)
     return agents
 
 
@@ -72,25 +72,25 @@ def test_a_backup_of_a_busy_house_is_the_house_of_one_moment(
     """It is made while messages are answered. Elsewhere it has their history up to one moment, every file that belongs
     to it, the same id; it answers what was waiting, and works on in the old files."""
     archive, other = tmp_path / "b.tgz", tmp_path / "elsewhere" / "home"
-    with process_house(tmp_path / "home", client) as house:
-        asking = house.agent(approval="all")
-        question = asking.question(asking.send(house.plays.commands("echo asked")))
-        agents = _busy(house)
-        made = house.command("backup", str(archive))
+    with process_install(tmp_path / "home", client) as install:
+        asking = install.agent(approval="all")
+        question = asking.question(asking.send(install.plays.commands("echo asked")))
+        agents = _busy(install)
+        made = install.command("backup", str(archive))
         assert made.returncode == 0, made.stderr
-        while_it_ran = done(house, agents)
-        refused = house.command("restore", str(archive), "--force")
+        while_it_ran = done(install, agents)
+        refused = install.command("restore", str(archive), "--force")
         assert refused.returncode == 1
         assert "./hermit down" in refused.stderr
-        eventually(lambda: done(house, agents) == MESSAGES + 2, patience_s=300)
-        house.terminate()
-        restored = restore(house, archive, other)
+        eventually(lambda: done(install, agents) == MESSAGES + 2, patience_s=300)
+        install.terminate()
+        restored = restore(install, archive, other)
         assert restored.returncode == 0, restored.stderr
         assert 12 < while_it_ran < MESSAGES + 2, "the house was not busy"
         for agent in agents:
-            _is_one_moment(house.home, other, agent)
-    with process_house(other, client) as again:
-        assert again.install == house.install
+            _is_one_moment(install.home, other, agent)
+    with process_install(other, client) as again:
+        assert again.install == install.install
         _goes_on(again, agents, question)
 
 

@@ -64,17 +64,17 @@ def _run(agent: Talker, title: str) -> dict[str, Any]:
     return agent.ended(eventually(look))
 
 
-def _inside(house: RealApp, agent: Talker, program: str) -> str:
-    turn = agent.ask(house.plays.commands(f"python3 -c {shlex.quote(program)}"))
+def _inside(install: RealApp, agent: Talker, program: str) -> str:
+    turn = agent.ask(install.plays.commands(f"python3 -c {shlex.quote(program)}"))
     return str(turn["steps"][0]["output"])
 
 
-def test_what_an_agent_schedules_comes_due_as_a_turn(house: RealApp) -> None:
+def test_what_an_agent_schedules_comes_due_as_a_turn(install: RealApp) -> None:
     """The result goes back to the model in the same turn; seconds later the prompt is asked, and its reply is in the
     history; the person is told of the entry and of what became of it."""
-    agent = house.agent()
-    later = house.plays.add(answers("Good morning!"))
-    turn = agent.ask(house.plays.add(answers("I set it up.", actions=[_create("Greet", later, _soon())])))
+    agent = install.agent()
+    later = install.plays.add(answers("Good morning!"))
+    turn = agent.ask(install.plays.add(answers("I set it up.", actions=[_create("Greet", later, _soon())])))
     assert "“Greet” is in the calendar: once on" in turn["reply"]
     ran = _run(agent, "Greet")
     assert (ran["source"], ran["status"], ran["reply"]) == ("calendar", "done", "Good morning!")
@@ -84,65 +84,65 @@ def test_what_an_agent_schedules_comes_due_as_a_turn(house: RealApp) -> None:
     assert notice["outcome"] == "“Greet” already ran."
     assert "put “Greet” into the calendar" in notice["text"]
     request = next(
-        r for r in reversed(house.model.requests) if "Good morning" not in r.last_text and later in str(r.json)
+        r for r in reversed(install.model.requests) if "Good morning" not in r.last_text and later in str(r.json)
     )
     assert "Nobody waits for an answer" in json.dumps(request.json, ensure_ascii=False)
 
 
 @pytest.mark.parametrize(("prefix", "said"), [("INTERNAL: ", "All is tidy."), ("", "")], ids=["internal", "silent"])
-def test_what_nobody_is_told(house: RealApp, prefix: str, said: str) -> None:
+def test_what_nobody_is_told(install: RealApp, prefix: str, said: str) -> None:
     """An internal run and a silent one end well, and neither is for the person's chat."""
-    agent = house.agent()
-    later = prefix + house.plays.add(answers(said))
-    agent.ask(house.plays.add(answers("So be it.", actions=[_create("Tidy", later, _soon())])))
+    agent = install.agent()
+    later = prefix + install.plays.add(answers(said))
+    agent.ask(install.plays.add(answers("So be it.", actions=[_create("Tidy", later, _soon())])))
     ran = _run(agent, "Tidy")
     assert (ran["status"], ran["reply"]) == ("done", said)
-    assert not is_told(house.app.services.turns.get(ran["id"]))
+    assert not is_told(install.app.services.turns.get(ran["id"]))
 
 
-def test_an_agent_schedules_the_next_one_itself(house: RealApp) -> None:
+def test_an_agent_schedules_the_next_one_itself(install: RealApp) -> None:
     """From within a run of the calendar, as often as it likes."""
-    agent = house.agent()
-    last = house.plays.add(answers("That was all."))
-    first = house.plays.add(answers("On it goes.", actions=[_create("Second", last, _soon(14))]))
-    agent.ask(house.plays.add(answers("Begun.", actions=[_create("First", first, _soon())])))
+    agent = install.agent()
+    last = install.plays.add(answers("That was all."))
+    first = install.plays.add(answers("On it goes.", actions=[_create("Second", last, _soon(14))]))
+    agent.ask(install.plays.add(answers("Begun.", actions=[_create("First", first, _soon())])))
     assert _run(agent, "First")["status"] == "done"
     assert _run(agent, "Second")["reply"] == "That was all."
 
 
-def test_the_snapshot_is_a_copy_to_be_read(house: RealApp) -> None:
+def test_the_snapshot_is_a_copy_to_be_read(install: RealApp) -> None:
     """SQLite inside reads it, nothing inside can change it, and a changed copy of it elsewhere changes nothing."""
-    agent = house.agent()
-    agent.ask(house.plays.commands("true"))
+    agent = install.agent()
+    agent.ask(install.plays.commands("true"))
     path = f"/agents/{agent.name}/calendar"
     made = agent.api.post(path, {"title": "Tea", "prompt": "P", "start": "2190-03-01T09:00", "repeat": "FREQ=DAILY"})
     shown = [["Tea", "active", "every day at 09:00"]]
-    eventually(lambda: json.loads(_inside(house, agent, _READ)) == shown)
-    outcomes = _inside(house, agent, _WRITE).split()
+    eventually(lambda: json.loads(_inside(install, agent, _READ)) == shown)
+    outcomes = _inside(install, agent, _WRITE).split()
     assert len(outcomes) == 5
     assert "done" not in outcomes
     copy = f"cp {DATABASE} calendar.db && python3 -c \"import sqlite3; db = sqlite3.connect('calendar.db'); "
     copy += "db.execute('DELETE FROM entries'); db.commit()\" && mkdir -p data && cp calendar.db data/"
-    assert agent.ask(house.plays.commands(copy))["steps"][0]["exit_code"] == 0
-    assert json.loads(_inside(house, agent, _READ)) == shown
+    assert agent.ask(install.plays.commands(copy))["steps"][0]["exit_code"] == 0
+    assert json.loads(_inside(install, agent, _READ)) == shown
     assert agent.api.get(f"{path}/{made['id']}")["status"] == "active"
     agent.api.patch(f"{path}/{made['id']}", {"status": "paused"})
-    eventually(lambda: json.loads(_inside(house, agent, _READ)) == [["Tea", "paused", "every day at 09:00"]])
+    eventually(lambda: json.loads(_inside(install, agent, _READ)) == [["Tea", "paused", "every day at 09:00"]])
 
 
-def test_a_cubicle_starts_with_its_calendar(house: RealApp) -> None:
+def test_a_cubicle_starts_with_its_calendar(install: RealApp) -> None:
     """What was put there before the agent's first word is there at its first command."""
-    agent = house.agent()
+    agent = install.agent()
     agent.api.post(
         f"/agents/{agent.name}/calendar",
         {"title": "Early", "prompt": "P", "start": "2190-03-01", "repeat": "0 9 * * 1"},
     )
-    assert json.loads(_inside(house, agent, _READ)) == [["Early", "active", "every Monday at 09:00"]]
+    assert json.loads(_inside(install, agent, _READ)) == [["Early", "active", "every Monday at 09:00"]]
 
 
-def test_a_failing_entry_is_paused_and_resumed(house: RealApp) -> None:
+def test_a_failing_entry_is_paused_and_resumed(install: RealApp) -> None:
     """Three runs in a row that fail pause it; the notice's button resumes it."""
-    agent = house.agent(daily_budget_usd=0)
+    agent = install.agent(daily_budget_usd=0)
     path = f"/agents/{agent.name}/calendar"
     made = agent.api.post(path, {"title": "Costly", "prompt": "P", "start": "2190-03-01", "repeat": "FREQ=DAILY"})
     for _ in range(3):
@@ -150,7 +150,7 @@ def test_a_failing_entry_is_paused_and_resumed(house: RealApp) -> None:
         assert agent.ended(turn)["status"] == "failed"
         eventually(lambda: agent.api.get(f"{path}/{made['id']}")["runs"][0]["outcome"] == "failed")
     assert agent.api.get(f"{path}/{made['id']}")["status"] == "paused"
-    notices = agent.api.get(f"/agents/{agent.name}/notices")["notices"]
-    notice = next(n for n in notices if "failed 3 times in a row" in n["text"])
+    notifications = agent.api.get(f"/agents/{agent.name}/notices")["notices"]
+    notice = next(n for n in notifications if "failed 3 times in a row" in n["text"])
     agent.api.post(f"/notices/{notice['id']}", {"do": "calendar.resume"})
     assert agent.api.get(f"{path}/{made['id']}")["status"] == "active"

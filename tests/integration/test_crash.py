@@ -14,7 +14,7 @@ import pytest
 
 from orchestrator.llm.reply_events import KEEP_EVERY_S
 from tests.support.engine_proxy import EngineProxy
-from tests.support.real_app import AppProcess, RealApp, Talker, eventually, real_house
+from tests.support.real_app import AppProcess, RealApp, Talker, eventually, real_install
 from tests.support.scripted_upstream import Gate, answers, hangs, streams
 
 pytestmark = pytest.mark.docker
@@ -26,16 +26,16 @@ def lines(agent: Talker, name: str) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
-def works_again(house: AppProcess | RealApp, agent: Talker) -> bool:
+def works_again(install: AppProcess | RealApp, agent: Talker) -> bool:
     """The next message gets its reply, with a command on the way."""
-    turn = agent.ask(house.plays.commands("echo alive", reply="Yes."))
+    turn = agent.ask(install.plays.commands("echo alive", reply="Yes."))
     return bool(turn["reply"] == "Yes." and turn["steps"][0]["output"] == "alive\n")
 
 
-def one_outcome(house: AppProcess | RealApp, agent: Talker, turn: int) -> dict[str, Any]:
+def one_outcome(install: AppProcess | RealApp, agent: Talker, turn: int) -> dict[str, Any]:
     """The turn has ended, and the audit log knows one end of it."""
     ended = agent.ended(turn)
-    rows = house.api.get("/audit", agent=agent.name)["rows"]
+    rows = install.api.get("/audit", agent=agent.name)["rows"]
     ends = [r["kind"] for r in rows if r["turn"] == turn and r["kind"] in ("turn.done", "turn.failed", "turn.stopped")]
     assert ends == [f"turn.{ended['status']}"]
     return ended
@@ -230,75 +230,75 @@ DEATHS: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.parametrize("die", DEATHS.values(), ids=DEATHS.keys())
-def test_the_cubicle_dies_in_a_command(house: RealApp, die: Callable[[Any], object]) -> None:
+def test_the_cubicle_dies_in_a_command(install: RealApp, die: Callable[[Any], object]) -> None:
     """The turn fails with one clear sentence, the command is not run again, and the next message works."""
-    agent = house.agent()
-    turn = agent.send(house.plays.commands("echo begun >> died; sleep 300"))
+    agent = install.agent()
+    turn = agent.send(install.plays.commands("echo begun >> died; sleep 300"))
     agent.running(turn)
     eventually(lambda: lines(agent, "died"))
-    die(house.client.containers.get(agent.container))
-    ended = one_outcome(house, agent, turn)
+    die(install.client.containers.get(agent.container))
+    ended = one_outcome(install, agent, turn)
     assert ended["status"] == "failed"
     assert "interrupted" in ended["error"]
-    assert works_again(house, agent)
+    assert works_again(install, agent)
     assert lines(agent, "died") == ["begun"]
 
 
-def test_the_agent_kills_its_own_crab(house: RealApp) -> None:
+def test_the_agent_kills_its_own_crab(install: RealApp) -> None:
     """A command that ends everything it can reach is one failed turn, no more."""
-    agent = house.agent()
-    turn = agent.send(house.plays.commands("echo begun >> own; kill -9 -1; sleep 300"))
-    assert one_outcome(house, agent, turn)["status"] == "failed"
-    assert works_again(house, agent)
+    agent = install.agent()
+    turn = agent.send(install.plays.commands("echo begun >> own; kill -9 -1; sleep 300"))
+    assert one_outcome(install, agent, turn)["status"] == "failed"
+    assert works_again(install, agent)
     assert lines(agent, "own") == ["begun"]
 
 
 @pytest.mark.parametrize("die", DEATHS.values(), ids=DEATHS.keys())
-def test_the_cubicle_dies_in_a_model_call(house: RealApp, die: Callable[[Any], object]) -> None:
+def test_the_cubicle_dies_in_a_model_call(install: RealApp, die: Callable[[Any], object]) -> None:
     """Nothing had been done yet, so the turn begins anew by itself and is answered."""
-    agent, gate = house.agent(), Gate()
-    turn = agent.send(house.plays.add(hangs(gate), answers("After all.")))
+    agent, gate = install.agent(), Gate()
+    turn = agent.send(install.plays.add(hangs(gate), answers("After all.")))
     assert gate.reached.wait(10)
-    die(house.client.containers.get(agent.container))
-    ended = one_outcome(house, agent, turn)
+    die(install.client.containers.get(agent.container))
+    ended = one_outcome(install, agent, turn)
     gate.open()
     assert ended["reply"] == "After all."
 
 
-def test_the_cubicle_dies_while_a_question_waits(house: RealApp) -> None:
+def test_the_cubicle_dies_while_a_question_waits(install: RealApp) -> None:
     """The question is withdrawn: nobody can approve what nobody waits for."""
-    agent = house.agent(approval="all")
-    turn = agent.send(house.plays.commands("echo never >> waited"))
+    agent = install.agent(approval="all")
+    turn = agent.send(install.plays.commands("echo never >> waited"))
     question = agent.question(turn)
-    house.client.containers.get(agent.container).kill()
-    assert one_outcome(house, agent, turn)["status"] == "failed"
+    install.client.containers.get(agent.container).kill()
+    assert one_outcome(install, agent, turn)["status"] == "failed"
     assert agent.decide(question["id"], "approve").status_code == 409
     assert lines(agent, "waited") == []
 
 
-def test_the_cubicle_dies_idle(house: RealApp) -> None:
+def test_the_cubicle_dies_idle(install: RealApp) -> None:
     """The next message starts it again."""
-    agent = house.agent()
+    agent = install.agent()
     for die in DEATHS.values():
-        assert works_again(house, agent)
-        die(house.client.containers.get(agent.container))
-    assert works_again(house, agent)
+        assert works_again(install, agent)
+        die(install.client.containers.get(agent.container))
+    assert works_again(install, agent)
 
 
-def test_a_container_that_the_engine_forgot(house: RealApp) -> None:
+def test_a_container_that_the_engine_forgot(install: RealApp) -> None:
     """It lives on, with a crab in it: the next container has a door of its own, what was begun in the other is done
     once, and that one can't ask for anything any more."""
-    agent, gate = house.agent(), Gate()
-    turn = agent.send(house.plays.add(hangs(gate), answers(terminal="echo once >> forgotten"), answers("After all.")))
+    agent, gate = install.agent(), Gate()
+    turn = agent.send(install.plays.add(hangs(gate), answers(terminal="echo once >> forgotten"), answers("After all.")))
     assert gate.reached.wait(10)
-    forgotten = house.client.containers.get(agent.container)
+    forgotten = install.client.containers.get(agent.container)
     forgotten.rename(f"{agent.container}-forgotten")
     try:
-        house.api.post(f"/agents/{agent.name}/cubicle/start")
+        install.api.post(f"/agents/{agent.name}/cubicle/start")
         gate.open()
-        assert one_outcome(house, agent, turn)["reply"] == "After all."
+        assert one_outcome(install, agent, turn)["reply"] == "After all."
         assert lines(agent, "forgotten") == ["once"]
-        assert works_again(house, agent)
+        assert works_again(install, agent)
         forgotten.reload()
         assert forgotten.status == "running"
         assert forgotten.exec_run(["/bin/ls", "-A", "/run/hermit"]).output == b""
@@ -329,7 +329,7 @@ def wired(
 ) -> Iterator[RealApp]:
     """A house whose engine is at the other end of that wire."""
     near = docker.DockerClient(base_url=f"unix://{wire.path}", version="auto", timeout=3)
-    with real_house(tmp_path_factory.mktemp("home"), client, image_tag, engine_client=near) as made:
+    with real_install(tmp_path_factory.mktemp("home"), client, image_tag, engine_client=near) as made:
         yield made
     near.close()
 

@@ -72,14 +72,14 @@ os.symlink("nowhere", "dangling")
 TREES = {"deep": DEEP, "wide": WIDE, "sealed": SEALED, "odd": ODD_NAMES, "immutable": IMMUTABLE, "loop": LOOP}
 
 
-def make_all(house: RealApp, agent: Talker, *trees: str) -> None:
+def make_all(install: RealApp, agent: Talker, *trees: str) -> None:
     """The agent makes these trees in each of its folders."""
     commands = [
         f"mkdir -p ../{folder}/{name} && cd ../{folder}/{name} && python3 - <<'EOF'\n{TREES[name]}\nEOF"
         for folder in ("work", "out", "www")
         for name in trees
     ]
-    turn = agent.ask(house.plays.commands(*commands), timeout=120)
+    turn = agent.ask(install.plays.commands(*commands), timeout=120)
     assert [(step["exit_code"], step["output"]) for step in turn["steps"]] == [(0, "")] * len(commands)
 
 
@@ -89,36 +89,36 @@ def left_of(home: Path, agent: Talker) -> list[Path]:
 
 
 @pytest.mark.parametrize("tree", TREES)
-def test_an_agent_goes_whatever_it_made(house: RealApp, tree: str) -> None:
+def test_an_agent_goes_whatever_it_made(install: RealApp, tree: str) -> None:
     """Its container too, while what it started still runs."""
-    agent = house.agent()
-    make_all(house, agent, tree)
-    agent.ask(house.plays.commands("sleep 1000 > /dev/null 2>&1 &"))
-    assert house.api.call("DELETE", f"/agents/{agent.name}").status_code == 204
-    assert left_of(house.home, agent) == []
-    assert not house.client.containers.list(all=True, filters={"name": agent.container})
-    assert house.api.call("GET", f"/agents/{agent.name}").status_code == 404
+    agent = install.agent()
+    make_all(install, agent, tree)
+    agent.ask(install.plays.commands("sleep 1000 > /dev/null 2>&1 &"))
+    assert install.api.call("DELETE", f"/agents/{agent.name}").status_code == 204
+    assert left_of(install.home, agent) == []
+    assert not install.client.containers.list(all=True, filters={"name": agent.container})
+    assert install.api.call("GET", f"/agents/{agent.name}").status_code == 404
 
 
-def test_an_agent_goes_while_it_makes_more(house: RealApp) -> None:
+def test_an_agent_goes_while_it_makes_more(install: RealApp) -> None:
     """Its running command ends with it."""
-    agent = house.agent()
-    turn = agent.send(house.plays.commands("while :; do mkdir -p $RANDOM/$RANDOM; echo x > $RANDOM; done"))
+    agent = install.agent()
+    turn = agent.send(install.plays.commands("while :; do mkdir -p $RANDOM/$RANDOM; echo x > $RANDOM; done"))
     agent.running(turn)
-    assert house.api.call("DELETE", f"/agents/{agent.name}").status_code == 204
-    assert left_of(house.home, agent) == []
+    assert install.api.call("DELETE", f"/agents/{agent.name}").status_code == 204
+    assert left_of(install.home, agent) == []
 
 
-def test_a_person_goes_with_all_their_workspaces(house: RealApp) -> None:
+def test_a_person_goes_with_all_their_workspaces(install: RealApp) -> None:
     """Of every agent; what others have with the same agents stays."""
-    agent = house.agent()
-    person = house.api.post("/users", {"name": "leaver"})["id"]
-    agent.ask(house.plays.commands("echo stays > kept"))
-    theirs = house.home / "workspaces" / agent.name / str(person)
-    asked = house.plays.commands(
+    agent = install.agent()
+    person = install.api.post("/users", {"name": "leaver"})["id"]
+    agent.ask(install.plays.commands("echo stays > kept"))
+    theirs = install.home / "workspaces" / agent.name / str(person)
+    asked = install.plays.commands(
         *(f"mkdir {name} && cd {name} && python3 - <<'EOF'\n{TREES[name]}\nEOF" for name in TREES)
     )
-    sent = house.api.call(
+    sent = install.api.call(
         "POST",
         f"/agents/{agent.name}/messages",
         params={"user": person},
@@ -126,7 +126,7 @@ def test_a_person_goes_with_all_their_workspaces(house: RealApp) -> None:
     ).json()
     assert sent["status"] == "done"
     assert theirs.exists()
-    assert house.api.call("DELETE", f"/users/{person}").status_code == 204
+    assert install.api.call("DELETE", f"/users/{person}").status_code == 204
     assert not theirs.exists()
     assert (agent.work / "kept").read_text() == "stays\n"
 

@@ -25,9 +25,9 @@ OUT = "/app/workspace/out"
 
 
 @pytest.fixture
-def agent(house: RealApp) -> Talker:
+def agent(install: RealApp) -> Talker:
     """An agent of its own for each test, as caps are per cubicle; its cubicle runs."""
-    made = house.agent()
+    made = install.agent()
     made.api.post(f"/agents/{made.name}/cubicle/start")
     return made
 
@@ -63,26 +63,26 @@ def content(agent: Talker, delivery: dict[str, Any]) -> bytes:
     return answer.content
 
 
-def run(house: RealApp, agent: Talker, script: str) -> None:
+def run(install: RealApp, agent: Talker, script: str) -> None:
     """A script inside, as the agent, to its end."""
-    house.inside(agent, "bash", "-c", f"cd {OUT} && {{ {script}\n}}")
+    install.inside(agent, "bash", "-c", f"cd {OUT} && {{ {script}\n}}")
 
 
 # --- whole files -----------------------------------------------------------------------------------------------
 
 
-def test_a_file_of_a_turn_arrives_with_it(house: RealApp, agent: Talker) -> None:
+def test_a_file_of_a_turn_arrives_with_it(install: RealApp, agent: Talker) -> None:
     """It knows its turn, and its download is what was written."""
-    turn = agent.ask(house.plays.commands("echo hello > ../out/hello.txt"))
+    turn = agent.ask(install.plays.commands("echo hello > ../out/hello.txt"))
     (made,) = named(agent, "hello.txt")
     assert (made["turn"], made["to"], made["status"], made["size"]) == (turn["id"], "dashboard", "sent", 6)
     assert content(agent, made) == b"hello\n"
 
 
-def test_a_file_leaves_when_its_command_has_ended(house: RealApp, agent: Talker) -> None:
+def test_a_file_leaves_when_its_command_has_ended(install: RealApp, agent: Talker) -> None:
     """Without the quiet that is waited for while one runs; one that is still open comes later, whole."""
     background = "(echo one; sleep 2; echo two) > ../out/slow.txt 2> /dev/null < /dev/null &"
-    turn = agent.ask(house.plays.commands(f"{background} sleep 0.2; echo hello > ../out/hello.txt; date +%s%N"))
+    turn = agent.ask(install.plays.commands(f"{background} sleep 0.2; echo hello > ../out/hello.txt; date +%s%N"))
     named(agent, "hello.txt")
     (made,) = delivered(agent)
     closed_at = int(turn["steps"][0]["output"]) / 1e9
@@ -109,46 +109,46 @@ m[:] = b"".join(b"part %d\\n" % n for n in range(6)); m.close()
 
 
 @pytest.mark.parametrize("script", WRITERS.values(), ids=WRITERS.keys())
-def test_a_file_written_in_parts_arrives_once_and_whole(house: RealApp, agent: Talker, script: str) -> None:
+def test_a_file_written_in_parts_arrives_once_and_whole(install: RealApp, agent: Talker, script: str) -> None:
     """However it is written."""
-    run(house, agent, script)
+    run(install, agent, script)
     (made,) = named(agent, "a.txt")
     assert content(agent, made) == b"".join(b"part %d\n" % n for n in range(6))
     eventually(lambda: is_quiet(agent))
     assert len(delivered(agent)) == 1
 
 
-def test_changed_content_arrives_again_and_touching_is_no_change(house: RealApp, agent: Talker) -> None:
+def test_changed_content_arrives_again_and_touching_is_no_change(install: RealApp, agent: Talker) -> None:
     """Also with the same size and the same times."""
-    run(house, agent, "echo one > a; touch -d 2446-01-01 a")
+    run(install, agent, "echo one > a; touch -d 2446-01-01 a")
     named(agent, "a")
-    run(house, agent, "touch -d 1901-01-01 a; chmod 600 a; cat a > /dev/null")
-    run(house, agent, "echo two > a; touch -d 2446-01-01 a")
+    run(install, agent, "touch -d 1901-01-01 a; chmod 600 a; cat a > /dev/null")
+    run(install, agent, "echo two > a; touch -d 2446-01-01 a")
     eventually(lambda: len(delivered(agent)) == 2)
     eventually(lambda: is_quiet(agent))
     assert [content(agent, made) for made in delivered(agent)] == [b"one\n", b"two\n"]
 
 
-def test_a_folder_arrives_as_one_zip(house: RealApp, agent: Talker) -> None:
+def test_a_folder_arrives_as_one_zip(install: RealApp, agent: Talker) -> None:
     """Once it is quiet; and again when something in it changed and a turn ends."""
-    run(house, agent, "mkdir -p plots/deep; for n in 1 2 3 4; do echo $n > plots/deep/$n.txt; sleep 0.3; done")
+    run(install, agent, "mkdir -p plots/deep; for n in 1 2 3 4; do echo $n > plots/deep/$n.txt; sleep 0.3; done")
     (made,) = named(agent, "plots.zip")
     with zipfile.ZipFile(io.BytesIO(content(agent, made))) as archive:
         assert sorted(archive.namelist()) == [f"deep/{n}.txt" for n in range(1, 5)]
-    agent.ask(house.plays.commands("echo 5 > ../out/plots/deep/5.txt"))
+    agent.ask(install.plays.commands("echo 5 > ../out/plots/deep/5.txt"))
     eventually(lambda: len(delivered(agent)) == 2)
 
 
-def test_what_programs_hide_stays(house: RealApp, agent: Talker) -> None:
+def test_what_programs_hide_stays(install: RealApp, agent: Talker) -> None:
     """Hidden and unfinished names are left alone; the good file arrives."""
-    run(house, agent, "for n in .hidden a.part b.tmp c.crdownload d~; do echo x > $n; done; echo good > good.txt")
+    run(install, agent, "for n in .hidden a.part b.tmp c.crdownload d~; do echo x > $n; done; echo good > good.txt")
     assert [made["file"] for made in named(agent, "good.txt")] == ["good.txt"]
 
 
-def test_an_answer_may_ask_for_a_file_by_name(house: RealApp, agent: Talker) -> None:
+def test_an_answer_may_ask_for_a_file_by_name(install: RealApp, agent: Talker) -> None:
     """Once a turn, also when it was sent before; what is missing is said in the reply."""
-    play = house.plays
-    run(house, agent, "echo x > a.txt")
+    play = install.plays
+    run(install, agent, "echo x > a.txt")
     named(agent, "a.txt")
     turn = agent.ask(play.add(_asking("FILE:a.txt")))
     eventually(lambda: [made["turn"] for made in delivered(agent)] == [None, turn["id"]])
@@ -184,46 +184,48 @@ ODD = {
 
 
 @pytest.mark.parametrize("script", ODD.values(), ids=ODD.keys())
-def test_whatever_else_lies_there_the_good_file_arrives(house: RealApp, agent: Talker, script: str) -> None:
+def test_whatever_else_lies_there_the_good_file_arrives(install: RealApp, agent: Talker, script: str) -> None:
     """Within seconds, and nothing that is not the agent's own is in any copy."""
-    run(house, agent, script)
-    run(house, agent, "echo good > good.txt")
+    run(install, agent, script)
+    run(install, agent, "echo good > good.txt")
     found = named(agent, "good.txt", patience_s=15)
     for made in found:
         if made["url"] is not None:
             assert b"root:" not in content(agent, made)
-    house.inside(agent, "bash", "-c", "pkill truncate; true")
+    install.inside(agent, "bash", "-c", "pkill truncate; true")
     agent.api.call("DELETE", f"/agents/{agent.name}")
     assert not agent.work.parent.exists()
 
 
-def test_a_flood_is_capped_and_told_once(house: RealApp, agent: Talker) -> None:
+def test_a_flood_is_capped_and_told_once(install: RealApp, agent: Talker) -> None:
     """So many arrive, and one notice says how many did not."""
-    run(house, agent, "for n in $(seq 1000); do echo $n > $n.txt; done")
+    run(install, agent, "for n in $(seq 1000); do echo $n > $n.txt; done")
     notice = eventually(lambda: [d for d in delivered(agent) if d["status"] == "withheld"], patience_s=60)
     eventually(lambda: is_quiet(agent))
     sent = [d for d in delivered(agent) if d["status"] == "sent"]
     assert len(sent) == USUAL_RATES.files_per_minute
     assert [d["file"] for d in notice] == [f"{1000 - USUAL_RATES.files_per_minute} files"]
-    agent.ask(house.plays.add())
+    agent.ask(install.plays.add())
     eventually(lambda: is_quiet(agent))
     assert len(delivered(agent)) == USUAL_RATES.files_per_minute + 1
 
 
-def test_after_an_overflow_of_events_the_last_file_arrives(house: RealApp, agent: Talker) -> None:
+def test_after_an_overflow_of_events_the_last_file_arrives(install: RealApp, agent: Talker) -> None:
     """The kernel drops events of fifty thousand names; a look finds what came last."""
-    run(house, agent, 'python3 -c \'import os\nfor n in range(50000): open(f".{n}","w").close(); os.unlink(f".{n}")\'')
-    run(house, agent, "echo x > final.txt")
+    run(
+        install, agent, 'python3 -c \'import os\nfor n in range(50000): open(f".{n}","w").close(); os.unlink(f".{n}")\''
+    )
+    run(install, agent, "echo x > final.txt")
     assert len(named(agent, "final.txt")) == 1
 
 
-def test_one_agent_s_work_keeps_no_other_waiting(house: RealApp, agent: Talker) -> None:
+def test_one_agent_s_work_keeps_no_other_waiting(install: RealApp, agent: Talker) -> None:
     """While one fills its tray, another's file arrives."""
-    other = house.agent()
+    other = install.agent()
     other.api.post(f"/agents/{other.name}/cubicle/start")
     with ThreadPoolExecutor(1) as pool:
-        busy = pool.submit(run, house, agent, "for n in $(seq 20000); do echo $n > $n.txt; done")
-        run(house, other, "echo x > a.txt")
+        busy = pool.submit(run, install, agent, "for n in $(seq 20000); do echo $n > $n.txt; done")
+        run(install, other, "echo x > a.txt")
         named(other, "a.txt", patience_s=15)
         busy.result()
 

@@ -12,7 +12,7 @@ from typing import Any
 import docker
 import pytest
 
-from tests.support.real_app import AppProcess, RealApp, Talker, eventually, process_house, run_inside
+from tests.support.real_app import AppProcess, RealApp, Talker, eventually, process_install, run_inside
 from tests.support.small_disks import mounted
 
 pytestmark = pytest.mark.docker
@@ -34,25 +34,27 @@ def taken(folder: Path) -> int:
 
 
 @pytest.mark.parametrize("command", [WRITE_FOREVER, SMALL_FILES_FOREVER], ids=["large", "small"])
-def test_a_full_workspace_is_stopped_and_cleaned_up(house: RealApp, command: str) -> None:
+def test_a_full_workspace_is_stopped_and_cleaned_up(install: RealApp, command: str) -> None:
     """The turn fails with what is largest and what to do; the container stands still; the agent may delete, and then
     everything goes on."""
-    agent = house.agent(limits={"disk_mb": 32})
-    turn = agent.ask(house.plays.commands(command))
+    agent = install.agent(limits={"disk_mb": 32})
+    turn = agent.ask(install.plays.commands(command))
     assert turn["status"] == "failed"
     assert "workspace is full" in turn["error"]
     assert "work/" in turn["error"]
     assert f"./hermit agent set {agent.name} limits.disk_mb=64" in turn["error"]
-    assert eventually(lambda: house.client.containers.get(agent.container).status == "exited")
+    assert eventually(lambda: install.client.containers.get(agent.container).status == "exited")
     full = taken(agent.work)
     assert full < 200 * MB
     assert disk_of(agent)["used_bytes"] >= 32 * MB
-    again = agent.ask(house.plays.commands("rm -r pile-* d*; echo cleaned", reply="Tidy again."))
+    again = agent.ask(install.plays.commands("rm -r pile-* d*; echo cleaned", reply="Tidy again."))
     assert again["reply"] == "Tidy again."
-    assert any("your workspace is FULL" in str(request.json["messages"]) for request in house.model.requests)
+    assert any("your workspace is FULL" in str(request.json["messages"]) for request in install.model.requests)
     assert eventually(lambda: disk_of(agent)["used_bytes"] < 4 * MB)
-    assert agent.ask(house.plays.commands("head -c 20000000 /dev/zero > fine", reply="Goes on."))["reply"] == "Goes on."
-    kinds = [row["kind"] for row in house.api.get("/audit", agent=agent.name)["rows"]]
+    assert (
+        agent.ask(install.plays.commands("head -c 20000000 /dev/zero > fine", reply="Goes on."))["reply"] == "Goes on."
+    )
+    kinds = [row["kind"] for row in install.api.get("/audit", agent=agent.name)["rows"]]
     assert kinds.count("disk.full") == 1
 
 
@@ -97,21 +99,21 @@ for n in range(256):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_no_way_of_taking_room_gets_far(house: RealApp, way: str) -> None:
+def test_no_way_of_taking_room_gets_far(install: RealApp, way: str) -> None:
     """Whatever calls a program uses, it is stopped long before it has what it asked for."""
-    agent = house.agent(limits={"disk_mb": 64})
+    agent = install.agent(limits={"disk_mb": 64})
     program = f"import mmap, os\nMB = 1 << 20\n{WAYS[way]}\n"
-    turn = agent.ask(house.plays.commands(f"cat > fill.py <<'END'\n{program}END\npython3 fill.py"))
-    assert turn["status"] == "failed", house.api.get(f"/turns/{turn['turn']}")["steps"]
+    turn = agent.ask(install.plays.commands(f"cat > fill.py <<'END'\n{program}END\npython3 fill.py"))
+    assert turn["status"] == "failed", install.api.get(f"/turns/{turn['turn']}")["steps"]
     assert "workspace is full" in turn["error"]
-    assert eventually(lambda: house.client.containers.get(agent.container).status == "exited")
+    assert eventually(lambda: install.client.containers.get(agent.container).status == "exited")
     assert taken(agent.work) < 1500 * MB
 
 
-def test_room_is_not_taken_in_one_call(house: RealApp) -> None:
+def test_room_is_not_taken_in_one_call(install: RealApp) -> None:
     """The kernel would reserve gigabytes in a moment. It answers as a file system that can't, so that programs write
     instead; giving room back works."""
-    agent = house.agent(limits={"disk_mb": 64})
+    agent = install.agent(limits={"disk_mb": 64})
     agent.ask("hello")
     script = """
 touch big-n big-z big-i
@@ -121,44 +123,44 @@ head -c 8M /dev/urandom > full
 fallocate -p -l 8M full && du -m full
 python3 -c "import os; os.posix_fallocate(os.open('small', os.O_CREAT | os.O_WRONLY), 0, 1 << 20)" && echo fits
 """
-    ran = run_inside(house.client, agent, "bash", "-c", script, folder="/app/workspace/work")
+    ran = run_inside(install.client, agent, "bash", "-c", script, folder="/app/workspace/work")
     said = ran.out + ran.err
     assert said.count("supported") == 4, said
     assert "fits" in said
     assert taken(agent.work) < 16 * MB
 
 
-def test_nobody_else_is_hurt(house: RealApp) -> None:
+def test_nobody_else_is_hurt(install: RealApp) -> None:
     """Another agent works on while one fills its workspace and is stopped."""
-    bad, good = house.agent(limits={"disk_mb": 32}), house.agent(limits={"disk_mb": 32})
+    bad, good = install.agent(limits={"disk_mb": 32}), install.agent(limits={"disk_mb": 32})
     going = good.send(
-        house.plays.commands("for i in $(seq 60); do echo $i >> counted; sleep 0.05; done", reply="Counted.")
+        install.plays.commands("for i in $(seq 60); do echo $i >> counted; sleep 0.05; done", reply="Counted.")
     )
-    assert "workspace is full" in bad.ask(house.plays.commands(WRITE_FOREVER))["error"]
+    assert "workspace is full" in bad.ask(install.plays.commands(WRITE_FOREVER))["error"]
     assert good.ended(going)["reply"] == "Counted."
     assert (good.work / "counted").read_text().splitlines()[-1] == "60"
 
 
-def test_it_is_stopped_without_a_turn_too(house: RealApp) -> None:
+def test_it_is_stopped_without_a_turn_too(install: RealApp) -> None:
     """What a command left running in the background; the next turn is told."""
-    agent = house.agent(limits={"disk_mb": 32})
-    agent.ask(house.plays.commands(f"({WRITE_FOREVER}) > /dev/null 2>&1 &", reply="Started."))
-    assert eventually(lambda: house.client.containers.get(agent.container).status == "exited")
-    assert eventually(lambda: house.api.get("/audit", agent=agent.name, kind="disk.full")["rows"])
+    agent = install.agent(limits={"disk_mb": 32})
+    agent.ask(install.plays.commands(f"({WRITE_FOREVER}) > /dev/null 2>&1 &", reply="Started."))
+    assert eventually(lambda: install.client.containers.get(agent.container).status == "exited")
+    assert eventually(lambda: install.api.get("/audit", agent=agent.name, kind="disk.full")["rows"])
     assert taken(agent.work) < 200 * MB
 
 
-def test_near_the_limit_everybody_is_told(house: RealApp) -> None:
+def test_near_the_limit_everybody_is_told(install: RealApp) -> None:
     """The API's figures, the audit log, and the agent in its next turn; the turn itself goes on."""
-    agent = house.agent(limits={"disk_mb": 32})
-    agent.ask(house.plays.commands("head -c 28000000 /dev/zero > big", reply="Written."))
-    rows = eventually(lambda: house.api.get("/audit", agent=agent.name, kind="disk.warning")["rows"])
+    agent = install.agent(limits={"disk_mb": 32})
+    agent.ask(install.plays.commands("head -c 28000000 /dev/zero > big", reply="Written."))
+    rows = eventually(lambda: install.api.get("/audit", agent=agent.name, kind="disk.warning")["rows"])
     assert "of 32 MB" in rows[0]["text"]
     disk = eventually(lambda: disk_of(agent) if disk_of(agent)["level"] == "nearly full" else None)
     assert disk["limit_bytes"] == 32 * MB
     assert 0 < disk["inodes"] < disk["inode_limit"]
     assert agent.ask("And now?")["status"] == "done"
-    assert "nearly full" in str(house.model.requests[-1].json["messages"][-1])
+    assert "nearly full" in str(install.model.requests[-1].json["messages"][-1])
 
 
 # --- the host's own disk ---------------------------------------------------------------------------------------
@@ -167,8 +169,8 @@ def test_near_the_limit_everybody_is_told(house: RealApp) -> None:
 @pytest.fixture
 def cramped(tmp_path: Path, client: docker.DockerClient, image: str) -> Iterator[AppProcess]:
     """A house on a disk of 64 MiB."""
-    with mounted(tmp_path, "size=64m") as disk, process_house(disk / "home", client) as house:
-        yield house
+    with mounted(tmp_path, "size=64m") as disk, process_install(disk / "home", client) as install:
+        yield install
 
 
 WRITE_STEADILY = "i=0; while :; do head -c 300000 /dev/zero > pile-$i || exit; i=$((i+1)); sleep 0.03; done"

@@ -18,7 +18,7 @@ import pytest
 from orchestrator.web.fetcher import tls_context
 from orchestrator.web.limits import Internet
 from tests.support.fake_internet import PUBLIC, FakeInternet, Visit, answer, make_certificate, opened
-from tests.support.real_app import RealApp, Talker, eventually, real_house, run_inside
+from tests.support.real_app import RealApp, Talker, eventually, real_install, run_inside
 from tests.support.scripted_upstream import answers
 
 pytestmark = [
@@ -38,7 +38,7 @@ def town() -> FakeInternet:
 
 
 @pytest.fixture(scope="module")
-def house(
+def install(
     tmp_path_factory: pytest.TempPathFactory,
     client: docker.DockerClient,
     image_tag: Callable[[str], str],
@@ -53,14 +53,14 @@ def house(
     with opened(gives, server) as site:
         town.sites[PUBLIC] = site
         internet = Internet(town, tls_context(str(path)))
-        with real_house(tmp_path_factory.mktemp("home"), client, image_tag, internet=internet) as made:
+        with real_install(tmp_path_factory.mktemp("home"), client, image_tag, internet=internet) as made:
             yield made
 
 
 @pytest.fixture
-def talker(house: RealApp) -> Talker:
+def talker(install: RealApp) -> Talker:
     """An agent that may ask for files, whose cubicle runs."""
-    made = house.agent(toolsets=["assets"])
+    made = install.agent(toolsets=["assets"])
     made.wake()
     return made
 
@@ -89,35 +89,35 @@ def inbox(agent: Talker) -> Path:
     return agent.work.parent / "in"
 
 
-def test_a_panel_action_brings_a_file(house: RealApp, town: FakeInternet, talker: Talker) -> None:
+def test_a_panel_action_brings_a_file(install: RealApp, town: FakeInternet, talker: Talker) -> None:
     """The turn goes on; after a yes the file is there, read-only, and the next turn begins with the news."""
     looked_up = len(town.looked_up)
     url = f"{SITE}/a/report.bin"
     action = {"name": "ASSET_REQUEST", "description": "the report", "url": url}
-    turn = talker.ask(house.plays.add(answers(actions=[action]), answers("I asked for it.")))
+    turn = talker.ask(install.plays.add(answers(actions=[action]), answers("I asked for it.")))
     assert (turn["status"], turn["reply"]) == ("done", "I asked for it.")
-    told = " ".join(str(request.json["messages"]) for request in house.model.requests)
+    told = " ".join(str(request.json["messages"]) for request in install.model.requests)
     assert "A person is asked whether the host may fetch this from files.example" in told
     waiting = asset(talker, url, "asked")
     assert (len(town.looked_up), list(inbox(talker).iterdir())) == (looked_up, [])
     decide(talker, waiting, "approve")
     assert asset(talker, url, "done")["sha256"] == SHA256
     following = talker.ask(
-        house.plays.commands("sha256sum < ../in/report.bin", "test ! -x ../in/report.bin && ! touch ../in/report.bin")
+        install.plays.commands("sha256sum < ../in/report.bin", "test ! -x ../in/report.bin && ! touch ../in/report.bin")
     )
     assert following["steps"][0]["output"].split()[0] == SHA256
     assert following["steps"][1]["exit_code"] == 0
     news = f"in/report.bin has arrived (you asked for {url})."
-    assert any(news in str(request.json["messages"]) for request in house.model.requests)
+    assert any(news in str(request.json["messages"]) for request in install.model.requests)
     (notice,) = talker.api.get(f"/agents/{talker.name}/notices")["notices"]
     assert (notice["kind"], "in/report.bin has arrived" in notice["text"]) == ("asset", True)
 
 
-def test_a_no_brings_nothing(house: RealApp, town: FakeInternet, talker: Talker) -> None:
+def test_a_no_brings_nothing(install: RealApp, town: FakeInternet, talker: Talker) -> None:
     """Not a name is looked up, and the command says who decided, with a code of its own."""
     looked_up, url, ran = len(town.looked_up), f"{SITE}/denied.bin", []
     waiting = threading.Thread(
-        target=lambda: ran.append(run_inside(house.client, talker, "hermit", "fetch", url, "--why", "a try"))
+        target=lambda: ran.append(run_inside(install.client, talker, "hermit", "fetch", url, "--why", "a try"))
     )
     waiting.start()
     decide(talker, asset(talker, url, "asked"), "deny")
@@ -126,10 +126,10 @@ def test_a_no_brings_nothing(house: RealApp, town: FakeInternet, talker: Talker)
     assert (len(town.looked_up), list(inbox(talker).iterdir())) == (looked_up, [])
 
 
-def test_a_command_waits_for_the_file(house: RealApp, talker: Talker) -> None:
+def test_a_command_waits_for_the_file(install: RealApp, talker: Talker) -> None:
     """In a turn: ``hermit fetch`` prints where it lies once a person has agreed; with ``--json`` as an object."""
     url = f"{SITE}/data.csv?v=1"
-    turn = talker.send(house.plays.commands(f"hermit fetch '{url}' --why 'the data' --json", "cksum ../in/data.csv"))
+    turn = talker.send(install.plays.commands(f"hermit fetch '{url}' --why 'the data' --json", "cksum ../in/data.csv"))
     decide(talker, asset(talker, url, "asked"), "approve", always=True)
     ended = talker.ended(turn)
     printed = str(ended["steps"][0]["output"])
@@ -140,16 +140,16 @@ def test_a_command_waits_for_the_file(house: RealApp, talker: Talker) -> None:
     }
     assert ended["steps"][1]["exit_code"] == 0
     assert talker.api.get(f"/agents/{talker.name}/notices")["notices"] == []
-    again = run_inside(house.client, talker, "hermit", "fetch", f"{SITE}/data.csv?v=2", "--why", "again")
+    again = run_inside(install.client, talker, "hermit", "fetch", f"{SITE}/data.csv?v=2", "--why", "again")
     assert (again.code, "/app/workspace/in/data-2.csv" in again.out) == (0, True)  # the host is allowed for ever now
-    gone = run_inside(house.client, talker, "hermit", "fetch", f"{SITE}/missing", "--why", "again")
+    gone = run_inside(install.client, talker, "hermit", "fetch", f"{SITE}/missing", "--why", "again")
     assert (gone.code, "does not have it (status 404)" in gone.err) == (1, True)
     assert sorted(path.name for path in inbox(talker).iterdir()) == ["data-2.csv", "data.csv"]
 
 
-def test_what_is_no_url_of_the_internet_is_refused_at_once(house: RealApp, talker: Talker) -> None:
+def test_what_is_no_url_of_the_internet_is_refused_at_once(install: RealApp, talker: Talker) -> None:
     """Nobody is asked about it."""
     for url in ("https://127.0.0.1/x", "http://files.example/x", "https://metadata.internal/"):
-        ran = run_inside(house.client, talker, "hermit", "fetch", url, "--why", "a try")
+        ran = run_inside(install.client, talker, "hermit", "fetch", url, "--why", "a try")
         assert ran.code == 1, ran
     assert [found for found in talker.api.get("/assets")["assets"] if found["agent"] == talker.name] == []

@@ -26,9 +26,9 @@ HARMLESS = b"of the agent\n" * 5000
 
 
 @pytest.fixture(scope="module")
-def talker(house: RealApp) -> Talker:
+def talker(install: RealApp) -> Talker:
     """An agent for all tests."""
-    return house.agent()
+    return install.agent()
 
 
 def call(agent: Talker, method: str, path: str, **options: Any) -> requests.Response:
@@ -36,20 +36,22 @@ def call(agent: Talker, method: str, path: str, **options: Any) -> requests.Resp
     return agent.api.call(method, f"/agents/{agent.name}/files/{path}", **options)
 
 
-def output(house: RealApp, agent: Talker, *commands: str) -> str:
+def output(install: RealApp, agent: Talker, *commands: str) -> str:
     """What the last of some commands printed."""
-    turn = agent.ask(house.plays.commands(*commands))
+    turn = agent.ask(install.plays.commands(*commands))
     step = turn["steps"][-1]
     assert step["exit_code"] == 0, step
     return str(step["output"])
 
 
-def test_a_file_goes_in_is_worked_on_and_comes_out(house: RealApp, talker: Talker) -> None:
+def test_a_file_goes_in_is_worked_on_and_comes_out(install: RealApp, talker: Talker) -> None:
     """Uploaded, read by a command, written anew, downloaded: the bytes that it should be, alone and in the archive."""
     content = os.urandom(3_000_001)
     stored = call(talker, "PUT", "in/my%20file.bin", data=content).json()
     assert (stored["path"], stored["sha256"]) == ("in/my%20file.bin", hashlib.sha256(content).hexdigest())
-    said = output(house, talker, "sha256sum < '../in/my file.bin'", "base64 -w0 '../in/my file.bin' > ../out/coded.txt")
+    said = output(
+        install, talker, "sha256sum < '../in/my file.bin'", "base64 -w0 '../in/my file.bin' > ../out/coded.txt"
+    )
     assert said == ""
     answer = call(talker, "GET", "out/coded.txt")
     assert answer.content == base64.b64encode(content)
@@ -59,37 +61,37 @@ def test_a_file_goes_in_is_worked_on_and_comes_out(house: RealApp, talker: Talke
         assert "work/.hermit.log" in archive.namelist()
 
 
-def test_a_message_says_where_its_file_is(house: RealApp, talker: Talker) -> None:
+def test_a_message_says_where_its_file_is(install: RealApp, talker: Talker) -> None:
     """The path that the agent is told is the path where it finds it."""
     path = call(talker, "PUT", "in/note.txt", data=b"the word is crabapple").json()["path"]
-    text = house.plays.add(answers(terminal="cat /app/workspace/in/note.txt"))
+    text = install.plays.add(answers(terminal="cat /app/workspace/in/note.txt"))
     sent = talker.api.post(f"/agents/{talker.name}/messages", {"text": text, "files": [path], "wait": True})
     turn = talker.turn(sent["turn"])
     assert '"/app/workspace/in/note.txt" (21 bytes, text/plain)' in turn["prompt"]
     assert turn["steps"][0]["output"] == "the word is crabapple"
-    assert any("in/note.txt" in str(request.json["messages"]) for request in house.model.requests)
+    assert any("in/note.txt" in str(request.json["messages"]) for request in install.model.requests)
 
 
-def test_the_agent_can_not_change_what_was_uploaded(house: RealApp, talker: Talker) -> None:
+def test_the_agent_can_not_change_what_was_uploaded(install: RealApp, talker: Talker) -> None:
     """``in`` is read-only to it, and nothing in it can get a second name."""
     call(talker, "PUT", "in/kept.txt", data=b"kept")
     for command in ("echo x > ../in/kept.txt", "rm -f ../in/kept.txt", "ln ../in/kept.txt ../out/x", "touch ../in/new"):
-        turn = talker.ask(house.plays.commands(command))
+        turn = talker.ask(install.plays.commands(command))
         assert turn["steps"][0]["exit_code"] != 0, command
     assert call(talker, "GET", "in/kept.txt").content == b"kept"
 
 
-def test_what_the_agent_deletes_and_what_we_delete_is_gone(house: RealApp, talker: Talker) -> None:
+def test_what_the_agent_deletes_and_what_we_delete_is_gone(install: RealApp, talker: Talker) -> None:
     """A deep, shut tree of another user's is deleted from outside; the agent goes on."""
-    output(house, talker, "mkdir -p shut/a/b/c && echo x > shut/a/b/c/d && chmod -R 000 shut; true")
+    output(install, talker, "mkdir -p shut/a/b/c && echo x > shut/a/b/c/d && chmod -R 000 shut; true")
     assert call(talker, "DELETE", "work/shut").status_code == 204
-    assert output(house, talker, "test ! -e shut && echo gone") == "gone\n"
+    assert output(install, talker, "test ! -e shut && echo gone") == "gone\n"
 
 
-def test_odd_things_that_an_agent_makes_are_not_sent(house: RealApp, talker: Talker) -> None:
+def test_odd_things_that_an_agent_makes_are_not_sent(install: RealApp, talker: Talker) -> None:
     """Links, pipes, sockets and hard links, made inside, are 404 outside; odd names are fine."""
     output(
-        house,
+        install,
         talker,
         "mkdir -p ../out/odd && cd ../out/odd && ln -s /etc/passwd link && ln -s ../../../../../db/hermit.db up && "
         "mkfifo pipe && echo x > one && ln one two && ln -s . loop && printf odd > $'\\xff\\n.txt' && "
@@ -131,7 +133,7 @@ print(n)
 
 
 def test_nothing_of_the_hosts_is_sent_however_fast_an_agent_swaps(
-    house: RealApp, tmp_path: Path, talker: Talker
+    install: RealApp, tmp_path: Path, talker: Talker
 ) -> None:
     """Ten seconds of swaps inside, downloads and archives outside: the agent's own bytes or nothing."""
     canary = secrets.token_bytes(16)
@@ -139,7 +141,7 @@ def test_nothing_of_the_hosts_is_sent_however_fast_an_agent_swaps(
     program = SWAP.replace("SECONDS", str(RACE_S)).replace("TARGET", str(tmp_path))
     talker.change(command_timeout_s=60)
     coded = base64.b64encode(program.encode()).decode()
-    turn = talker.send(house.plays.commands(f"echo {coded} | base64 -d | python3 -"))
+    turn = talker.send(install.plays.commands(f"echo {coded} | base64 -d | python3 -"))
     talker.running(turn)
     end = time.monotonic() + RACE_S - 1
     statuses: set[int] = set()

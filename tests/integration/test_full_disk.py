@@ -11,7 +11,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from tests.support.real_app import AppProcess, process_house
+from tests.support.real_app import AppProcess, process_install
 from tests.support.small_disks import mounted
 
 pytestmark = pytest.mark.docker
@@ -27,8 +27,8 @@ def small_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def cramped(small_disk: Path, client: docker.DockerClient, image: str) -> Iterator[AppProcess]:
     """A house on the small disk."""
-    with process_house(small_disk / "home", client) as house:
-        yield house
+    with process_install(small_disk / "home", client) as install:
+        yield install
 
 
 def fill(disk: Path) -> Path:

@@ -24,23 +24,23 @@ GIVEN_FOLDERS = {f"{WORKSPACE}/work", f"{WORKSPACE}/out", f"{WORKSPACE}/www", "/
 
 
 @pytest.fixture(scope="module")
-def agent(house: RealApp) -> Talker:
+def agent(install: RealApp) -> Talker:
     """An agent that has worked: its container runs."""
-    made = house.agent(limits={"cpus": 0.5, "memory_mb": 256, "pids": 100, "disk_mb": 64})
-    made.ask(house.plays.commands("mkdir deep; echo x > deep/file"))
+    made = install.agent(limits={"cpus": 0.5, "memory_mb": 256, "pids": 100, "disk_mb": 64})
+    made.ask(install.plays.commands("mkdir deep; echo x > deep/file"))
     return made
 
 
 @pytest.fixture(scope="module")
-def facts(house: RealApp, agent: Talker) -> dict[str, Any]:
+def facts(install: RealApp, agent: Talker) -> dict[str, Any]:
     """What the engine says of it."""
-    return dict(house.client.api.inspect_container(agent.container))
+    return dict(install.client.api.inspect_container(agent.container))
 
 
 @pytest.fixture(scope="module")
-def seen(house: RealApp, agent: Talker) -> dict[str, Any]:
+def seen(install: RealApp, agent: Talker) -> dict[str, Any]:
     """What it looks like from within."""
-    found: dict[str, Any] = json.loads(house.inside(agent, "/usr/bin/python3", "-I", "-c", PROBE))
+    found: dict[str, Any] = json.loads(install.inside(agent, "/usr/bin/python3", "-I", "-c", PROBE))
     return found
 
 
@@ -99,15 +99,15 @@ def test_what_is_mounted_and_nothing_else(facts: dict[str, Any], agent: Talker) 
     assert "size=" in facts["HostConfig"]["Tmpfs"]["/tmp"]
 
 
-def test_no_network_of_the_engine_holds_a_cubicle(house: RealApp, agent: Talker) -> None:
+def test_no_network_of_the_engine_holds_a_cubicle(install: RealApp, agent: Talker) -> None:
     """In no state: started, stopped and started again, reset."""
     for verb in ("start", "stop", "start", "reset"):
-        house.api.post(f"/agents/{agent.name}/cubicle/{verb}")
+        install.api.post(f"/agents/{agent.name}/cubicle/{verb}")
         assert not any(
             agent.container == member["Name"]
-            for network in house.client.networks.list()
+            for network in install.client.networks.list()
             if network.name != "none"
-            for member in (house.client.api.inspect_network(str(network.id))["Containers"] or {}).values()
+            for member in (install.client.api.inspect_network(str(network.id))["Containers"] or {}).values()
         )
 
 
@@ -169,59 +169,59 @@ def test_no_secret_is_in_any_environment(seen: dict[str, Any]) -> None:
         assert word not in text
 
 
-def test_the_limits_of_files(house: RealApp, agent: Talker, seen: dict[str, Any]) -> None:
+def test_the_limits_of_files(install: RealApp, agent: Talker, seen: dict[str, Any]) -> None:
     """A file can't grow beyond the workspace's size, nor /tmp beyond its own; a core limit of 1 can't be lowered."""
     assert seen["limits"]["FSIZE"] == [64 * 2**20] * 2
     assert seen["limits"]["CORE"] == [1, 1]
     grow = (
         "truncate -s 64M big && truncate -s 65M big; head -c 1G /dev/zero > /tmp/big; stat -c %s big /tmp/big; rm big"
     )
-    turn = agent.ask(house.plays.commands(grow))
+    turn = agent.ask(install.plays.commands(grow))
     sizes = [int(line) for line in turn["steps"][0]["output"].splitlines() if line.isdecimal()]
     assert sizes[0] == 64 * 2**20
     assert sizes[1] <= 128 * 2**20
 
 
-def test_what_it_prints_to_its_log_stays_small(house: RealApp, agent: Talker) -> None:
+def test_what_it_prints_to_its_log_stays_small(install: RealApp, agent: Talker) -> None:
     """Through the stdout of its first process, an agent would otherwise fill the host's disk."""
-    agent.ask(house.plays.commands("head -c 20M /dev/zero | tr '\\0' 'x' | fold -w 1000 > /proc/1/fd/1; echo $?"))
-    log = Path(house.client.api.inspect_container(agent.container)["LogPath"])
+    agent.ask(install.plays.commands("head -c 20M /dev/zero | tr '\\0' 'x' | fold -w 1000 > /proc/1/fd/1; echo $?"))
+    log = Path(install.client.api.inspect_container(agent.container)["LogPath"])
     if not os.access(log, os.R_OK):
         pytest.skip("the engine's logs are not ours to read")
     written = eventually(lambda: list(log.parent.glob("*-json.log*")))
     assert sum(path.stat().st_size for path in written) <= 3 * 2**20
 
 
-def test_a_sibling_is_out_of_sight(house: RealApp, agent: Talker, seen: dict[str, Any]) -> None:
+def test_a_sibling_is_out_of_sight(install: RealApp, agent: Talker, seen: dict[str, Any]) -> None:
     """Nothing that another cubicle owns on the host is anywhere in this one's tree."""
-    other = house.agent()
-    other.ask(house.plays.commands("echo secret > secret.txt; mkdir -p ../out/x"))
+    other = install.agent()
+    other.ask(install.plays.commands("echo secret > secret.txt; mkdir -p ../out/x"))
     theirs = set()
     for top in (other.work.parent, other.run_folder):
         for folder, _, files in os.walk(top):
             for path in (Path(folder), *(Path(folder, name) for name in files)):
                 facts = path.lstat()
                 theirs.add(f"{facts.st_dev}:{facts.st_ino}")
-    again = json.loads(house.inside(agent, "/usr/bin/python3", "-I", "-c", PROBE))
+    again = json.loads(install.inside(agent, "/usr/bin/python3", "-I", "-c", PROBE))
     mine = set(again["tree"]["inodes"])
     own = os.lstat(agent.work / "deep" / "file")
     assert f"{own.st_dev}:{own.st_ino}" in mine
     assert not theirs & mine
 
 
-def test_a_workspace_folder_that_became_a_link_is_not_mounted(house: RealApp, tmp_path: Path) -> None:
+def test_a_workspace_folder_that_became_a_link_is_not_mounted(install: RealApp, tmp_path: Path) -> None:
     """Refused with a reason, however it came about; nothing of the link's target is touched."""
-    victim = house.agent()
-    victim.ask(house.plays.add(answers("Here.")))
-    house.api.post(f"/agents/{victim.name}/cubicle/stop")
+    victim = install.agent()
+    victim.ask(install.plays.add(answers("Here.")))
+    install.api.post(f"/agents/{victim.name}/cubicle/stop")
     out = victim.work.parent / "out"
     out.rmdir()
     out.symlink_to(tmp_path)
     before = tmp_path.stat()
-    turn = victim.ask(house.plays.add(answers("Never.")))
+    turn = victim.ask(install.plays.add(answers("Never.")))
     assert turn["status"] == "failed"
     assert "link" in turn["error"]
-    assert house.engine.poll(victim.container) is not None
+    assert install.engine.poll(victim.container) is not None
     assert (tmp_path.stat().st_uid, stat.S_IMODE(tmp_path.stat().st_mode)) == (
         before.st_uid,
         stat.S_IMODE(before.st_mode),
@@ -243,19 +243,19 @@ HOGS = {
 
 
 @pytest.mark.parametrize("hog", HOGS.values(), ids=HOGS.keys())
-def test_a_hog_harms_itself_alone(house: RealApp, agent: Talker, hog: str) -> None:
+def test_a_hog_harms_itself_alone(install: RealApp, agent: Talker, hog: str) -> None:
     """Another agent answers meanwhile, and the hog's next turn works."""
-    other = house.agent()
-    other.ask(house.plays.add(answers("Here.")))
+    other = install.agent()
+    other.ask(install.plays.add(answers("Here.")))
     agent.change(command_timeout_s=3)
     with ThreadPoolExecutor(1) as pool:
-        hogging = pool.submit(agent.ask, house.plays.commands(hog))
+        hogging = pool.submit(agent.ask, install.plays.commands(hog))
         time.sleep(0.1)
         asked = time.monotonic()
-        assert other.ask(house.plays.commands("echo fine"))["steps"][0]["output"] == "fine\n"
+        assert other.ask(install.plays.commands("echo fine"))["steps"][0]["output"] == "fine\n"
         assert time.monotonic() - asked < 20
         turn = hogging.result()
     assert turn["status"] in ("done", "failed")
     assert turn["reply"] or turn["error"]
-    after = agent.ask(house.plays.commands("echo alive"))
+    after = agent.ask(install.plays.commands("echo alive"))
     assert after["steps"][0]["output"] == "alive\n"

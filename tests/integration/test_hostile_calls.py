@@ -70,7 +70,7 @@ sys.path.insert(0, "/app")
 from crab.door import Door, DoorRefused
 told = []
 with Door("/run/hermit/door.sock") as door:
-    for route in ("approvals/%s", "assets/%s", "calls/%s/finish", "notices/1", "questions/1", "agents", "hosts"):
+    for route in ("approvals/%s", "assets/%s", "calls/%s/finish", "notifications/1", "questions/1", "agents", "hosts"):
         try:
             door.post(route % sys.argv[1] if "%" in route else route, {"decision": "approve", "do": "run"})
         except DoorRefused as refused:
@@ -79,34 +79,34 @@ print(json.dumps(told))
 """
 
 
-def test_a_cubicle_turned_against_its_house(house: RealApp) -> None:
+def test_a_cubicle_turned_against_its_house(install: RealApp) -> None:
     """It floods the door with all the connections it has, forges what it can reach and looks for a road to a decision:
     an hour's allowance is used up, nothing is forged, the question stays open, another agent is answered meanwhile, and
     its own next turn goes as ever."""
-    bad, good = house.agent(toolsets=list(TOOLSETS)), house.agent(toolsets=list(TOOLSETS))
+    bad, good = install.agent(toolsets=list(TOOLSETS)), install.agent(toolsets=list(TOOLSETS))
     bad.wake()
     good.wake()
     asked = run_inside(
-        house.client, bad, "hermit", "fetch", "https://nobody.invalid/a", "--why", "x", "--no-wait", "--json"
+        install.client, bad, "hermit", "fetch", "https://nobody.invalid/a", "--why", "x", "--no-wait", "--json"
     )
     assert asked.code == 0, asked
     (approval,) = [a for a in bad.api.get("/approvals", status="pending")["approvals"] if a["agent"] == bad.name]
-    roads = run_inside(house.client, bad, "/usr/bin/python3", "-c", ROADS, approval["id"])
+    roads = run_inside(install.client, bad, "/usr/bin/python3", "-c", ROADS, approval["id"])
     assert (roads.code, set(json.loads(roads.out))) == (0, {"no_route"}), roads
-    forged = run_inside(house.client, bad, "/usr/bin/python3", "-c", FORGE.replace("%s", approval["id"]))
+    forged = run_inside(install.client, bad, "/usr/bin/python3", "-c", FORGE.replace("%s", approval["id"]))
     assert (forged.code, forged.out.strip()) == (0, "[]"), forged
     with ThreadPoolExecutor(1) as pool:
-        flooding = pool.submit(run_inside, house.client, bad, "/usr/bin/python3", "-c", FLOOD)
-        assert run_inside(house.client, good, "hermit", "memory", "add", "I go on").code == 0
+        flooding = pool.submit(run_inside, install.client, bad, "/usr/bin/python3", "-c", FLOOD)
+        assert run_inside(install.client, good, "hermit", "memory", "add", "I go on").code == 0
     flood = flooding.result()
     assert flood.code == 0, flood
     ended = json.loads(flood.out)
     assert set(ended) == {"200", "429"}, ended
     assert ended["200"] <= HOURLY_UNITS // 2
     key = CubicleKey(bad.name, 1)
-    assert len(house.app.services.memories.list_facts(key, limit=10_000)) == ended["200"]
-    refused = run_inside(house.client, bad, "hermit", "memory", "add", "one more")
+    assert len(install.app.services.memories.list_facts(key, limit=10_000)) == ended["200"]
+    refused = run_inside(install.client, bad, "hermit", "memory", "add", "one more")
     assert (refused.code, "too much within an hour" in refused.err) == (1, True)
-    turn = bad.ask(house.plays.commands("echo still here"))
+    turn = bad.ask(install.plays.commands("echo still here"))
     assert (turn["status"], turn["steps"][0]["output"].strip()) == ("done", "still here")
     assert bad.api.get("/approvals", status="pending")["approvals"] == [approval]

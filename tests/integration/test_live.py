@@ -47,9 +47,9 @@ def until(heard: Iterator[tuple[str, dict[str, Any]]], turn: int, kind: str, tex
     raise AssertionError("the news ended")
 
 
-def test_a_turn_is_seen_while_it_runs(house: RealApp) -> None:
+def test_a_turn_is_seen_while_it_runs(install: RealApp) -> None:
     """The output of a command that still runs, then at least three drafts of the reply, then the reply itself."""
-    agent: Talker = house.agent()
+    agent: Talker = install.agent()
     gates = [Gate(), Gate(), Gate()]
     words: list[str | Gate] = [
         '{"message": "The tide',
@@ -60,8 +60,8 @@ def test_a_turn_is_seen_while_it_runs(house: RealApp) -> None:
         gates[2],
         ' goes.", "terminal": ""}',
     ]
-    prompt = house.plays.add(answers("I wait.", terminal=SLOWLY), streams(words))
-    with listening(house.api) as heard:
+    prompt = install.plays.add(answers("I wait.", terminal=SLOWLY), streams(words))
+    with listening(install.api) as heard:
         turn = agent.send(prompt)
         assert until(heard, turn, "output", "begun")["output"] == "begun\n"
         (step,) = agent.turn(turn)["steps"]

@@ -12,7 +12,7 @@ import docker
 import pytest
 
 from tests.support.package_index import PackageIndex, wheel
-from tests.support.real_app import AppProcess, RealApp, eventually, process_house, real_house
+from tests.support.real_app import AppProcess, RealApp, eventually, process_install, real_install
 
 pytestmark = pytest.mark.docker
 
@@ -46,36 +46,36 @@ def index(client: docker.DockerClient) -> Iterator[PackageIndex]:
 
 
 @pytest.fixture(scope="module")
-def house(
+def install(
     tmp_path_factory: pytest.TempPathFactory,
     client: docker.DockerClient,
     image_tag: Callable[[str], str],
     index: PackageIndex,
 ) -> Iterator[RealApp]:
     """A house that knows this index alone."""
-    with real_house(tmp_path_factory.mktemp("home"), client, image_tag, environment=index.settings) as made:
+    with real_install(tmp_path_factory.mktemp("home"), client, image_tag, environment=index.settings) as made:
         yield made
 
 
-def question(house: RealApp | AppProcess, turn: int) -> dict[str, Any]:
+def question(install: RealApp | AppProcess, turn: int) -> dict[str, Any]:
     """The open question of a turn; the courier's image may have to be built before there is one."""
     return eventually(
         lambda: next(
-            (a for a in house.api.get("/approvals", status="pending")["approvals"] if a["turn"] == turn), None
+            (a for a in install.api.get("/approvals", status="pending")["approvals"] if a["turn"] == turn), None
         ),
         patience_s=400,
     )
 
 
-def test_a_package_with_what_it_needs(house: RealApp, index: PackageIndex) -> None:
+def test_a_package_with_what_it_needs(install: RealApp, index: PackageIndex) -> None:
     """The whole list is what a person agrees to; nothing is downloaded before; then the agent imports it."""
-    agent = house.agent()
+    agent = install.agent()
     turn = agent.send(
-        house.plays.commands(
+        install.plays.commands(
             "hermit install pip greeter", "python3 -c 'import greeter; print(greeter.hello())'", reply="Installed."
         )
     )
-    asked = question(house, turn)
+    asked = question(install, turn)
     lines = asked["text"].splitlines()
     assert (asked["kind"], lines[0]) == ("packages", "pip install")
     assert [line.split()[0] for line in lines[1:]] == ["greeter==1.2.0", "words==0.9"]
@@ -94,27 +94,27 @@ def test_a_package_with_what_it_needs(house: RealApp, index: PackageIndex) -> No
         "requirements.txt",
         "words-0.9-py3-none-any.whl",
     ]
-    assert list(house.home.joinpath("errands").iterdir()) == []
+    assert list(install.home.joinpath("errands").iterdir()) == []
     assert (
-        house.inside(agent, "sh", "-c", "touch /app/workspace/data/packages/x 2>/dev/null || echo no").strip() == "no"
+        install.inside(agent, "sh", "-c", "touch /app/workspace/data/packages/x 2>/dev/null || echo no").strip() == "no"
     )
     before = len(index.asked)
-    again = agent.ask(house.plays.commands("hermit install pip greeter --json"))
+    again = agent.ask(install.plays.commands("hermit install pip greeter --json"))
     assert json.loads(again["steps"][0]["output"])["packages"][0] == {"name": "greeter", "version": "1.2.0"}
     assert len(index.asked) == before
 
 
-def test_npm_runs_no_scripts_and_links_commands(house: RealApp) -> None:
+def test_npm_runs_no_scripts_and_links_commands(install: RealApp) -> None:
     """The tree that npm planned lies in the agent's work folder, and no script of a package ran anywhere."""
-    agent = house.agent()
+    agent = install.agent()
     turn = agent.send(
-        house.plays.commands(
+        install.plays.commands(
             "hermit install npm both-sides@2.1.0",
             "node -e \"console.log(require('both-sides'))\"",
             "test -x node_modules/.bin/sides && echo linked",
         )
     )
-    asked = question(house, turn)
+    asked = question(install, turn)
     assert [line.split()[0] for line in asked["text"].splitlines()[1:]] == ["both-sides@2.1.0", "left-side@1.0.0"]
     agent.decide(asked["id"], "approve")
     ended = agent.ended(turn, patience_s=60)
@@ -122,11 +122,11 @@ def test_npm_runs_no_scripts_and_links_commands(house: RealApp) -> None:
     assert outputs[1:] == ["left and right", "linked"], outputs
 
 
-def test_no_is_no(house: RealApp, index: PackageIndex) -> None:
+def test_no_is_no(install: RealApp, index: PackageIndex) -> None:
     """A denial reaches the program that waits with a code of its own, and nothing is downloaded."""
-    agent = house.agent()
-    turn = agent.send(house.plays.commands("hermit install pip unwanted; echo code $?"))
-    agent.decide(question(house, turn)["id"], "deny")
+    agent = install.agent()
+    turn = agent.send(install.plays.commands("hermit install pip unwanted; echo code $?"))
+    agent.decide(question(install, turn)["id"], "deny")
     ended = agent.ended(turn)
     assert "said no" in ended["steps"][0]["output"]
     assert "code 3" in ended["steps"][0]["output"]
@@ -143,35 +143,35 @@ def test_no_is_no(house: RealApp, index: PackageIndex) -> None:
         ("npm ../x", "is no package of npm's"),
     ],
 )
-def test_what_can_not_be_had(house: RealApp, wish: str, said: str) -> None:
+def test_what_can_not_be_had(install: RealApp, request: str, said: str) -> None:
     """A sentence says what is wrong, and nobody is asked."""
-    agent = house.agent()
-    ended = agent.ask(house.plays.commands(f"hermit install {wish}; echo code $?"), timeout=120)
+    agent = install.agent()
+    ended = agent.ask(install.plays.commands(f"hermit install {request}; echo code $?"), timeout=120)
     assert said in ended["steps"][0]["output"]
     assert "code 1" in ended["steps"][0]["output"]
 
 
-def test_another_file_than_agreed_is_refused(house: RealApp, index: PackageIndex) -> None:
+def test_another_file_than_agreed_is_refused(install: RealApp, index: PackageIndex) -> None:
     """The index serves other bytes after the approval: nothing of them reaches the cubicle."""
     index.wheel("shifty", "1.0", {"shifty.py": "GOOD = True\n"})
-    agent = house.agent()
-    turn = agent.send(house.plays.commands("hermit install pip shifty"))
-    asked = question(house, turn)
+    agent = install.agent()
+    turn = agent.send(install.plays.commands("hermit install pip shifty"))
+    asked = question(install, turn)
     index.offer("shifty", "shifty-1.0-py3-none-any.whl", wheel("shifty", "1.0", {"shifty.py": "GOOD = None\n"}))
     agent.decide(asked["id"], "approve")
     assert "not what was agreed to" in agent.ended(turn, patience_s=60)["steps"][0]["output"]
     assert not (agent.work.parent / "data" / "packages").exists()
 
 
-def test_the_courier_has_walls(house: RealApp, client: docker.DockerClient, index: PackageIndex) -> None:
+def test_the_courier_has_walls(install: RealApp, client: docker.DockerClient, index: PackageIndex) -> None:
     """No privileges, nothing of the host but two private folders; and it is gone afterwards."""
     index.wheel("slow-one", "1.0", {"slow_one.py": ""})
-    agent = house.agent()
-    turn = agent.send(house.plays.commands("hermit install pip slow-one"))
-    asked = question(house, turn)
+    agent = install.agent()
+    turn = agent.send(install.plays.commands("hermit install pip slow-one"))
+    asked = question(install, turn)
     index.going.clear()
     agent.decide(asked["id"], "approve")
-    label = f"hermitshell.errands-of={house.install}"
+    label = f"hermitshell.errands-of={install.install}"
     found = eventually(lambda: client.api.containers(filters={"label": label}))
     facts = client.api.inspect_container(found[0]["Id"])
     index.going.set()
@@ -198,17 +198,19 @@ def test_a_death_in_the_middle(
     """Killed while a courier fetches, the house sends another at its start; the program inside waits."""
     image_tag("courier")
     index.wheel("held-back", "1.0", {"held_back.py": "HERE = 'here'\n"})
-    with process_house(tmp_path_factory.mktemp("home"), client, index.settings) as house:
-        agent = house.agent()
+    with process_install(tmp_path_factory.mktemp("home"), client, index.settings) as install:
+        agent = install.agent()
         turn = agent.send(
-            house.plays.commands("hermit install pip held-back", "python3 -c 'import held_back; print(held_back.HERE)'")
+            install.plays.commands(
+                "hermit install pip held-back", "python3 -c 'import held_back; print(held_back.HERE)'"
+            )
         )
-        asked = question(house, turn)
+        asked = question(install, turn)
         index.going.clear()
         agent.decide(asked["id"], "approve")
-        label = f"hermitshell.errands-of={house.install}"
+        label = f"hermitshell.errands-of={install.install}"
         first = eventually(lambda: client.api.containers(filters={"label": label}))[0]["Id"]
-        house.restart()
+        install.restart()
         eventually(lambda: [c for c in client.api.containers(filters={"label": label}) if c["Id"] != first])
         index.going.set()
         ended = agent.ended(turn, patience_s=60)

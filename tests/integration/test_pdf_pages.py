@@ -73,15 +73,15 @@ HOSTILE = {
 }
 
 
-class Desk:
+class Fixture:
     """The operator's workspace with ``crab``, and what draws for them."""
 
-    def __init__(self, house: RealApp) -> None:
-        self.key = CubicleKey("crab", house.app.services.people.get_operator().id)
-        self.pages: PdfPages = house.app.services.pdf_pages
-        self.workspaces = house.app.services.workspaces
-        house.app.services.cubicles.ensure_running(self.key)
-        self.out: Path = house.home / "workspaces" / self.key.agent / str(self.key.user) / "out"
+    def __init__(self, install: RealApp) -> None:
+        self.key = CubicleKey("crab", install.app.services.users.get_operator().id)
+        self.pages: PdfPages = install.app.services.pdf_pages
+        self.workspaces = install.app.services.workspaces
+        install.app.services.cubicles.ensure_running(self.key)
+        self.out: Path = install.home / "workspaces" / self.key.agent / str(self.key.user) / "out"
 
     def write(self, name: str, content: bytes) -> str:
         """As an agent would."""
@@ -90,55 +90,57 @@ class Desk:
 
 
 @pytest.fixture
-def desk(house: RealApp) -> Desk:
+def fixture(install: RealApp) -> Fixture:
     """The house, to be worked in."""
-    return Desk(house)
+    return Fixture(install)
 
 
-def test_pages_look_as_they_should(house: RealApp, desk: Desk, client: docker.DockerClient) -> None:
+def test_pages_look_as_they_should(install: RealApp, fixture: Fixture, client: docker.DockerClient) -> None:
     """In their order and proportions; no container is left."""
-    path = desk.write("bands.pdf", pdf(painted(BLUE, SAND), painted(SAND), box="0 0 200 300"))
-    drawn = desk.pages.draw_pages(desk.key, path, wait_s=LONG_S)
+    path = fixture.write("bands.pdf", pdf(painted(BLUE, SAND), painted(SAND), box="0 0 200 300"))
+    drawn = fixture.pages.draw_pages(fixture.key, path, wait_s=LONG_S)
     assert drawn is not None
     assert drawn.count == 2
     assert all(height == LONG_SIDE and abs(width - LONG_SIDE * 2 / 3) < 2 for width, height in drawn.sizes)
-    first, second = (pixels(desk.pages.get_page(desk.key, drawn.digest, number)) for number in (1, 2))
+    first, second = (pixels(fixture.pages.get_page(fixture.key, drawn.digest, number)) for number in (1, 2))
     blue, sand = (26, 89, 204), (250, 178, 26)
     for shown, y, colour in ((first, 200, blue), (first, 1200, sand), (second, 200, sand), (second, 1200, sand)):
         assert all(abs(a - b) <= 3 for a, b in zip(shown.at(400, y), colour, strict=True)), (y, shown.at(400, y))
-    label = f"{PAGES.label}={house.install}"
+    label = f"{PAGES.label}={install.install}"
     assert client.api.containers(all=True, filters={"label": label}) == []
 
 
-def test_many_pages_are_drawn_up_to_a_bound(desk: Desk) -> None:
+def test_many_pages_are_drawn_up_to_a_bound(fixture: Fixture) -> None:
     """And the number of all of them is told."""
-    path = desk.write("many.pdf", pdf(*[painted(BLUE)] * (MOST_PAGES + 7)))
-    drawn = desk.pages.draw_pages(desk.key, path, wait_s=LONG_S)
+    path = fixture.write("many.pdf", pdf(*[painted(BLUE)] * (MOST_PAGES + 7)))
+    drawn = fixture.pages.draw_pages(fixture.key, path, wait_s=LONG_S)
     assert drawn is not None
     assert (len(drawn.sizes), drawn.count) == (MOST_PAGES, MOST_PAGES + 7)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_whatever_a_pdf_does_ends_with_its_container(
-    house: RealApp, desk: Desk, client: docker.DockerClient, name: str
+    install: RealApp, fixture: Fixture, client: docker.DockerClient, name: str
 ) -> None:
     """Pages or a sentence within the time, nothing left, and the next one is drawn."""
-    path = desk.write("hostile.pdf", HOSTILE[name])
+    path = fixture.write("hostile.pdf", HOSTILE[name])
     with suppress(Failed):  # then that is its end
-        drawn = desk.pages.draw_pages(desk.key, path, wait_s=LONG_S)
+        drawn = fixture.pages.draw_pages(fixture.key, path, wait_s=LONG_S)
         assert drawn is not None, "it was neither drawn nor given up"
         assert max(map(max, drawn.sizes)) <= LONG_SIDE
-    assert client.api.containers(all=True, filters={"label": f"{PAGES.label}={house.install}"}) == []
-    assert desk.pages.draw_pages(desk.key, desk.write("next.pdf", pdf(painted(SAND))), wait_s=LONG_S) is not None
+    assert client.api.containers(all=True, filters={"label": f"{PAGES.label}={install.install}"}) == []
+    assert (
+        fixture.pages.draw_pages(fixture.key, fixture.write("next.pdf", pdf(painted(SAND))), wait_s=LONG_S) is not None
+    )
 
 
-def test_the_container_has_a_cubicles_walls(house: RealApp, desk: Desk, client: docker.DockerClient) -> None:
+def test_the_container_has_a_cubicles_walls(install: RealApp, fixture: Fixture, client: docker.DockerClient) -> None:
     """Looked at while it draws: no network, nothing to write but two folders, no capability, another user."""
     seen: list[dict[str, object]] = []
-    path = desk.write("walls.pdf", pdf(*[painted(BLUE, SAND)] * MOST_PAGES))
-    assert desk.pages.draw_pages(desk.key, path, wait_s=0.0) is None
-    label = f"{PAGES.label}={house.install}"
-    while not seen and desk.pages.draw_pages(desk.key, path, wait_s=0.05) is None:
+    path = fixture.write("walls.pdf", pdf(*[painted(BLUE, SAND)] * MOST_PAGES))
+    assert fixture.pages.draw_pages(fixture.key, path, wait_s=0.0) is None
+    label = f"{PAGES.label}={install.install}"
+    while not seen and fixture.pages.draw_pages(fixture.key, path, wait_s=0.05) is None:
         found = client.api.containers(filters={"label": label})
         seen += [client.api.inspect_container(one["Id"]) for one in found]
     assert seen, "it was never seen"
@@ -152,4 +154,4 @@ def test_the_container_has_a_cubicles_walls(house: RealApp, desk: Desk, client: 
         ("/errand/in", True),
         ("/errand/out", False),
     }
-    assert desk.pages.draw_pages(desk.key, path, wait_s=LONG_S) is not None
+    assert fixture.pages.draw_pages(fixture.key, path, wait_s=LONG_S) is not None

@@ -15,7 +15,7 @@ import requests
 
 from crab.prompt import build_system_prompt
 from orchestrator.capabilities.table import REGISTRY
-from tests.support.real_app import AppProcess, process_house
+from tests.support.real_app import AppProcess, process_install
 
 pytestmark = [pytest.mark.docker, pytest.mark.model]
 
@@ -51,8 +51,8 @@ def inhabited(
 ) -> Iterator[AppProcess]:
     """A house whose agents think with the real model."""
     settings = {"HERMIT_LLM_BASE_URL": model_url, "HERMIT_LLM_MODEL": "smollm2"}
-    with process_house(tmp_path_factory.mktemp("home"), client, settings) as house:
-        yield house
+    with process_install(tmp_path_factory.mktemp("home"), client, settings) as install:
+        yield install
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.bot_api import BotApi
 from tests.support.bot_api_people import Person
-from tests.support.real_app import AppProcess, Talker, eventually, process_house
+from tests.support.real_app import AppProcess, Talker, eventually, process_install
 from tests.support.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
@@ -30,7 +30,7 @@ class Phone:
     """The operator's Telegram, with the bot of the first agent."""
 
     api: BotApi
-    house: AppProcess
+    install: AppProcess
     bot: str
     ada: Person
     crab: Talker
@@ -82,10 +82,10 @@ def phone(
             "HERMIT_TELEGRAM_OPERATOR_ID": str(OPERATOR),
             "HERMIT_TELEGRAM_API_URL": api.url,
         }
-        with process_house(tmp_path_factory.mktemp("home"), client, settings) as house:
-            crab = Talker(house.api, "crab", 1, house.home, house.install)
+        with process_install(tmp_path_factory.mktemp("home"), client, settings) as install:
+            crab = Talker(install.api, "crab", 1, install.home, install.install)
             crab.change(daily_budget_usd=1000)
-            yield Phone(api, house, bot, ada, crab)
+            yield Phone(api, install, bot, ada, crab)
 
 
 def test_a_text_gets_a_reply(phone: Phone) -> None:
@@ -94,27 +94,27 @@ def test_a_text_gets_a_reply(phone: Phone) -> None:
     phone.hears("good morning, this is the first one")
     heard = next(text for text in phone.texts() if "good morning" in text)
     assert heard.splitlines()[0] == "◆ crab:"
-    turn = phone.house.api.get("/agents/crab/history")["turns"][-1]
+    turn = phone.install.api.get("/agents/crab/history")["turns"][-1]
     assert (turn["source"], turn["status"]) == ("telegram", "done")
 
 
 def test_a_dangerous_command_waits_for_a_tap(phone: Phone) -> None:
     """Approve on the phone: the command runs, and the question says so and has no buttons any more."""
-    phone.says(phone.house.plays.commands("touch doomed && rm doomed && echo gone", reply="It is deleted."))
+    phone.says(phone.install.plays.commands("touch doomed && rm doomed && echo gone", reply="It is deleted."))
     asked = phone.question("rm doomed")
     assert _buttons(asked)[:2] == ["Approve", "Deny"]
     assert not phone.crab.work.joinpath("doomed").exists()
     phone.ada.presses(asked, "Approve")
     phone.hears("It is deleted.")
     eventually(lambda: not any("rm doomed" in _text(m) and _buttons(m) for m in phone.api.messages(phone.ada)))
-    steps = phone.house.api.get("/agents/crab/history")["turns"][-1]
-    assert phone.house.api.get(f"/turns/{steps['turn']}")["steps"][0]["output"] == "gone\n"
+    steps = phone.install.api.get("/agents/crab/history")["turns"][-1]
+    assert phone.install.api.get(f"/turns/{steps['turn']}")["steps"][0]["output"] == "gone\n"
 
 
 def test_a_denied_command_does_not_run(phone: Phone) -> None:
     """Deny: nothing runs, and the agent hears why."""
     phone.crab.work.joinpath("kept").write_text("x", encoding="utf-8")
-    phone.says(phone.house.plays.add(answers(terminal="rm -f kept")))
+    phone.says(phone.install.plays.add(answers(terminal="rm -f kept")))
     phone.ada.presses(phone.question("rm -f kept"), "Deny")
     phone.hears("said no")
     assert phone.crab.work.joinpath("kept").exists()
@@ -122,7 +122,7 @@ def test_a_denied_command_does_not_run(phone: Phone) -> None:
 
 def test_only_the_person_who_was_asked_may_press(phone: Phone) -> None:
     """A stranger who got hold of the button, and forged data, change nothing."""
-    phone.says(phone.house.plays.commands("rm -f nothing-here; echo ran", reply="Ran at last."))
+    phone.says(phone.install.plays.commands("rm -f nothing-here; echo ran", reply="Ran at last."))
     asked = phone.question("rm -f nothing-here")
     eve = phone.api.person(666, "Eve")
     eve.opens(phone.bot)
@@ -130,7 +130,7 @@ def test_only_the_person_who_was_asked_may_press(phone: Phone) -> None:
     eve.presses(asked, data=data)
     forged = phone.ada.presses(asked, data="approve:crab:1")
     phone.api.wait_for(lambda: phone.api.answer_to(forged) is not None, PATIENCE_S)
-    pending = phone.house.api.get("/approvals", status="pending")["approvals"]
+    pending = phone.install.api.get("/approvals", status="pending")["approvals"]
     assert [one["text"] for one in pending] == ["rm -f nothing-here; echo ran"]
     phone.ada.presses(asked, "Approve")
     phone.hears("Ran at last.")
@@ -139,14 +139,14 @@ def test_only_the_person_who_was_asked_may_press(phone: Phone) -> None:
 def test_a_photo_comes_in(phone: Phone) -> None:
     """It lies in the cubicle under a safe name, and the agent is told which; the caption is the prompt."""
     picture = b"\xff\xd8\xff\xe0" + bytes(range(256)) * 20
-    caption = phone.house.plays.commands("cat /app/workspace/in/* | sha256sum | cut -c1-12", reply="I have seen it.")
+    caption = phone.install.plays.commands("cat /app/workspace/in/* | sha256sum | cut -c1-12", reply="I have seen it.")
     phone.ada.sends_photo(phone.bot, picture, caption=caption)
     phone.hears("I have seen it.")
-    turn = phone.house.api.get("/agents/crab/history")["turns"][-1]
+    turn = phone.install.api.get("/agents/crab/history")["turns"][-1]
     name = re.search(r"in/(\S+\.jpe?g)", turn["prompt"])
     assert name is not None
     assert phone.crab.work.parent.joinpath("in", name[1]).read_bytes() == picture
-    step = phone.house.api.get(f"/turns/{turn['turn']}")["steps"][0]
+    step = phone.install.api.get(f"/turns/{turn['turn']}")["steps"][0]
     assert len(step["output"].strip()) == 12
 
 
@@ -154,7 +154,7 @@ def test_files_go_out(phone: Phone) -> None:
     """What the agent puts into out/ arrives in the chat that asked for it, by kind, with its bytes, once."""
     picture = "printf '\\211PNG\\r\\n\\032\\n\\0\\0\\0\\rIHDR\\0\\0\\0\\001\\0\\0\\0\\001\\010\\0\\0\\0\\0'"
     command = f"cd ../out && echo 'all is well' > .r && mv .r report.txt && {picture} > .p && mv .p dot.png"
-    phone.says(phone.house.plays.commands(command, reply="Two files for you."))
+    phone.says(phone.install.plays.commands(command, reply="Two files for you."))
     phone.hears("Two files for you.")
 
     def arrived() -> list[dict[str, Any]]:
@@ -164,9 +164,9 @@ def test_files_go_out(phone: Phone) -> None:
     phone.api.wait_for(lambda: len(arrived()) == 2, PATIENCE_S)
     document = next(m["document"] for m in arrived() if "document" in m)
     assert phone.api.bytes_of(document["file_id"]) == b"all is well\n"
-    sent = phone.house.api.get("/agents/crab/deliveries")["deliveries"]
+    sent = phone.install.api.get("/agents/crab/deliveries")["deliveries"]
     eventually(
-        lambda: {one["status"] for one in phone.house.api.get("/agents/crab/deliveries")["deliveries"]} == {"sent"}
+        lambda: {one["status"] for one in phone.install.api.get("/agents/crab/deliveries")["deliveries"]} == {"sent"}
     )
     assert {one["file"] for one in sent} == {"report.txt", "dot.png"}
     time.sleep(1.5)  # nothing comes a second time
@@ -175,22 +175,22 @@ def test_files_go_out(phone: Phone) -> None:
 
 def test_stop_in_the_middle_of_a_command(phone: Phone) -> None:
     """/stop ends a running command soon, and the person is told."""
-    phone.says(phone.house.plays.commands("echo started > begun; sleep 300", reply="never said"))
+    phone.says(phone.install.plays.commands("echo started > begun; sleep 300", reply="never said"))
     eventually(phone.crab.work.joinpath("begun").exists)
     began = time.monotonic()
     phone.says("/stop")
-    eventually(lambda: phone.house.api.get("/agents/crab/history")["turns"][-1]["status"] == "stopped")
+    eventually(lambda: phone.install.api.get("/agents/crab/history")["turns"][-1]["status"] == "stopped")
     assert time.monotonic() - began < 10  # two seconds when the machine is quiet
-    phone.says(phone.house.plays.add(answers("Here again.")))
+    phone.says(phone.install.plays.add(answers("Here again.")))
     phone.hears("Here again.")
     assert "never said" not in " ".join(phone.texts())
 
 
 def test_a_restart_between_question_and_tap(phone: Phone) -> None:
     """The button made before the orchestrator was killed still works, once; the question isn't asked twice."""
-    phone.says(phone.house.plays.commands("rm -f before-the-restart; echo once >> ran-after", reply="Survived."))
+    phone.says(phone.install.plays.commands("rm -f before-the-restart; echo once >> ran-after", reply="Survived."))
     asked = phone.question("rm -f before-the-restart")
-    phone.house.restart()
+    phone.install.restart()
     phone.ada.presses(asked, "Approve")
     phone.hears("Survived.")
     questions = [text for text in phone.texts() if "rm -f before-the-restart" in text and "may this run" in text]
@@ -200,7 +200,7 @@ def test_a_restart_between_question_and_tap(phone: Phone) -> None:
 
 def test_a_stranger_reaches_nothing(phone: Phone) -> None:
     """Told their own number once, the owner gets a card; after "Allow" the next message is answered."""
-    before = len(phone.house.model.requests)
+    before = len(phone.install.model.requests)
     bob = phone.api.person(5_550_123, "Bob")
     for text in ("hi", "let me in", "/start", "/stop"):
         bob.says(phone.bot, text)
@@ -209,10 +209,10 @@ def test_a_stranger_reaches_nothing(phone: Phone) -> None:
     eventually(lambda: phone.api.said(bob, bot=phone.bot))
     assert len(phone.api.said(bob, bot=phone.bot)) == 1
     assert "5550123" in phone.api.said(bob, bot=phone.bot)[0]
-    assert len(phone.house.model.requests) == before
+    assert len(phone.install.model.requests) == before
     assert phone.api.fetched() == [file for file in phone.api.fetched() if b"evil" not in file.content]
     phone.ada.presses(card, next(text for text in _buttons(card) if text.startswith("Allow")))
-    eventually(lambda: any(user["telegram_id"] == bob.id for user in phone.house.api.get("/users")["users"]))
+    eventually(lambda: any(user["telegram_id"] == bob.id for user in phone.install.api.get("/users")["users"]))
     bob.says(phone.bot, "hello from Bob")
     phone.api.wait_for(lambda: any("hello from Bob" in text for text in phone.api.said(bob, bot=phone.bot)), PATIENCE_S)
     assert "hello from Bob" not in " ".join(phone.texts())
@@ -238,17 +238,17 @@ def test_everything_that_was_sent_is_tame(phone: Phone) -> None:
     assert [call.method for call in sent if "text" in call.parameters and not call.has_preview_off] == []
     assert [call.method for call in sent if call.parse_modes] == []
     secret = phone.bot.partition(":")[2]
-    for log in phone.house.home.rglob("*.log"):
+    for log in phone.install.home.rglob("*.log"):
         assert secret not in log.read_text(encoding="utf-8", errors="replace"), log
-    assert secret not in str(phone.house.api.get("/audit"))
+    assert secret not in str(phone.install.api.get("/audit"))
 
 
 class Crowd:
     """Two people who talk to two bots at the same time."""
 
-    def __init__(self, api: BotApi, bots: list[str], people: list[Person]) -> None:
+    def __init__(self, api: BotApi, bots: list[str], users: list[Person]) -> None:
         self.api = api
-        self.pairs = list(itertools.product(people, bots))
+        self.pairs = list(itertools.product(users, bots))
         self.asked: dict[tuple[int, str], list[str]] = {(person.id, bot): [] for person, bot in self.pairs}
 
     def talk(self, messages: int, pause_s: float) -> None:
@@ -274,20 +274,20 @@ def test_two_bots_two_people_and_kills_in_between(phone: Phone) -> None:
     order, none lost, none twice."""
     second = phone.api.bot("Scout")
     phone.ada.opens(second)
-    phone.house.api.post("/agents", {"name": "scout", "daily_budget_usd": 1000})
-    phone.house.api.post("/agents/scout/telegram", {"token": second})
+    phone.install.api.post("/agents", {"name": "scout", "daily_budget_usd": 1000})
+    phone.install.api.post("/agents/scout/telegram", {"token": second})
     pattern = re.compile(r"\b\d{6}\b")
     phone.api.wait_for(lambda: any(pattern.search(text) for text in phone.api.said(phone.ada, bot=second)), PATIENCE_S)
     code = next(found[0] for text in phone.api.said(phone.ada, bot=second) if (found := pattern.search(text)))
-    phone.house.api.post("/agents/scout/telegram/confirm", {"code": code})
+    phone.install.api.post("/agents/scout/telegram/confirm", {"code": code})
     eve = phone.api.person(5_550_777, "Eva")
-    phone.house.api.post("/users", {"name": "Eva", "role": "member", "telegram_id": eve.id})
+    phone.install.api.post("/users", {"name": "Eva", "role": "member", "telegram_id": eve.id})
     crowd = Crowd(phone.api, [phone.bot, second], [phone.ada, eve])
     talking = threading.Thread(target=crowd.talk, args=(200, 0.03))
     talking.start()
     for pause_s in (0.9, 2.1, 1.4):
         time.sleep(pause_s)
-        phone.house.restart()
+        phone.install.restart()
     talking.join()
     phone.api.wait_for(crowd.is_done, 180)
     for person, bot in crowd.pairs:

@@ -17,7 +17,7 @@ from orchestrator.web.limits import Internet
 from tests.support.bot_api import BotApi
 from tests.support.bot_api_people import Person
 from tests.support.fake_internet import PUBLIC, FakeInternet, FakeSite, Visit, answer, make_certificate
-from tests.support.real_app import RealApp, Talker, eventually, real_house
+from tests.support.real_app import RealApp, Talker, eventually, real_install
 from tests.support.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
@@ -33,7 +33,7 @@ class Phone:
     """The operator's Telegram, with the bot of the first agent, and what the house sees of an internet."""
 
     api: BotApi
-    house: RealApp
+    install: RealApp
     bot: str
     ada: Person
     crab: Talker
@@ -41,7 +41,7 @@ class Phone:
 
     def plays(self, *commands: str, reply: str) -> None:
         """A message that has the agent run these commands."""
-        self.ada.says(self.bot, self.house.plays.commands(*commands, reply=reply))
+        self.ada.says(self.bot, self.install.plays.commands(*commands, reply=reply))
 
     def message(self, *words: str, is_asking: bool = False) -> dict[str, Any]:
         """The bot's last message that holds all these words, once it is there; with buttons where it is asking."""
@@ -55,7 +55,7 @@ class Phone:
             return eventually(found, patience_s=PATIENCE_S)
         except AssertionError as error:
             said = "\n---\n".join(text(m) for m in self.api.messages(self.ada, bot=self.bot)[-8:])
-            turn = self.house.api.get("/agents/crab/history")["turns"][-1]
+            turn = self.install.api.get("/agents/crab/history")["turns"][-1]
             steps = [step["output"] for step in self.crab.turn(turn["turn"])["steps"]]
             raise AssertionError(f"no message with {words} among the last:\n{said}\nsteps: {steps}") from error
 
@@ -70,7 +70,7 @@ class Phone:
         return path.read_bytes()
 
 
-def _paper(visit: Visit) -> None:
+def _webapp(visit: Visit) -> None:
     """What every address of the site has."""
     visit.send(answer(PAPER, Content_Type="text/plain"))
 
@@ -95,7 +95,7 @@ def phone(
     certificate, server_side = make_certificate(tmp_path_factory.mktemp("certificate"), f"DNS:{HOST}")
     trusted = tls_context()
     trusted.load_verify_locations(certificate)
-    site = FakeSite(_paper, server_side)
+    site = FakeSite(_webapp, server_side)
     town = FakeInternet(names={HOST: [[PUBLIC]]}, sites={PUBLIC: site})
     with BotApi() as api:
         bot = api.bot("Crab")
@@ -108,10 +108,10 @@ def phone(
         }
         try:
             internet = Internet(network=town, tls=trusted)
-            with real_house(home, client, image_tag, internet=internet, environment=settings) as house:
-                crab = Talker(house.api, "crab", 1, house.home, house.install)
+            with real_install(home, client, image_tag, internet=internet, environment=settings) as install:
+                crab = Talker(install.api, "crab", 1, install.home, install.install)
                 crab.change(daily_budget_usd=1000, approval="off")
-                yield Phone(api, house, bot, ada, crab, town)
+                yield Phone(api, install, bot, ada, crab, town)
         finally:
             site.close()
 
@@ -122,7 +122,7 @@ def test_where_somebody_is_is_asked_once(phone: Phone) -> None:
     asked = phone.message("Where are you?", is_asking=True)
     phone.presses(asked, "UTC is fine")
     phone.message("Your time zone", "UTC: it is")
-    (user,) = phone.house.api.get("/users")["users"]
+    (user,) = phone.install.api.get("/users")["users"]
     assert (user["time_zone"], user["time_zone_known"]) == ("UTC", True)
     phone.message("Here I am.")
 
@@ -155,7 +155,7 @@ def test_a_question_is_answered_by_a_press(phone: Phone) -> None:
     phone.presses(asked, "coffee")
     phone.message("I know now.")
     assert labels(phone.message("Tea or coffee?", "Answered by")) == []
-    step = phone.crab.turn(phone.house.api.get("/agents/crab/history")["turns"][-1]["turn"])["steps"][0]
+    step = phone.crab.turn(phone.install.api.get("/agents/crab/history")["turns"][-1]["turn"])["steps"][0]
     assert step["output"].strip().endswith("coffee")
 
 
@@ -166,7 +166,7 @@ def test_a_question_is_answered_by_words(phone: Phone) -> None:
     phone.ada.says(phone.bot, "Waldemar the third")
     phone.message("Answer received", "What is it called?")
     phone.message("A fine name.")
-    history = phone.house.api.get("/agents/crab/history")["turns"]
+    history = phone.install.api.get("/agents/crab/history")["turns"]
     assert not any(turn["prompt"] == "Waldemar the third" for turn in history)
     assert "Waldemar the third" in phone.crab.turn(history[-1]["turn"])["steps"][0]["output"]
 
@@ -180,15 +180,17 @@ def test_what_goes_into_the_calendar_is_announced_and_cancelled(phone: Phone) ->
     phone.message("crab's calendar", "/calendar link", is_asking=True)
     phone.presses(told, "Cancel it")
     eventually(lambda: not labels(_again(phone, told)), patience_s=PATIENCE_S)
-    assert phone.house.api.get("/agents/crab/history")["turns"][-1]["status"] == "done"
+    assert phone.install.api.get("/agents/crab/history")["turns"][-1]["status"] == "done"
     phone.ada.says(phone.bot, "/calendar")
     phone.message("crab's calendar is empty")
 
 
 def test_a_run_of_the_calendar_is_told(phone: Phone) -> None:
     """Under its title, with the file that it made; a silent one is not."""
-    loud = phone.house.plays.commands("echo done > ../out/.r && mv ../out/.r ../out/watered.txt", reply="All watered.")
-    quiet = phone.house.plays.add(answers(""))
+    loud = phone.install.plays.commands(
+        "echo done > ../out/.r && mv ../out/.r ../out/watered.txt", reply="All watered."
+    )
+    quiet = phone.install.plays.add(answers(""))
     soon = (datetime.now(UTC) + timedelta(seconds=3)).strftime("%Y-%m-%dT%H:%M:%SZ")
     for title, prompt in (("Quiet", f"INTERNAL: {quiet}"), ("Plants", loud)):
         phone.plays(f"hermit calendar add '{title}' '{prompt}' --start {soon}", reply=f"{title} is planned.")

@@ -21,8 +21,8 @@ from tests.support.real_app import (
     RealApp,
     Talker,
     eventually,
-    process_house,
-    real_house,
+    process_install,
+    real_install,
     run_inside,
 )
 
@@ -85,19 +85,19 @@ class Window:
 
 
 @pytest.fixture(scope="module")
-def house(
+def install(
     tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient, image_tag: Callable[[str], str]
 ) -> Iterator[RealApp]:
     """A house with terminals."""
     environment = {"HERMIT_TERMINAL": "1"}
-    with real_house(tmp_path_factory.mktemp("home"), client, image_tag, environment=environment) as made:
+    with real_install(tmp_path_factory.mktemp("home"), client, image_tag, environment=environment) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def agent(house: RealApp) -> Talker:
+def agent(install: RealApp) -> Talker:
     """An agent whose cubicle runs as soon as a terminal is opened in it."""
-    return house.agent()
+    return install.agent()
 
 
 def left_inside(client: docker.DockerClient, agent: Talker) -> list[str]:
@@ -109,13 +109,13 @@ def left_inside(client: docker.DockerClient, agent: Talker) -> list[str]:
     return run_inside(client, agent, "sh", "-c", look).out.split("\n")[:-1]
 
 
-def test_a_command_runs_within_the_walls(house: RealApp, agent: Talker) -> None:
+def test_a_command_runs_within_the_walls(install: RealApp, agent: Talker) -> None:
     """As the cubicle's own user, without privileges, capabilities or network, in the workspace."""
-    window = Window(house.api, agent.name)
+    window = Window(install.api, agent.name)
     window.type("id -u; grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status; ls /sys/class/net; pwd; stty size\r")
     window.sees("30 100")
     shown = window.shown.decode()
-    user = house.client.api.inspect_container(agent.container)["Config"]["User"].partition(":")[0]
+    user = install.client.api.inspect_container(agent.container)["Config"]["User"].partition(":")[0]
     assert user != "0"
     for line in (user, "CapEff:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2", "lo", "/app/workspace/work"):
         assert f"{line}\r\n" in shown, shown
@@ -124,34 +124,34 @@ def test_a_command_runs_within_the_walls(house: RealApp, agent: Talker) -> None:
     window.sees("Read-only file system")
     assert (agent.work / "note").read_text(encoding="utf-8") == "gr\u00fc\u00dfe\n"
     assert not (agent.work / ".bash_history").exists()
-    assert not house.engine.is_at_rest(agent.container)  # so that nobody puts it to sleep meanwhile
+    assert not install.engine.is_at_rest(agent.container)  # so that nobody puts it to sleep meanwhile
     window.close()
 
 
-def test_resizing_and_interrupting(house: RealApp, agent: Talker) -> None:
+def test_resizing_and_interrupting(install: RealApp, agent: Talker) -> None:
     """The shell hears of both."""
-    window = Window(house.api, agent.name)
+    window = Window(install.api, agent.name)
     assert window.post("size", {"columns": 61, "rows": 17}).status_code == 204
     window.type("stty size; trap 'echo heard-it' INT; sleep 600\r")
     window.sees("17 61")
-    eventually(lambda: "sleep 600 " in left_inside(house.client, agent))
+    eventually(lambda: "sleep 600 " in left_inside(install.client, agent))
     window.type("\x03")
     window.sees("^C")
     window.type("echo still $((40 + 2))\r")
     window.sees("still 42")
     window.type("exit\r")
     assert window.ended() == "The shell has ended."
-    assert left_inside(house.client, agent) == []
+    assert left_inside(install.client, agent) == []
 
 
-def test_a_flood_holds_nobody_up(house: RealApp, agent: Talker) -> None:
+def test_a_flood_holds_nobody_up(install: RealApp, agent: Talker) -> None:
     """A page that takes nothing more makes the program wait; others are answered; Ctrl-C still ends it."""
-    window = Window(house.api, agent.name, confirms=False)
+    window = Window(install.api, agent.name, confirms=False)
     window.type("yes a-flood-of-words\r")
     eventually(lambda: len(window.shown) >= 256 * 1024)
     began, before = time.monotonic(), len(window.shown)
     for _ in range(20):
-        assert house.api.is_healthy()
+        assert install.api.is_healthy()
     assert time.monotonic() - began < 10
     assert len(window.shown) - before <= 64 * 1024
     window.type("\x03")
@@ -162,44 +162,46 @@ def test_a_flood_holds_nobody_up(house: RealApp, agent: Talker) -> None:
     window.close()
 
 
-def test_closing_ends_everything_that_was_started(house: RealApp, agent: Talker) -> None:
+def test_closing_ends_everything_that_was_started(install: RealApp, agent: Talker) -> None:
     """What ran in the background, left the session or ignores a hang-up, too; and nothing else."""
-    window = Window(house.api, agent.name)
+    window = Window(install.api, agent.name)
     window.type("sleep 611 & (setsid sleep 612 &) ; nohup sleep 613 >/dev/null 2>&1 & echo on $((40 + 2))\r")
     window.sees("on 42")
-    house.client.containers.get(agent.container).exec_run(["sleep", "614"], detach=True)
-    eventually(lambda: len(left_inside(house.client, agent)) == 4)
+    install.client.containers.get(agent.container).exec_run(["sleep", "614"], detach=True)
+    eventually(lambda: len(left_inside(install.client, agent)) == 4)
     window.close()
     assert window.why == "Its page was closed."
-    assert left_inside(house.client, agent) == []
-    assert "sleep 614" in house.inside(agent, "ps", "-eo", "args")
-    rows = house.api.get("/audit", kind="terminal.closed")["rows"]
+    assert left_inside(install.client, agent) == []
+    assert "sleep 614" in install.inside(agent, "ps", "-eo", "args")
+    rows = install.api.get("/audit", kind="terminal.closed")["rows"]
     assert rows[0]["detail"]["bytes_out"] >= len(window.shown)
 
 
-def test_a_log_out_ends_the_shell_inside(house: RealApp, agent: Talker) -> None:
+def test_a_log_out_ends_the_shell_inside(install: RealApp, agent: Talker) -> None:
     """Within moments, whatever runs in it."""
-    people = house.app.services.people
-    session = people.use_link(people.make_link(1))
-    api = Api(house.api.url)
-    login = requests.get(house.api.url, cookies={"hermit_session": session}, timeout=30)
+    users = install.app.services.users
+    session = users.use_link(users.make_link(1))
+    api = Api(install.api.url)
+    login = requests.get(install.api.url, cookies={"hermit_session": session}, timeout=30)
     token = login.text.partition('name="csrf" content="')[2].partition('"')[0]
     api.session.headers.clear()
-    api.session.headers.update({"Cookie": f"hermit_session={session}", "X-CSRF-Token": token, "Origin": house.api.url})
+    api.session.headers.update(
+        {"Cookie": f"hermit_session={session}", "X-CSRF-Token": token, "Origin": install.api.url}
+    )
     window = Window(api, agent.name)
     window.type("sleep 620\r")
-    eventually(lambda: "sleep 620 " in left_inside(house.client, agent))
-    people.log_out(session)
+    eventually(lambda: "sleep 620 " in left_inside(install.client, agent))
+    users.log_out(session)
     assert window.ended() == "The login that opened it has ended."
-    eventually(lambda: not left_inside(house.client, agent))
+    eventually(lambda: not left_inside(install.client, agent))
 
 
-def test_a_cubicle_that_is_stopped_takes_its_terminals_along(house: RealApp, agent: Talker) -> None:
+def test_a_cubicle_that_is_stopped_takes_its_terminals_along(install: RealApp, agent: Talker) -> None:
     """And the next one starts it again."""
-    window = Window(house.api, agent.name)
-    house.api.post(f"/agents/{agent.name}/cubicle/stop")
+    window = Window(install.api, agent.name)
+    install.api.post(f"/agents/{agent.name}/cubicle/stop")
     assert window.ended() == "The cubicle was stopped."
-    again = Window(house.api, agent.name)
+    again = Window(install.api, agent.name)
     again.type("echo back $((40 + 2))\r")
     again.sees("back 42")
     again.close()
@@ -209,7 +211,7 @@ def test_a_sudden_death_leaves_no_shell_after_the_next_start(
     tmp_path: Path, client: docker.DockerClient, image: str
 ) -> None:
     """Killed without a moment to tidy up: the next start finds what was left, and ends it."""
-    with process_house(tmp_path, client, {"HERMIT_TERMINAL": "1"}) as process:
+    with process_install(tmp_path, client, {"HERMIT_TERMINAL": "1"}) as process:
         died(process, client)
 
 

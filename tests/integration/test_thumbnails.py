@@ -52,9 +52,9 @@ def written(path: str, content: str) -> str:
     return f"mkdir -p $(dirname ../www/{path}) && echo {packed} | base64 -d > ../www/{path}"
 
 
-def is_done(house: RealApp, agent: Talker, app: str) -> bool:
+def is_done(install: RealApp, agent: Talker, app: str) -> bool:
     """The app's picture is taken, or given up."""
-    return not house.app.services.thumbnails.is_coming(CubicleKey(agent.name, agent.user), app)
+    return not install.app.services.thumbnails.is_coming(CubicleKey(agent.name, agent.user), app)
 
 
 def picture(agent: Talker, app: str) -> bytes | None:
@@ -68,12 +68,12 @@ def picture(agent: Talker, app: str) -> bytes | None:
     return answer.content
 
 
-def test_a_canvas_app_s_picture_shows_what_it_draws(house: RealApp) -> None:
+def test_a_canvas_app_s_picture_shows_what_it_draws(install: RealApp) -> None:
     """With its own style and script, a second after it was opened; drawn in frames that never end."""
-    agent = house.agent()
+    agent = install.agent()
     files = {"game/index.html": GAME, "game/style.css": STYLE, "game/js/draw.js": DRAW}
-    agent.ask(house.plays.commands(*[written(path, content) for path, content in files.items()]))
-    eventually(lambda: is_done(house, agent, "game"), patience_s=120)
+    agent.ask(install.plays.commands(*[written(path, content) for path, content in files.items()]))
+    eventually(lambda: is_done(install, agent, "game"), patience_s=120)
     content = picture(agent, "game")
     assert content is not None
     shown = pixels(content)
@@ -82,11 +82,11 @@ def test_a_canvas_app_s_picture_shows_what_it_draws(house: RealApp) -> None:
         assert (shown.at(x, 50), shown.at(x, 750)) == ((20, 90, 200), (250, 180, 20))
 
 
-def test_the_browser_lives_behind_a_cubicle_s_walls(house: RealApp, client: docker.DockerClient) -> None:
+def test_the_browser_lives_behind_a_cubicle_s_walls(install: RealApp, client: docker.DockerClient) -> None:
     """No network, no capability, nothing of the host; and it is killed when the house stops wanting the picture."""
-    agent = house.agent()
-    agent.ask(house.plays.commands(written("slow/index.html", f"<script>{HOSTILE['forever']}</script>")))
-    label = f"{LABEL}={house.install}"
+    agent = install.agent()
+    agent.ask(install.plays.commands(written("slow/index.html", f"<script>{HOSTILE['forever']}</script>")))
+    label = f"{LABEL}={install.install}"
     found = eventually(lambda: client.api.containers(filters={"label": label}))
     facts = client.api.inspect_container(found[0]["Id"])
     host = facts["HostConfig"]
@@ -98,25 +98,25 @@ def test_the_browser_lives_behind_a_cubicle_s_walls(house: RealApp, client: dock
     assert all("workspaces" not in m["Source"] for m in facts["Mounts"])
     assert facts["Config"]["User"].split(":")[0] not in ("", "0", "1000")
     assert not facts["NetworkSettings"]["Networks"]["none"]["IPAddress"]
-    eventually(lambda: is_done(house, agent, "slow"), patience_s=120)
+    eventually(lambda: is_done(install, agent, "slow"), patience_s=120)
     assert picture(agent, "slow") is None
 
 
-def test_whatever_an_app_does_ends_with_its_container(house: RealApp, client: docker.DockerClient) -> None:
+def test_whatever_an_app_does_ends_with_its_container(install: RealApp, client: docker.DockerClient) -> None:
     """Endless loops, gigabytes, crowds of frames and workers: there is a picture or none, and nothing is left."""
-    agent = house.agent()
+    agent = install.agent()
     apps = {**HOSTILE, "polite": POLITE}
     commands = [written(f"{app}/index.html", f"<body><script>{script}</script>") for app, script in apps.items()]
     began = time.monotonic()
-    agent.ask(house.plays.commands(*commands))
-    eventually(lambda: all(is_done(house, agent, app) for app in apps), patience_s=90 * len(apps))
+    agent.ask(install.plays.commands(*commands))
+    eventually(lambda: all(is_done(install, agent, app) for app in apps), patience_s=90 * len(apps))
     assert time.monotonic() - began < 75 * len(apps)
     for app in ("forever", "later", "huge"):
         assert picture(agent, app) is None, app
     shown = picture(agent, "polite")
     assert shown is not None
     assert pixels(shown).at(640, 400) == (0, 128, 0)
-    assert client.api.containers(all=True, filters={"label": f"{LABEL}={house.install}"}) == []
-    assert list((house.home / "browser").iterdir()) == []
+    assert client.api.containers(all=True, filters={"label": f"{LABEL}={install.install}"}) == []
+    assert list((install.home / "browser").iterdir()) == []
     gallery = agent.api.session.get(f"{agent.api.url}/agents/{agent.name}/apps", timeout=30).text
     assert gallery.count("</text></svg>") + gallery.count('<img class="app-thumb"') == len(apps)

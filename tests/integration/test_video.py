@@ -10,7 +10,7 @@ from typing import Any
 import docker
 import pytest
 
-from tests.support.real_app import AppProcess, RealApp, Talker, eventually, process_house
+from tests.support.real_app import AppProcess, RealApp, Talker, eventually, process_install
 from tests.support.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
@@ -34,61 +34,61 @@ def delivered(agent: Talker, patience_s: float = 90.0) -> Iterator[dict[str, Any
     yield from found
 
 
-def probed(house: RealApp, agent: Talker, file: str) -> dict[str, Any]:
+def probed(install: RealApp, agent: Talker, file: str) -> dict[str, Any]:
     """What ffprobe inside the cubicle reads of a file in ``out/``, every frame decoded."""
     command = f"{PROBE} -show_entries format=duration -of json ../out/{file}"
-    read: dict[str, Any] = json.loads(house.inside(agent, "bash", "-c", f"cd /app/workspace/work && {command}"))
+    read: dict[str, Any] = json.loads(install.inside(agent, "bash", "-c", f"cd /app/workspace/work && {command}"))
     (stream,) = read["streams"]
     return {**stream, "seconds": float(read["format"]["duration"])}
 
 
-def test_a_panel_action_becomes_a_video_that_plays(house: RealApp) -> None:
+def test_a_panel_action_becomes_a_video_that_plays(install: RealApp) -> None:
     """The turn goes on at once; the video comes by itself, as asked: length, size, codec, every frame."""
-    agent = house.agent(image="studio")
+    agent = install.agent(image="studio")
     action = {"name": "CLAWMOTION", "prompt": TEXT, "duration": 4, "output_file": "intro.mp4"}
-    ended = agent.ask(house.plays.add(answers("It is being made.", actions=[action]), answers("Done.")))
+    ended = agent.ask(install.plays.add(answers("It is being made.", actions=[action]), answers("Done.")))
     assert ended["status"] == "done"
     (made,) = delivered(agent)
     assert (made["file"], made["to"]) == ("intro.mp4", "dashboard")
-    told = probed(house, agent, "intro.mp4")
+    told = probed(install, agent, "intro.mp4")
     assert (told["codec_name"], told["pix_fmt"], told["width"], told["height"]) == ("h264", "yuv420p", 1280, 720)
     assert (round(told["seconds"], 1), int(told["nb_read_frames"])) == (4.0, 96)
     content = agent.api.call("GET", made["url"].removeprefix("/api")).content
     assert content[4:8] == b"ftyp"
     assert content.index(b"moov") < content.index(b"mdat")
-    owner = house.inside(agent, "bash", "-c", "cd ../out && rm intro.mp4 && ls -A && id -u").split()
+    owner = install.inside(agent, "bash", "-c", "cd ../out && rm intro.mp4 && ls -A && id -u").split()
     assert owner[-1:] == owner  # nothing else lies there, and the agent may do with it as it likes
 
 
 @pytest.mark.parametrize(
     ("name", "codec", "size", "frames"), [("a.webm", "vp9", (1280, 720), 48), ("a.gif", "gif", (640, 360), 25)]
 )
-def test_the_command_waits(house: RealApp, name: str, codec: str, size: tuple[int, int], frames: int) -> None:
+def test_the_command_waits(install: RealApp, name: str, codec: str, size: tuple[int, int], frames: int) -> None:
     """It ends when the file is there, with its path."""
-    agent = house.agent(image="studio")
+    agent = install.agent(image="studio")
     ended = agent.ask(
-        house.plays.commands(f"hermit video 'Hello there' --seconds 2 --out {name} --json 2>/dev/null"), timeout=90
+        install.plays.commands(f"hermit video 'Hello there' --seconds 2 --out {name} --json 2>/dev/null"), timeout=90
     )
     assert json.loads(ended["steps"][0]["output"])["file"] == f"out/{name}"
-    told = probed(house, agent, name)
+    told = probed(install, agent, name)
     assert (told["codec_name"], (told["width"], told["height"])) == (codec, size)
     assert int(told["nb_read_frames"]) == frames
 
 
-def test_what_can_not_be_drawn(house: RealApp) -> None:
+def test_what_can_not_be_drawn(install: RealApp) -> None:
     """It is said, with a code for scripts."""
-    agent = house.agent()
-    ended = agent.ask(house.plays.commands("hermit video 你好 --seconds 2; echo code $?"), timeout=90)
+    agent = install.agent()
+    ended = agent.ask(install.plays.commands("hermit video 你好 --seconds 2; echo code $?"), timeout=90)
     assert "no letters that can be drawn" in ended["steps"][0]["output"]
     assert "code 1" in ended["steps"][0]["output"]
 
 
 def test_walls_and_a_death_in_the_middle(tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient) -> None:
     """No network, no privileges, two private folders; killed while it is drawn, the house has it drawn again, once."""
-    with process_house(tmp_path_factory.mktemp("home"), client) as house:
-        agent = house.agent()
-        turn = agent.send(house.plays.commands("hermit video 'A long one' --seconds 60 --out long.mp4; ls -A ../out"))
-        first = _container(house, client)
+    with process_install(tmp_path_factory.mktemp("home"), client) as install:
+        agent = install.agent()
+        turn = agent.send(install.plays.commands("hermit video 'A long one' --seconds 60 --out long.mp4; ls -A ../out"))
+        first = _container(install, client)
         host, facts = first["HostConfig"], first
         assert (host["NetworkMode"], host["ReadonlyRootfs"], host["CapDrop"]) == ("none", True, ["ALL"])
         assert facts["Config"]["User"] not in ("", "0", "0:0")
@@ -96,16 +96,16 @@ def test_walls_and_a_death_in_the_middle(tmp_path_factory: pytest.TempPathFactor
             ("/errand/in", False),
             ("/errand/out", True),
         ]
-        house.restart()
+        install.restart()
         ended = agent.ended(turn, patience_s=180)
         assert ended["steps"][-1]["output"].splitlines()[-1] == "long.mp4", ended
         assert "out/long.mp4" in ended["steps"][-1]["output"]
-        assert list((house.home / "studio").iterdir()) == []
-        assert client.api.containers(all=True, filters={"label": f"hermitshell.videos-of={house.install}"}) == []
+        assert list((install.home / "studio").iterdir()) == []
+        assert client.api.containers(all=True, filters={"label": f"hermitshell.videos-of={install.install}"}) == []
 
 
-def _container(house: AppProcess, client: docker.DockerClient) -> dict[str, Any]:
-    label = f"hermitshell.videos-of={house.install}"
+def _container(install: AppProcess, client: docker.DockerClient) -> dict[str, Any]:
+    label = f"hermitshell.videos-of={install.install}"
     found = eventually(lambda: client.api.containers(filters={"label": label}))
     facts: dict[str, Any] = client.api.inspect_container(found[0]["Id"])
     return facts

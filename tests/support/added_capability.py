@@ -26,17 +26,17 @@ KEY = CubicleKey("crab", 1)
 def main(home: Path) -> None:
     """Ask by every way that there is."""
     home.mkdir()
-    with run_app(home) as house:
-        calls, caller = house.app._capabilities.calls, Caller(KEY, None)
-        house.services.workspaces.prepare_folders(KEY, uid=os.getuid(), gid=os.getgid())
-        house.app._capabilities._commands.publish_now(KEY)
+    with run_app(home) as install:
+        calls, caller = install.app._capabilities.calls, Caller(KEY, None)
+        install.services.workspaces.prepare_folders(KEY, uid=os.getuid(), gid=os.getgid())
+        install.app._capabilities._commands.publish_now(KEY)
         (listed,) = home.rglob(FILE)
         commands = read_commands(listed.read_text(encoding="utf-8"))
         command, _ = commands.find_command(["toss", "7"])
         assert command is not None
         asked = parse_words(command, ["7"])
-        operator = house.services.people.get_operator()
-        browser = logged_in(house, create_app(house.services), operator).client
+        operator = install.services.users.get_operator()
+        browser = logged_in(install, create_app(install.services), operator).client
         schemas = json.dumps(build_document()["components"]["schemas"])
         told: dict[str, object] = {
             "help": commands.get_overview(frozenset(calls.offered_names(KEY))),
@@ -49,7 +49,7 @@ def main(home: Path) -> None:
             "prompt": build_system_prompt({"name": "crab", "capabilities": REGISTRY.prompt_text(["chance"])}),
             "without": build_system_prompt({"name": "crab", "capabilities": REGISTRY.prompt_text(["memory"])}),
         }
-        house.services.agents.update_agent("crab", {"toolsets": ["memory"]})
+        install.services.agents.update_agent("crab", {"toolsets": ["memory"]})
         told["off"] = [*calls.run_batch(caller, 2, ["TOSS:5"]), calls.offered_names(KEY)]
         sys.stdout.write(json.dumps(told))
 

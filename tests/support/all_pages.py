@@ -49,7 +49,7 @@ class MissingSample(AssertionError):
     """A route that can't be looked at yet."""
 
 
-def samples(house: AppFixture, lived: SampleData) -> dict[str, str]:
+def samples(install: AppFixture, lived: SampleData) -> dict[str, str]:
     """What stands for each argument of a route."""
     return {
         "name": "crab",
@@ -57,7 +57,7 @@ def samples(house: AppFixture, lived: SampleData) -> dict[str, str]:
         "entry": str(lived.entry),
         "turn": str(lived.turn),
         "notice": str(lived.notice),
-        "code": house.services.people.make_link(1),
+        "code": install.services.users.make_link(1),
         "token": "none",
         "secret": "none",
         "approval": lived.approval,

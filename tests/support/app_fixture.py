@@ -102,7 +102,7 @@ Play = Callable[["Scene"], None]
 class Scene:
     """One turn, for a play."""
 
-    house: AppFixture
+    install: AppFixture
     key: CubicleKey
     turn: Turn
     is_stopped: Callable[[], bool]
@@ -110,8 +110,8 @@ class Scene:
     def stream(self, *texts: str, pause_s: float = 0.0) -> None:
         """Show the reply as it grows, and keep it."""
         for text in texts:
-            PartialReplies(self.house.app._store).save_reply(self.turn.id, text)
-            self.house.services.broker.publish(Event("delta", self.key, {"turn": self.turn.id, "text": text}))
+            PartialReplies(self.install.app._store).save_reply(self.turn.id, text)
+            self.install.services.broker.publish(Event("delta", self.key, {"turn": self.turn.id, "text": text}))
             time.sleep(pause_s)
 
     def run(
@@ -126,7 +126,7 @@ class Scene:
     ) -> bool:
         """Take a step; a person is asked where policy says so. True when the command was run. ``prints`` is what is
         seen of its output while it runs."""
-        steps, key, turn = self.house.steps, self.key, self.turn.id
+        steps, key, turn = self.install.steps, self.key, self.turn.id
         answer = steps.start_step(key, turn, n, thought=thought, command=command, approval=None)
         if answer.do == "ask":
             approval = steps.ask_person(key, turn, n)
@@ -142,11 +142,11 @@ class Scene:
 
     def say(self, reply: str) -> None:
         """End the turn with a reply."""
-        self.house.services.turns.end_turn(self.key, self.turn.id, TurnStatus.DONE, reply=reply)
+        self.install.services.turns.end_turn(self.key, self.turn.id, TurnStatus.DONE, reply=reply)
 
     def fail(self, error: str) -> None:
         """End the turn with an error."""
-        self.house.services.turns.end_turn(self.key, self.turn.id, TurnStatus.FAILED, error=error)
+        self.install.services.turns.end_turn(self.key, self.turn.id, TurnStatus.FAILED, error=error)
 
     def wait_for_stop(self) -> None:
         """Work until a person stops the turn."""
@@ -157,7 +157,7 @@ class Scene:
     def _decision(self, approval: str) -> ApprovalStatus:
         deadline = time.monotonic() + PATIENCE_S * 6
         while time.monotonic() < deadline:
-            status = self.house.services.approvals.get(approval).status
+            status = self.install.services.approvals.get(approval).status
             if status is not ApprovalStatus.PENDING:
                 return status
             if self.is_stopped():
@@ -263,14 +263,14 @@ def run_app(
     put_empty_database(home.database)
     app = App(settings, home, parts)
     services = app.services
-    house = AppFixture(app, services, app._steps, engine)
+    install = AppFixture(app, services, app._steps, engine)
     if crabs:
-        engine.on_start = house.hatch
+        engine.on_start = install.hatch
     try:
         app.start()
-        yield house
+        yield install
     finally:
-        house.close()
+        install.close()
 
 
 def _nothing(_: CubicleKey) -> None:

@@ -121,7 +121,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     sys_version = ""
 
     @property
-    def house(self) -> Server:
+    def install(self) -> Server:
         """The server, by its own type."""
         return cast("Server", self.server)
 
@@ -174,12 +174,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def _call(self, path: str, body: bytes) -> tuple[int, Json]:
         token, _, name = path.removeprefix("/bot").partition("/")
-        world = self.house.world
+        world = self.install.world
         raw, uploads = read_request(self.path, self.headers, body)
         with world.changed:
             number = len(world.calls) + 1
             call = Call(number, unquote(token), name, raw, uploads, time.monotonic())
-            fault = self.house.take_fault(name)
+            fault = self.install.take_fault(name)
             call.is_faulty = fault is not None
             world.calls.append(call)
             if fault is None or fault.is_after:
@@ -214,8 +214,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def _send_file(self, path: str) -> None:
         token, _, name = unquote(path).partition("/")
-        world = self.house.world
-        fault = self.house.take_fault("download")
+        world = self.install.world
+        fault = self.install.take_fault("download")
         if fault is not None:
             self._fail(fault)
         with world.changed:

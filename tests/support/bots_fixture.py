@@ -20,7 +20,7 @@ ADA, BOB, EVE = 4_200_001, 4_200_002, 4_200_666
 class BotsFixture:
     """The rooms with their bots, a clock that is turned by hand, and a Telegram that says what it is told."""
 
-    house: CoreFixture
+    install: CoreFixture
     trusted: int | None = None
     has_own_server: bool = False
     at: float = 1_000_000.0
@@ -34,12 +34,12 @@ class BotsFixture:
 
     def opened(self) -> Bots:
         """As after a start."""
-        house = self.house
+        install = self.install
         return Bots(
-            house.store,
-            house.agents,
-            house.people,
-            house.broker,
+            install.store,
+            install.agents,
+            install.users,
+            install.broker,
             prove=self.prove,
             blot=self.hidden.append,
             trusted_operator=self.trusted,
@@ -59,12 +59,12 @@ class BotsFixture:
 
     def ada_is(self, number: int | None) -> None:
         """The operator's Telegram id."""
-        self.house.people.update_user(self.house.operator.id, {"telegram_id": number})
+        self.install.users.update_user(self.install.operator.id, {"telegram_id": number})
 
     @property
     def ada(self) -> int | None:
         """The operator's Telegram id now."""
-        return self.house.people.get_operator().id_in("telegram")
+        return self.install.users.get_operator().id_in("telegram")
 
     def crab(self) -> BotState:
         """Crab's bot."""
@@ -72,7 +72,7 @@ class BotsFixture:
 
     def kinds(self) -> list[str]:
         """What the audit log says of Telegram, oldest first."""
-        return [row.kind for kind in KINDS for row in self.house.audited(kind)]
+        return [row.kind for kind in KINDS for row in self.install.audited(kind)]
 
 
 KINDS = ("telegram.token", "telegram.code", "telegram.code_refused", "telegram.paired", "telegram.revoked")
@@ -83,17 +83,17 @@ def wrong(code: str | None) -> str:
     return f"{(int(code or 0) + 1) % 1_000_000:06}"
 
 
-def shown(desk: BotsFixture) -> BotState:
+def shown(fixture: BotsFixture) -> BotState:
     """A bot whose code is shown."""
-    return desk.bots.set_up("crab", TOKEN)
+    return fixture.bots.set_up("crab", TOKEN)
 
 
-def sent(desk: BotsFixture) -> BotState:
+def sent(fixture: BotsFixture) -> BotState:
     """A bot whose code it sends to Ada."""
-    desk.ada_is(ADA)
-    return desk.bots.set_up("crab", TOKEN)
+    fixture.ada_is(ADA)
+    return fixture.bots.set_up("crab", TOKEN)
 
 
-def paired(desk: BotsFixture) -> BotState:
+def paired(fixture: BotsFixture) -> BotState:
     """A bot that is Ada's."""
-    return desk.bots.confirm_code("crab", str(sent(desk).code))
+    return fixture.bots.confirm_code("crab", str(sent(fixture).code))

@@ -21,7 +21,7 @@ from tests.support.chat_fixture import ADA, BOB, DANGEROUS, ChatFixture
 class CommandsFixture:
     """A whole house with a counter, and people who send commands."""
 
-    house: AppFixture
+    install: AppFixture
     counter: ChatFixture
     commands: Commands
     ada: User
@@ -32,21 +32,21 @@ class CommandsFixture:
         """Ada's cubicle."""
         return CubicleKey("crab", self.ada.id)
 
-    def letters(self, text: str, *, by: int = ADA, chat: int | None = None) -> list[Message]:
+    def messages(self, text: str, *, by: int = ADA, chat: int | None = None) -> list[Message]:
         """Say it; the answer is posted."""
         user = self.ada if by == ADA else self.bob
-        letters = self.commands.run_command(self.counter.message(text, by=by, chat=chat), user)
-        for letter in letters:
-            assert self.counter.outbox.post_message(letter)
-        return letters
+        messages = self.commands.run_command(self.counter.message(text, by=by, chat=chat), user)
+        for message in messages:
+            assert self.counter.outbox.post_message(message)
+        return messages
 
     def says(self, text: str, *, by: int = ADA, chat: int | None = None) -> str:
         """Say it; all words of the answer."""
-        return "\n\n".join(letter.body.rich.text for letter in self.letters(text, by=by, chat=chat))
+        return "\n\n".join(message.body.rich.text for message in self.messages(text, by=by, chat=chat))
 
     def makes(self, path: str, content: bytes = b"hello", *, key: CubicleKey | None = None, at: float = 0.0) -> None:
         """The agent leaves a file in its workspace."""
-        place = self.house.services.settings.home / "workspaces" / "crab" / str((key or self.key).user) / path
+        place = self.install.services.settings.home / "workspaces" / "crab" / str((key or self.key).user) / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)
         if at:
@@ -55,32 +55,32 @@ class CommandsFixture:
     def waits(self, *prompts: str, user: User | None = None) -> list[int]:
         """Messages that nobody works on yet."""
         key = CubicleKey("crab", (user or self.ada).id)
-        return [self.house.services.turns.submit(key, text, source="telegram").id for text in prompts]
+        return [self.install.services.turns.submit(key, text, source="telegram").id for text in prompts]
 
     def works(self, user: User | None = None) -> None:
         """A crab takes the first of what waits."""
-        assert self.house.services.turns.take_next(CubicleKey("crab", (user or self.ada).id), "boot", 20)
+        assert self.install.services.turns.take_next(CubicleKey("crab", (user or self.ada).id), "boot", 20)
 
     def wants(self, command: str = DANGEROUS, user: User | None = None) -> Approval:
         """The agent asks whether it may."""
         key = CubicleKey("crab", (user or self.ada).id)
         self.waits("tidy up", user=user)
-        turn = self.house.services.turns.take_next(key, "boot", 20)
+        turn = self.install.services.turns.take_next(key, "boot", 20)
         assert turn is not None
-        self.house.steps.start_step(key, turn.id, 1, thought="", command=command, approval=None)
-        return self.house.steps.ask_person(key, turn.id, 1)
+        self.install.steps.start_step(key, turn.id, 1, thought="", command=command, approval=None)
+        return self.install.steps.ask_person(key, turn.id, 1)
 
 
 @contextmanager
 def commands_fixture(tmp_path: Path) -> Iterator[CommandsFixture]:
     """A house without crabs; ada and bob use Telegram."""
-    with run_app(tmp_path / "home", crabs=False) as house:
-        services, store = house.services, house.app._store
-        ada = services.people.update_user(
-            services.people.get_operator().id, {"telegram_id": ADA, "time_zone": "Europe/Vienna"}
+    with run_app(tmp_path / "home", crabs=False) as install:
+        services, store = install.services, install.app._store
+        ada = services.users.update_user(
+            services.users.get_operator().id, {"telegram_id": ADA, "time_zone": "Europe/Vienna"}
         )
-        bob = services.people.add({"name": "bob", "telegram_id": BOB})
-        made = ChatFixture(store, services.people, services.approvals, services.turns, house.steps, tmp_path)
+        bob = services.users.add({"name": "bob", "telegram_id": BOB})
+        made = ChatFixture(store, services.users, services.approvals, services.turns, install.steps, tmp_path)
         made.opens(ADA)
         commands = Commands(
             CommandContext(
@@ -98,4 +98,4 @@ def commands_fixture(tmp_path: Path) -> Iterator[CommandsFixture]:
         )
         made.handlers |= commands.handlers
         made.callbacks = made.fresh_presses()
-        yield CommandsFixture(house, made, commands, ada, bob)
+        yield CommandsFixture(install, made, commands, ada, bob)

@@ -31,10 +31,10 @@ class FakeOutbox(Outbox):
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.letters: list[Message] = []
+        self.messages: list[Message] = []
         self.trouble: Exception | None = None
 
-    def post_message(self, letter: Message) -> bool:
+    def post_message(self, stored: Message) -> bool:
         """Once for each ref."""
         if self.trouble is not None:
             raise self.trouble
@@ -42,16 +42,16 @@ class FakeOutbox(Outbox):
             cursor = db.execute(
                 "INSERT INTO chat_outbox (channel, agent, chat, ref, body, state, created_at) "
                 "VALUES ('telegram', ?, ?, ?, '', 'waiting', 0) ON CONFLICT DO NOTHING",
-                (letter.agent, letter.chat, letter.ref),
+                (stored.agent, stored.chat, stored.ref),
             )
-        self.letters += [letter] * cursor.rowcount
+        self.messages += [stored] * cursor.rowcount
         return cursor.rowcount == 1
 
     def withdraw_message(self, ref: str) -> bool:
         """Only what was not sent."""
         with self.store.writing() as db:
             cursor = db.execute("DELETE FROM chat_outbox WHERE ref = ? AND state = 'waiting'", (ref,))
-        self.letters = [letter for letter in self.letters if cursor.rowcount == 0 or letter.ref != ref]
+        self.messages = [stored for stored in self.messages if cursor.rowcount == 0 or stored.ref != ref]
         return cursor.rowcount == 1
 
     def set(self, ref: str, state: str, message: int | None = None) -> None:
@@ -62,22 +62,22 @@ class FakeOutbox(Outbox):
     @property
     def refs(self) -> list[str]:
         """What was posted, in order."""
-        return [letter.ref for letter in self.letters]
+        return [stored.ref for stored in self.messages]
 
     def body(self, ref: str) -> MessageBody:
         """What a letter says."""
-        return next(letter.body for letter in self.letters if letter.ref == ref)
+        return next(stored.body for stored in self.messages if stored.ref == ref)
 
     def texts(self, beginning: str = "turn:") -> list[str]:
         """What letters with such refs say."""
-        return [letter.body.rich.text for letter in self.letters if letter.ref.startswith(beginning)]
+        return [stored.body.rich.text for stored in self.messages if stored.ref.startswith(beginning)]
 
 
 @dataclass
 class TurnsFixture:
     """A house with one bot, and its mail."""
 
-    house: CoreFixture
+    install: CoreFixture
     outbox: FakeOutbox
     updates: int = 0
     messages: dict[int, int] = field(default_factory=dict)
@@ -89,17 +89,17 @@ class TurnsFixture:
         self.updates += 1
         number = self.messages[chat] = self.messages.get(chat, 100) + 1
         origin = f"telegram:{BOT}:{self.updates}"
-        with self.house.store.writing() as db:
+        with self.install.store.writing() as db:
             db.execute(
                 "INSERT INTO chat_inbox (channel, bot, update_id, agent, chat, thread, person, message, album, origin, "
                 "received_at) VALUES ('telegram', ?, ?, ?, ?, ?, 42, ?, ?, ?, 0)",
                 (BOT, self.updates, key.agent, chat, thread, number, album, origin),
             )
-        return self.house.turns.submit(key, text, source="telegram", origin=origin)
+        return self.install.turns.submit(key, text, source="telegram", origin=origin)
 
     def takes(self, key: CubicleKey = KEY) -> Turn:
         """A crab takes the next turn."""
-        taken = self.house.turns.take_next(key, "boot", 0)
+        taken = self.install.turns.take_next(key, "boot", 0)
         assert taken is not None
         return taken
 
@@ -107,7 +107,7 @@ class TurnsFixture:
         self, turn: Turn, reply: str | None = "ok", status: TurnStatus = TurnStatus.DONE, error: str | None = None
     ) -> None:
         """A turn gets its outcome."""
-        assert self.house.turns.end_turn(turn.cubicle, turn.id, status, reply=reply, error=error)
+        assert self.install.turns.end_turn(turn.cubicle, turn.id, status, reply=reply, error=error)
 
     def answered(self, reply: str | None, **more: object) -> Turn:
         """A whole turn."""

@@ -63,7 +63,7 @@ class ChatFixture:
     """All that decides about presses, and the hands of those who press."""
 
     store: Store
-    people: Users
+    users: Users
     approvals: Approvals
     turns: Turns
     steps: Steps
@@ -89,14 +89,14 @@ class ChatFixture:
         self.buttons = Buttons(rows, now=self.now)
         self.temp_files = TempFiles(rows, self.folder / "papers", now=self.now)
         self.asking = ApprovalPrompts(
-            store=rows, approvals=self.approvals, turns=self.turns, people=self.people, outbox=self.outbox,
+            store=rows, approvals=self.approvals, turns=self.turns, users=self.users, outbox=self.outbox,
             buttons=self.buttons, temp_files=self.temp_files, now=self.now,
         )  # fmt: skip
         self.zones = TimeZonePrompt(
-            store=rows, people=self.people, address_book=AddressBook(rows, self.people), outbox=self.outbox,
+            store=rows, users=self.users, address_book=AddressBook(rows, self.users), outbox=self.outbox,
             buttons=self.buttons, now=self.now,
         )  # fmt: skip
-        self.notices = Notifications(self.store, Broker(), now=self.now)
+        self.notifications = Notifications(self.store, Broker(), now=self.now)
         self.noticing = self.fresh_noticing()
         self.questions = Questions(
             store=self.store,
@@ -105,11 +105,11 @@ class ChatFixture:
         )  # fmt: skip
         self.handled: list[IncomingMessage] = []
         self.inquiries = QuestionPrompts(
-            store=rows, questions=self.questions, address_book=AddressBook(rows, self.people),
+            store=rows, questions=self.questions, address_book=AddressBook(rows, self.users),
             outbox=self.outbox, buttons=self.buttons, temp_files=self.temp_files,
             handled=self.handled.append, now=self.now,
         )  # fmt: skip
-        access_context = AccessContext(rows, self.outbox, self.buttons, self.people, self.now)
+        access_context = AccessContext(rows, self.outbox, self.buttons, self.users, self.now)
         self.cards, self.groups = AccessRequests(access_context), Groups(access_context)
         self.handlers: dict[str, ButtonHandler] = {
             **self.asking.handlers, **self.noticing.handlers, **self.inquiries.handlers, **self.cards.handlers,
@@ -123,19 +123,19 @@ class ChatFixture:
 
     def person(self, number: int) -> User | None:
         """Who has this Telegram id."""
-        return self.people.of_identity("telegram", number)
+        return self.users.of_identity("telegram", number)
 
     def fresh_presses(self) -> Callbacks:
         """As after a restart: nothing is remembered but rows."""
         return Callbacks(
-            buttons=Buttons(telegram_store(self.store), now=self.now), outbox=self.outbox, people=self.person,
+            buttons=Buttons(telegram_store(self.store), now=self.now), outbox=self.outbox, users=self.person,
             handlers=self.handlers, pause=self.pauses.append,
         )  # fmt: skip
 
     def fresh_noticing(self) -> ChatNotifications:
         """As after a restart."""
         return ChatNotifications(
-            store=self.rows, notices=self.notices, address_book=AddressBook(self.rows, self.people), outbox=self.outbox,
+            store=self.rows, notifications=self.notifications, address_book=AddressBook(self.rows, self.users), outbox=self.outbox,
             buttons=self.buttons, ask_zone=self.zones.ask_zone, now=self.now,
         )  # fmt: skip
 
@@ -284,7 +284,10 @@ class ChatFixture:
 @contextmanager
 def chat_fixture(folder: Path) -> Iterator[tuple[ChatFixture, CoreFixture]]:
     """A counter in rooms with operator ada and member bob, who both use Telegram."""
-    with core_fixture(folder) as house:
-        house.people.update_user(house.operator.id, {"telegram_id": ADA, "time_zone": "Europe/Vienna"})
-        house.people.update_user(house.member.id, {"telegram_id": BOB})
-        yield ChatFixture(house.store, house.people, house.approvals, house.turns, house.steps, folder), house
+    with core_fixture(folder) as install:
+        install.users.update_user(install.operator.id, {"telegram_id": ADA, "time_zone": "Europe/Vienna"})
+        install.users.update_user(install.member.id, {"telegram_id": BOB})
+        yield (
+            ChatFixture(install.store, install.users, install.approvals, install.turns, install.steps, folder),
+            install,
+        )

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 class CommandLine:
     """Somebody who types commands."""
 
-    house: AppFixture
+    install: AppFixture
     screen: pytest.CaptureFixture[str]
     environment: Mapping[str, str] = field(default_factory=dict)
     aside: str = ""
@@ -31,7 +31,7 @@ class CommandLine:
         """A command that works; what it prints."""
         options = parser(words[0]).parse_args(list(words))
         self.screen.readouterr()
-        assert options.run(Context(ROOT, self.environment, self.house.services.settings), options) == code
+        assert options.run(Context(ROOT, self.environment, self.install.services.settings), options) == code
         said = self.screen.readouterr()
         self.aside = said.err
         return said.out

@@ -51,7 +51,7 @@ class CoreFixture:
     agents: Agents
     steps: Steps
     grants: Grants
-    people: Users
+    users: Users
     budget: Budget
     operator: User
     member: User
@@ -114,11 +114,9 @@ def core_fixture(home: Path, **agent: Any) -> Iterator[CoreFixture]:
         scripts=ScriptHashes(workspaces),
         outputs=turns.outputs,
     )
-    people = Users(store)
-    operator = people.ensure_operator("ada", "")
-    member = next((user for user in people.list_users() if user.role is Role.MEMBER), None) or people.add(
-        {"name": "bob"}
-    )
+    users = Users(store)
+    operator = users.ensure_operator("ada", "")
+    member = next((user for user in users.list_users() if user.role is Role.MEMBER), None) or users.add({"name": "bob"})
     if not agents.list_agents():
         agents.create({"name": "crab", **agent})
     try:
@@ -135,7 +133,7 @@ def core_fixture(home: Path, **agent: Any) -> Iterator[CoreFixture]:
             agents,
             steps,
             grants,
-            people,
+            users,
             Budget(store),
             operator,
             member,

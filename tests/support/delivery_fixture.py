@@ -106,9 +106,9 @@ class DeliveryFixture:
     broker: Broker
     hooks: Hooks
     workspaces: Workspaces
-    trays: OutboxFolders
+    out_folders: OutboxFolders
     deliveries: Deliveries
-    taking: Intake
+    intake: Intake
     out: Path
 
     @property
@@ -155,18 +155,18 @@ def outgoing(
     )
     for carrier in carriers:
         deliveries.add_carrier(carrier)
-    trays = OutboxFolders(workspaces, place.outbox)
-    taking = Intake(store=own, trays=trays, deliveries=deliveries, outbox=place.outbox, rates=rates)
+    out_folders = OutboxFolders(workspaces, place.outbox)
+    intake = Intake(store=own, out_folders=out_folders, deliveries=deliveries, outbox=place.outbox, rates=rates)
     try:
-        yield DeliveryFixture(home, own, broker, hooks, workspaces, trays, deliveries, taking, mounts.out)
+        yield DeliveryFixture(home, own, broker, hooks, workspaces, out_folders, deliveries, intake, mounts.out)
     finally:
         own.close()
 
 
 def _settle_in(store: Store) -> None:
     """The person and the agent, where they are not there yet."""
-    people, agents = Users(store), Agents(store, providers=("rehearsal",), toolsets=TOOLSETS, hooks=Hooks())
-    people.ensure_operator("ada", "")
+    users, agents = Users(store), Agents(store, providers=("rehearsal",), toolsets=TOOLSETS, hooks=Hooks())
+    users.ensure_operator("ada", "")
     if not agents.list_agents():
         agents.create({"name": KEY.agent})
 

@@ -54,11 +54,11 @@ class Certificates:
 class DownloadsFixture:
     """All of it, and what tests do with it."""
 
-    house: CoreFixture
+    install: CoreFixture
     town: FakeInternet
     certificates: Certificates
     calls: Calls
-    notices: Notifications
+    notifications: Notifications
     jobs: Jobs
     assets: DownloadRequests
     downloads: DownloadWorker
@@ -83,19 +83,19 @@ class DownloadsFixture:
 
     def pending(self) -> list[Approval]:
         """The open questions, the newest first."""
-        return [each for each in self.house.approvals.list_approvals() if str(each.status) == "pending"]
+        return [each for each in self.install.approvals.list_approvals() if str(each.status) == "pending"]
 
     def held(self) -> list[Grant]:
         """What the agent may do without asking."""
-        return self.house.grants.of_agent("crab", viewer=self.house.operator)
+        return self.install.grants.of_agent("crab", viewer=self.install.operator)
 
     def decide(
         self, call: CapabilityCall, *, approve: bool = True, always: bool = False, by: User | None = None
     ) -> Approval:
         """A person's answer to what a call asked."""
         asset = call.waits_for.partition(":")[2]
-        who = by or self.house.operator
-        return self.house.approvals.decide(asset, approve=approve, by=who, surface="test", always=always)
+        who = by or self.install.operator
+        return self.install.approvals.decide(asset, approve=approve, by=who, surface="test", always=always)
 
     def ended(self, call: CapabilityCall) -> CapabilityCall:
         """The call, once it has ended."""
@@ -124,7 +124,7 @@ class DownloadsFixture:
 
     def inbox(self, key: CubicleKey = KEY) -> dict[str, bytes]:
         """What lies in ``in/``, hidden files too."""
-        folder = self.house.home / "workspaces" / key.agent / str(key.user) / "in"
+        folder = self.install.home / "workspaces" / key.agent / str(key.user) / "in"
         return {path.name: path.read_bytes() for path in folder.iterdir()} if folder.exists() else {}
 
     @property
@@ -134,7 +134,7 @@ class DownloadsFixture:
 
 
 @contextmanager
-def desk(
+def fixture(
     home: Path,
     certificates: Certificates,
     *,
@@ -148,17 +148,17 @@ def desk(
     """A desk over ``home``, opened again when it was there before; ``workspaces`` may die at a moment of its own."""
     rules = rules or UrlRules()
     with ExitStack() as stack:
-        house = stack.enter_context(core_fixture(home, **agent))
+        install = stack.enter_context(core_fixture(home, **agent))
         (home / "scratch").mkdir(exist_ok=True)
-        notices = Notifications(house.store, house.broker)
-        calls = Calls(store=house.store, agents=house.agents)
-        jobs = Jobs(house.store, notices, finish=calls.finish_calls)
-        endings = DownloadOutcomes(house.store, house.broker, jobs)
+        notifications = Notifications(install.store, install.broker)
+        calls = Calls(store=install.store, agents=install.agents)
+        jobs = Jobs(install.store, notifications, finish=calls.finish_calls)
+        endings = DownloadOutcomes(install.store, install.broker, jobs)
         assets = DownloadRequests(
-            store=house.store,
-            agents=house.agents,
-            approvals=house.approvals,
-            grants=house.grants,
+            store=install.store,
+            agents=install.agents,
+            approvals=install.approvals,
+            grants=install.grants,
             jobs=jobs,
             endings=endings,
             rules=rules,
@@ -169,14 +169,16 @@ def desk(
         downloads = DownloadWorker(
             assets=assets,
             endings=endings,
-            landing=WorkspaceStore(place, house.agents, Reserve(home, ballast=home / "ballast"), home),
+            landing=WorkspaceStore(place, install.agents, Reserve(home, ballast=home / "ballast"), home),
             internet=Internet(town, certificates.client, limits),
             rules=rules,
             folder=home / "scratch",
         )
         jobs.add_kind(downloads.kind)
         sites = stack.enter_context(ExitStack())
-        made = DownloadsFixture(house, town, certificates, calls, notices, jobs, assets, downloads, sites, place)
+        made = DownloadsFixture(
+            install, town, certificates, calls, notifications, jobs, assets, downloads, sites, place
+        )
         stack.callback(jobs.close)
         if is_started:
             jobs.start()

@@ -87,12 +87,12 @@ MOST_AN_HOUR = 10
 class PackagesFixture:
     """All of it, and what tests do with it."""
 
-    house: CoreFixture
+    install: CoreFixture
     calls: Calls
-    notices: Notifications
+    notifications: Notifications
     jobs: Jobs
     packages: Packages
-    errands: FakeHelpers
+    helpers: FakeHelpers
     shelf: Path
     clock: list[float]
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -113,11 +113,11 @@ class PackagesFixture:
 
     def pending(self) -> list[Approval]:
         """The open questions, the newest first."""
-        return self.house.approvals.list_approvals(status=ApprovalStatus.PENDING)
+        return self.install.approvals.list_approvals(status=ApprovalStatus.PENDING)
 
     def decide(self, *, approve: bool = True) -> None:
         """A person's answer to the newest question."""
-        self.house.approvals.decide(self.pending()[0].id, approve=approve, by=self.house.operator, surface="test")
+        self.install.approvals.decide(self.pending()[0].id, approve=approve, by=self.install.operator, surface="test")
 
     def now(self, call: CapabilityCall) -> CapabilityCall:
         """The call as it stands."""
@@ -129,23 +129,23 @@ class PackagesFixture:
 
 
 @contextmanager
-def desk(home: Path, errands: FakeHelpers | None = None, **agent: Any) -> Iterator[PackagesFixture]:
+def fixture(home: Path, helpers: FakeHelpers | None = None, **agent: Any) -> Iterator[PackagesFixture]:
     """A desk over ``home``, opened again when it was there before."""
-    errands = errands or FakeHelpers()
-    with core_fixture(home, **agent) as house:
-        house.workspaces.prepare_folders(KEY, uid=0, gid=0)
-        notices, clock = Notifications(house.store, house.broker), [time.time()]
-        calls = Calls(store=house.store, agents=house.agents)
+    helpers = helpers or FakeHelpers()
+    with core_fixture(home, **agent) as install:
+        install.workspaces.prepare_folders(KEY, uid=0, gid=0)
+        notifications, clock = Notifications(install.store, install.broker), [time.time()]
+        calls = Calls(store=install.store, agents=install.agents)
         (home / "errands").mkdir(exist_ok=True)
-        jobs = Jobs(house.store, notices, finish=calls.finish_calls, now=lambda: clock[0])
+        jobs = Jobs(install.store, notifications, finish=calls.finish_calls, now=lambda: clock[0])
         packages = Packages(
-            store=house.store,
-            agents=house.agents,
-            approvals=house.approvals,
+            store=install.store,
+            agents=install.agents,
+            approvals=install.approvals,
             jobs=jobs,
-            workspaces=house.workspaces,
+            workspaces=install.workspaces,
             courier=PackageResolver(
-                errands, folder=home / "errands", image=lambda: "courier", outside=PackageIndexes()
+                helpers, folder=home / "errands", image=lambda: "courier", outside=PackageIndexes()
             ),
             most_an_hour=MOST_AN_HOUR,
             now=lambda: clock[0],
@@ -153,4 +153,4 @@ def desk(home: Path, errands: FakeHelpers | None = None, **agent: Any) -> Iterat
         calls.set_registry(REGISTRY, packages.deeds)
         jobs.reconcile()
         shelf = home / "workspaces" / KEY.agent / str(KEY.user) / "data" / "packages"
-        yield PackagesFixture(house, calls, notices, jobs, packages, errands, shelf, clock)
+        yield PackagesFixture(install, calls, notifications, jobs, packages, helpers, shelf, clock)

@@ -105,28 +105,28 @@ class PreviewFixture:
 
 
 @contextmanager
-def preview_house(home: Path, store: Store) -> Iterator[PreviewFixture]:
+def preview_install(home: Path, store: Store) -> Iterator[PreviewFixture]:
     """A preview origin over ``home`` for the cubicle ``KEY``."""
     workspaces, reverse_tunnel = Workspaces(home), ReverseTunnel()
     mounts = workspaces.prepare_folders(KEY, uid=0, gid=0)
     with _door(home / "preview-door.sock", reverse_tunnel) as door:
-        house = PreviewFixture(0, mounts.www, reverse_tunnel, door, AppStorage(store))
+        install = PreviewFixture(0, mounts.www, reverse_tunnel, door, AppStorage(store))
         routes = Routes(
-            tickets=house.tickets,
+            tickets=install.tickets,
             apps=Apps(workspaces),
             files=StaticFiles(workspaces),
-            storage=house.storage,
+            storage=install.storage,
             live=LiveApps(reverse_tunnel),
-            is_open=lambda ticket: ticket.login not in house.ended,
+            is_open=lambda ticket: ticket.login not in install.ended,
             is_own_host=lambda host: is_own_host(host, allowed=frozenset({"localhost", "127.0.0.1"})),
             origin_of=lambda host: f"http://{host}",
         )
         listening = open_listener("127.0.0.1", 0)
-        house.port = int(listening.getsockname()[1])
+        install.port = int(listening.getsockname()[1])
         server = PreviewServer(routes.answer_request)
         server.start(listening)
         try:
-            yield house
+            yield install
         finally:
             reverse_tunnel.close()
             server.close()

@@ -21,7 +21,7 @@ BODY = {"messages": [{"role": "user", "content": "hi"}]}
 class ProxyFixture:
     """A proxy with its providers."""
 
-    house: CoreFixture
+    install: CoreFixture
     proxy: Proxy
     fake: FakeUpstream
     other: FakeUpstream
@@ -29,17 +29,17 @@ class ProxyFixture:
     def ask(self, body: dict[str, Any] | None = None, *, turn: int | None = None) -> dict[str, Any]:
         """A cubicle's call."""
         whole = (BODY if body is None else body) | ({} if turn is None else {"turn": turn})
-        check: Callable[[], None] = partial(self.house.turns.check_wanted, KEY, turn or 0)
+        check: Callable[[], None] = partial(self.install.turns.check_wanted, KEY, turn or 0)
         return self.proxy.complete(KEY, whole, check_wanted=check if turn is not None else lambda: None)
 
     def spent(self) -> tuple[int, int]:
         """Booked and held today, in micro-dollars."""
-        day = self.house.budget.get_today("crab")
+        day = self.install.budget.get_today("crab")
         return day.spent_micro, day.reserved_micro
 
 
 def line_of(
-    house: CoreFixture,
+    install: CoreFixture,
     *replies: Reply,
     other: tuple[Reply, ...] = (),
     backoff_s: float = 0.001,
@@ -48,16 +48,16 @@ def line_of(
     """Providers that reply so, and a proxy to them."""
     fake, second = FakeUpstream("fake", *replies), FakeUpstream("other", *other)
     proxy = Proxy(
-        agents=house.agents,
-        budget=house.budget,
-        broker=house.broker,
+        agents=install.agents,
+        budget=install.budget,
+        broker=install.broker,
         upstreams={"fake": fake, "other": second},
         default_provider=lambda: "fake",
         prices=prices,
         backoff_s=backoff_s,
-        keep=PartialReplies(house.store).save_reply,
+        keep=PartialReplies(install.store).save_reply,
     )
-    return ProxyFixture(house, proxy, fake, second)
+    return ProxyFixture(install, proxy, fake, second)
 
 
 def swallow(deed: Callable[[], Any]) -> Any:

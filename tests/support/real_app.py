@@ -341,7 +341,7 @@ class AppProcess:
 
 
 @contextlib.contextmanager
-def real_house(
+def real_install(
     home: Path,
     client: docker.DockerClient,
     image_tag: Callable[[str], str],
@@ -397,19 +397,19 @@ def real_house(
 
 
 @contextlib.contextmanager
-def process_house(
+def process_install(
     home: Path, client: docker.DockerClient, environment: Mapping[str, str] | None = None
 ) -> Iterator[AppProcess]:
     """A house that is a process, started; process and containers are gone at the end."""
     with ScriptedUpstream() as model:
-        house = AppProcess(home, model, client, environment)
+        install = AppProcess(home, model, client, environment)
         try:
-            house.start()
-            yield house
+            install.start()
+            yield install
         finally:
-            house.kill()
-            house.api.session.close()
-            sweep(client, house.install)
+            install.kill()
+            install.api.session.close()
+            sweep(client, install.install)
 
 
 def sweep(client: docker.DockerClient, install: str) -> None:

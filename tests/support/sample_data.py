@@ -44,31 +44,31 @@ class SampleData:
     member: User
 
 
-def fill_with_samples(house: AppFixture) -> SampleData:
+def fill_with_samples(install: AppFixture) -> SampleData:
     """Months of use, in a moment. What is under way at the end stays so until the house closes."""
-    _weeks_of_log(house)
-    people = house.services.people
-    people.update_user(1, {"time_zone": ZONE})
-    ben = people.add({"name": "ben"})
-    people.add({"name": "anna", "time_zone": ZONE})
-    _agents(house)
-    _spending(house)
-    _day_of_work(house)
-    _memories(house)
-    entry = _calendar(house)
-    _files(house)
-    _apps(house, ben)
-    _samples(house)
-    turn = _conversation(house)
-    notice = _notice(house, CRAB, f"crab put “Tide table” into the calendar: every weekday at 09:00 ({ZONE}).")
-    _notice(house, LIBRARIAN, "Today's budget of librarian is used up to 80 %: $4.02 of $5.00.", kind="budget")
-    approval = work_under_way(house)
-    house.services.preferences.begin_set_up(by="ada")  # the pages of the first run can be seen too
-    return SampleData(entry, turn, notice, approval, _grant(house), ben)
+    _weeks_of_log(install)
+    users = install.services.users
+    users.update_user(1, {"time_zone": ZONE})
+    ben = users.add({"name": "ben"})
+    users.add({"name": "anna", "time_zone": ZONE})
+    _agents(install)
+    _spending(install)
+    _day_of_work(install)
+    _memories(install)
+    entry = _calendar(install)
+    _files(install)
+    _apps(install, ben)
+    _samples(install)
+    turn = _conversation(install)
+    notice = _notice(install, CRAB, f"crab put “Tide table” into the calendar: every weekday at 09:00 ({ZONE}).")
+    _notice(install, LIBRARIAN, "Today's budget of librarian is used up to 80 %: $4.02 of $5.00.", kind="budget")
+    approval = work_under_way(install)
+    install.services.install_settings.begin_set_up(by="ada")  # the pages of the first run can be seen too
+    return SampleData(entry, turn, notice, approval, _grant(install), ben)
 
 
-def _grant(house: AppFixture) -> str:
-    ada, grants = house.services.people.get_operator(), house.services.grants
+def _grant(install: AppFixture) -> str:
+    ada, grants = install.services.users.get_operator(), install.services.grants
     for agent, kind, subject, scope in (
         ("crab", GrantKind.HOST, "tides.example", GrantScope.ALWAYS),
         ("crab", GrantKind.COMMAND, "delete below work/build/", GrantScope.CONVERSATION),
@@ -78,27 +78,27 @@ def _grant(house: AppFixture) -> str:
     return given.id
 
 
-def give_thumbnail(house: AppFixture, key: CubicleKey, app: str, content: bytes) -> None:
+def give_thumbnail(install: AppFixture, key: CubicleKey, app: str, content: bytes) -> None:
     """The app has this picture."""
-    with house.app._store.writing() as db:
-        thumbnail_rows.put_thumbnail(db, key, app, house.services.thumbnails._write_file("1", content))
+    with install.app._store.writing() as db:
+        thumbnail_rows.put_thumbnail(db, key, app, install.services.thumbnails._write_file("1", content))
 
 
 # --- what there is ---------------------------------------------------------------------------------------------------
 
 
-def _day_of_work(house: AppFixture) -> None:
+def _day_of_work(install: AppFixture) -> None:
     """What crab's cubicle used, minute by minute, with a night's sleep."""
     now = int(time.time())
-    with house.app._store.writing() as db:
+    with install.app._store.writing() as db:
         for minute in (n for n in range(24 * 60) if not 500 <= n < 900):
             busy = 70 if minute % 180 < 12 else 0
             used = (4 + minute % 7 + busy, (90 + minute % 50 + 4 * busy) * 1024**2, 3, (300 + minute // 6) * 1024**2)
             sample_rows.insert_sample(db, CRAB, Sample(now - 60 * (24 * 60 - minute), *used))
 
 
-def _agents(house: AppFixture) -> None:
-    agents = house.services.agents
+def _agents(install: AppFixture) -> None:
+    agents = install.services.agents
     agents.update_agent(
         "crab", {"role": "Looks after the house and its papers", "personality": "Friendly, and to the point."}
     )
@@ -106,19 +106,19 @@ def _agents(house: AppFixture) -> None:
     agents.create({"name": "navigator", "role": "Tides, charts and the weather"})
 
 
-def _spending(house: AppFixture) -> None:
+def _spending(install: AppFixture) -> None:
     """Six weeks: more on some days, less at weekends, one model without a price."""
     for ago in range(42):
         for number, agent in enumerate(("crab", "librarian", "navigator")):
             if (ago * 7 + number * 3) % 11 < 3 + number:
                 continue
-            _spend(house, agent, 90_000 + (ago * 7919 + number * 104_729) % 830_000, ago, "claude-sonnet")
-    _spend(house, "librarian", 0, 2, "llama-at-home", tokens=52_000)
+            _spend(install, agent, 90_000 + (ago * 7919 + number * 104_729) % 830_000, ago, "claude-sonnet")
+    _spend(install, "librarian", 0, 2, "llama-at-home", tokens=52_000)
 
 
-def _spend(house: AppFixture, agent: str, micro: int, ago: int, model: str, *, tokens: int = 0) -> None:
+def _spend(install: AppFixture, agent: str, micro: int, ago: int, model: str, *, tokens: int = 0) -> None:
     at, most = time.time() - ago * _DAY_S, 10**12
-    with house.app._store.writing() as db:
+    with install.app._store.writing() as db:
         row = ledger.insert_reservation(
             db, agent=agent, user=1, turn=None, day=time.strftime("%Y-%m-%d", time.gmtime(at)), provider="custom",
             model=model, micro=0, budget_micro=most, now=at, tokens=tokens, budget_tokens=most,
@@ -131,8 +131,8 @@ def _spend(house: AppFixture, agent: str, micro: int, ago: int, model: str, *, t
         )  # fmt: skip
 
 
-def _memories(house: AppFixture) -> None:
-    add = house.services.memories.add_fact
+def _memories(install: AppFixture) -> None:
+    add = install.services.memories.add_fact
     add(CRAB, "The boat is called Nautilus and lies in Vlissingen, berth 14.", by="agent")
     add(CRAB, "Tea without milk, and never before nine in the morning.", by="ada")
     add(CRAB, "The insurance of the house runs until the end of March; compare offers in January.", by="agent")
@@ -144,9 +144,9 @@ def _memories(house: AppFixture) -> None:
     )
 
 
-def _calendar(house: AppFixture) -> int:
+def _calendar(install: AppFixture) -> int:
     """Entries of each kind; one that has run."""
-    agenda, who = house.services.agenda, house.services.people.get_operator()
+    calendar, who = install.services.calendar, install.services.users.get_operator()
     day = datetime.now(UTC).date()
 
     def on(days: int, clock: str) -> str:
@@ -158,8 +158,8 @@ def _calendar(house: AppFixture) -> int:
         "start": on(-9, "09:00"),
         "repeat": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR",
     }
-    first = agenda.create_entry(CRAB, tide, by=who)
-    house.plays[tide["prompt"]] = lambda scene: scene.say("High water at **06:12** and **18:40**, 2.1 m.")
+    first = calendar.create_entry(CRAB, tide, by=who)
+    install.plays[tide["prompt"]] = lambda scene: scene.say("High water at **06:12** and **18:40**, 2.1 m.")
     for title, start, repeat in (
         ("Sort the post", on(0, "17:30"), "FREQ=DAILY"),
         ("Weekly backup of the photos", on(2, "03:15"), "FREQ=WEEKLY"),
@@ -167,21 +167,21 @@ def _calendar(house: AppFixture) -> int:
         ("Call the insurance", on(4, "14:00"), ""),
         ("Report of the month", on(9, "08:00"), "FREQ=MONTHLY"),
     ):
-        agenda.create_entry(
+        calendar.create_entry(
             CRAB, {"title": title, "prompt": f"{title}, please.", "start": start, "repeat": repeat}, by=who
         )
     charts = {"title": "Look for new charts", "prompt": "Is there a newer one?", "start": on(-2, "07:30")}
-    paused = agenda.create_entry(CRAB, {**charts, "repeat": "30 7 * * 1"}, by=who)
-    agenda.change_entry(paused.id, {"status": "paused"}, by=who)
+    paused = calendar.create_entry(CRAB, {**charts, "repeat": "30 7 * * 1"}, by=who)
+    calendar.change_entry(paused.id, {"status": "paused"}, by=who)
     for _ in range(2):
-        house.services.turns.wait_for_end(agenda.run_now(first.id), 10)
-        eventually(lambda: all(run.ended_at is not None for run in agenda.list_runs(first.id)))
+        install.services.turns.wait_for_end(calendar.run_now(first.id), 10)
+        eventually(lambda: all(run.ended_at is not None for run in calendar.list_runs(first.id)))
     return first.id
 
 
-def _files(house: AppFixture) -> None:
+def _files(install: AppFixture) -> None:
     """In every folder, of several kinds."""
-    mounts = house.services.workspaces.prepare_folders(CRAB, uid=os.geteuid(), gid=os.getegid())
+    mounts = install.services.workspaces.prepare_folders(CRAB, uid=os.geteuid(), gid=os.getegid())
     tides = "day,high water,height\n" + "".join(
         f"2026-11-{d},0{d % 9}:{d * 7 % 60:02},2.{d % 10}\n" for d in range(10, 30)
     )
@@ -215,9 +215,9 @@ def _log() -> str:
     )
 
 
-def _apps(house: AppFixture, guest: User) -> None:
+def _apps(install: AppFixture, guest: User) -> None:
     """Three of files, one that is a server, and one that is not ready."""
-    www = house.services.workspaces.prepare_folders(CRAB, uid=os.geteuid(), gid=os.getegid()).www
+    www = install.services.workspaces.prepare_folders(CRAB, uid=os.geteuid(), gid=os.getegid()).www
     for name in ("calculator", "to-do", "game"):
         (www / name).mkdir()
         (www / name / "index.html").write_bytes((APPS / f"{name}.html").read_bytes())
@@ -227,17 +227,17 @@ def _apps(house: AppFixture, guest: User) -> None:
     old = time.time() - 3 * _DAY_S
     for path in (*www.rglob("*"), www):
         os.utime(path, (old, old))
-    house.services.previews.shares.add_guest(CRAB, "to-do", guest, by="ada")
+    install.services.previews.shares.add_guest(CRAB, "to-do", guest, by="ada")
 
 
-def _samples(house: AppFixture) -> None:
+def _samples(install: AppFixture) -> None:
     """What the first cubicle used in the last hours: some work now and then."""
     now = int(time.time()) // 60 * 60
     rows = [
         (now - ago * 60, 2.0 + (ago * 37 % 23) * (3.5 if ago % 47 < 12 else 0.2), (60 + ago * 13 % 40) * 1_000_000, ago)
         for ago in range(1, 600)
     ]
-    with house.app._store.writing() as db:
+    with install.app._store.writing() as db:
         db.executemany(
             "INSERT INTO samples (agent, user, at, cpu_percent, memory_bytes, pids, disk_bytes) "
             "VALUES ('crab', 1, ?, ?, ?, 3, 210000000 - 150000 * ?)",
@@ -248,9 +248,9 @@ def _samples(house: AppFixture) -> None:
 # --- what happened ---------------------------------------------------------------------------------------------------
 
 
-def _weeks_of_log(house: AppFixture) -> None:
+def _weeks_of_log(install: AppFixture) -> None:
     """Rows of the log, the oldest first."""
-    with house.app._store.writing() as db:
+    with install.app._store.writing() as db:
         for n in range(60):
             kind, text = _HAPPENED[n % len(_HAPPENED)]
             at = time.time() - (60 - n) * 0.37 * _DAY_S
@@ -270,7 +270,7 @@ _HAPPENED = (
 )
 
 
-def _conversation(house: AppFixture) -> int:
+def _conversation(install: AppFixture) -> int:
     """Two turns that have ended, the first of them yesterday's; the number of the second."""
 
     def tides(scene: Scene) -> None:
@@ -282,31 +282,31 @@ def _conversation(house: AppFixture) -> int:
             "For the **boat** I would take Tuesday."
         )
 
-    house.plays[_TIDES] = tides
-    house.plays["Good morning! What is on today?"] = lambda scene: scene.say(
+    install.plays[_TIDES] = tides
+    install.plays["Good morning! What is on today?"] = lambda scene: scene.say(
         "Good morning! High water is at **06:12** and 18:40, the post comes at half past five, and nothing is planned."
     )
-    first = _said(house, CRAB, "Good morning! What is on today?")
-    with house.app._store.writing() as db:
+    first = _said(install, CRAB, "Good morning! What is on today?")
+    with install.app._store.writing() as db:
         db.execute(
             "UPDATE turns SET created_at = created_at - 90000, started_at = started_at - 90000, ended_at = ended_at - "
             "90000 WHERE id = ?",
             (first,),
         )
-    turn = _said(house, CRAB, _TIDES)
-    house.plays["File the letters of this week."] = lambda scene: scene.say(
+    turn = _said(install, CRAB, _TIDES)
+    install.plays["File the letters of this week."] = lambda scene: scene.say(
         "All **four** letters are in `letters/2026`."
     )
-    _said(house, LIBRARIAN, "File the letters of this week.")
+    _said(install, LIBRARIAN, "File the letters of this week.")
     return turn
 
 
-def _said(house: AppFixture, key: CubicleKey, text: str) -> int:
-    turn = house.services.turns.submit(key, text, source="dashboard").id
-    house.services.turns.wait_for_end(turn, 10)
+def _said(install: AppFixture, key: CubicleKey, text: str) -> int:
+    turn = install.services.turns.submit(key, text, source="dashboard").id
+    install.services.turns.wait_for_end(turn, 10)
     return turn
 
 
-def _notice(house: AppFixture, key: CubicleKey, text: str, *, kind: str = "calendar") -> int:
-    notices = house.services.notices
-    return notices.post(key, kind, text, turn=None, subject="1", offers=()).id
+def _notice(install: AppFixture, key: CubicleKey, text: str, *, kind: str = "calendar") -> int:
+    notifications = install.services.notifications
+    return notifications.post(key, kind, text, turn=None, subject="1", offers=()).id

@@ -17,31 +17,31 @@ _PRICES = "Compare the prices of charts with those of last year."
 _HARBOUR = "Tell me every weekday at half past seven when it is high water."
 
 
-def work_under_way(house: AppFixture) -> str:
+def work_under_way(install: AppFixture) -> str:
     """A command, a download and packages wait for a word, an agent asks something; the command's question."""
 
     def clean(scene: Scene) -> None:
         scene.run(1, "du -sh build cache", thought="I look at what is large first.", output="1.4G build\n")
-        house.steps.start_step(
+        install.steps.start_step(
             CRAB, scene.turn.id, 2, thought="Nothing else needs it.", command="rm -rf build cache/old", approval=None
         )
-        house.steps.ask_person(CRAB, scene.turn.id, 2)
+        install.steps.ask_person(CRAB, scene.turn.id, 2)
         _until(scene)
 
     def prices(scene: Scene) -> None:
-        _ask_for_file(house, scene.turn.id)
-        _ask_for_packages(house, scene.turn.id)
+        _ask_for_file(install, scene.turn.id)
+        _ask_for_packages(install, scene.turn.id)
         _until(scene)
 
     def harbour(scene: Scene) -> None:
         scene.run(1, "python3 tides.py --harbours all", thought="I look up the tides first.", output="3 harbours\n")
         choices = ["Vlissingen", "Harlingen", "Hook of Holland"]
         asked = {"question": "I found tides for three harbours. Which one is yours?", "choices": choices}
-        house.app._capabilities.calls.run_command(Caller(NAVIGATOR, scene.turn.id), "harbour", "ASK", asked)
+        install.app._capabilities.calls.run_command(Caller(NAVIGATOR, scene.turn.id), "harbour", "ASK", asked)
         _until(scene)
 
-    services = house.services
-    house.plays.update({_ROOM: clean, _HARBOUR: harbour, _PRICES: prices})
+    services = install.services
+    install.plays.update({_ROOM: clean, _HARBOUR: harbour, _PRICES: prices})
     services.turns.submit(CRAB, _ROOM, source="dashboard")
     eventually(lambda: services.approvals.list_approvals(status=ApprovalStatus.PENDING))
     services.turns.submit(NAVIGATOR, _HARBOUR, source="dashboard")
@@ -58,7 +58,7 @@ def _until(scene: Scene) -> None:
         time.sleep(0.05)
 
 
-def _ask_for_file(house: AppFixture, turn: int) -> None:
+def _ask_for_file(install: AppFixture, turn: int) -> None:
     detail = {
         "host": "xn--bcher-kva.example.com",
         "host_shown": "bücher.example.com",
@@ -67,21 +67,21 @@ def _ask_for_file(house: AppFixture, turn: int) -> None:
         "description": "The spring catalogue, to compare the prices you asked for",
         "file_type": "application/pdf",
     }
-    _ask_host(house, turn, "asset", "https://xn--bcher-kva.example.com/catalogue/2026/spring.pdf", detail=detail)
+    _ask_host(install, turn, "asset", "https://xn--bcher-kva.example.com/catalogue/2026/spring.pdf", detail=detail)
 
 
-def _ask_for_packages(house: AppFixture, turn: int) -> None:
+def _ask_for_packages(install: AppFixture, turn: int) -> None:
     found = (("pandas", "2.2.3", 12_700_000), ("numpy", "2.1.2", 16_300_000), ("pytz", "2024.2", 508_002))
     sha256 = "ab12" * 16
     packages = [{"name": n, "version": v, "size_bytes": s, "sha256": sha256} for n, v, s in found]
     text = "pip install\n" + "\n".join(f"{n}=={v}  {s}  sha256:{sha256}" for n, v, s in found)
     detail = {"system": "pip", "asked": ["pandas"], "packages": packages, "total_bytes": sum(s for _, _, s in found)}
-    _ask_host(house, turn, "packages", text, reason="To read the table of tides that you sent.", detail=detail)
+    _ask_host(install, turn, "packages", text, reason="To read the table of tides that you sent.", detail=detail)
 
 
 def _ask_host(
-    house: AppFixture, turn: int, kind: str, text: str, *, reason: str = "", detail: dict[str, object]
+    install: AppFixture, turn: int, kind: str, text: str, *, reason: str = "", detail: dict[str, object]
 ) -> None:
-    approvals = house.services.approvals
-    with house.app._store.writing() as db:
+    approvals = install.services.approvals
+    with install.app._store.writing() as db:
         approvals.ask_person(db, LIBRARIAN, turn, kind=kind, text=text, reason=reason, timeout_s=36_000, detail=detail)

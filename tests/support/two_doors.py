@@ -78,26 +78,26 @@ def street_of(home: Path) -> Iterator[TwoDoors]:
             prices=load_prices,
             backoff_s=0.001,
         )
-        notices = Notifications(made.store, made.broker)
+        notifications = Notifications(made.store, made.broker)
         calls = Calls(store=made.store, agents=made.agents)
-        jobs = Jobs(made.store, notices, finish=calls.finish_calls)
+        jobs = Jobs(made.store, notifications, finish=calls.finish_calls)
         heard: list[CubicleKey] = []
         disk_notes: dict[CubicleKey, str] = {}
-        house = DoorContext(
+        install = DoorContext(
             made.turns,
             made.steps,
             proxy,
             made.agents,
-            made.people,
+            made.users,
             reverse_tunnel=ReverseTunnel(),
             calls=calls,
-            told=Summaries(made.store, proxy, notices, jobs).history_messages,
+            told=Summaries(made.store, proxy, notifications, jobs).history_messages,
             notes=(lambda turn: disk_notes.get(turn.cubicle, ""),),
             memories=lambda _key, text: [{"text": f"something about {text}"}] if text else [],
         )
         made.hooks.door_called.subscribe(heard.append)
         routes = DoorRoutes(made.hooks.door_called.fire)
-        add_door_routes(routes, house)
+        add_door_routes(routes, install)
         server = HttpServer()
         doors = DoorSockets(server, made.workspaces, routes)
         for key in (KEY, OTHER):

@@ -27,7 +27,7 @@ ENTRY: dict[str, Any] = {"title": "Look", "prompt": "Look after things.", "start
 class TwoTenants:
     """A house with two people, a cubicle of the same agent for each, and their doors."""
 
-    house: AppFixture
+    install: AppFixture
     home: Path
     mine: CubicleKey
     theirs: CubicleKey
@@ -38,12 +38,12 @@ class TwoTenants:
     @property
     def calls(self) -> Calls:
         """The table behind the doors."""
-        return self.house.app._capabilities.calls
+        return self.install.app._capabilities.calls
 
     @property
     def store(self) -> Store:
         """The rows."""
-        return self.house.app._store
+        return self.install.app._store
 
     def do(
         self, name: str, *, key: CubicleKey | None = None, turn: int | None = None, **fields: Any
@@ -89,8 +89,8 @@ class TwoTenants:
 
     def api(self, who: User) -> Callable[..., tuple[int, str]]:
         """Somebody's calls of the API: the status, and the answer as it came."""
-        client = create_app(self.house.services).test_client()
-        token = self.house.services.people.make_token(f"t{next(self.numbers)}", who.id)
+        client = create_app(self.install.services).test_client()
+        token = self.install.services.users.make_token(f"t{next(self.numbers)}", who.id)
 
         def call(method: str, path: str, body: object = None) -> tuple[int, str]:
             headers = {"Authorization": f"Bearer {token}"}
@@ -101,15 +101,13 @@ class TwoTenants:
 
 
 @contextmanager
-def besieged(home: Path) -> Iterator[TwoTenants]:
+def two_tenants(home: Path) -> Iterator[TwoTenants]:
     """A house in ``home``."""
-    with run_app(home, crabs=False) as house:
-        people = house.services.people
-        owner = people.get_operator()
-        member = next((each for each in people.list_users() if each.id != owner.id), None) or people.add(
-            {"name": "ben"}
-        )
+    with run_app(home, crabs=False) as install:
+        users = install.services.users
+        owner = users.get_operator()
+        member = next((each for each in users.list_users() if each.id != owner.id), None) or users.add({"name": "ben"})
         mine, theirs = CubicleKey("crab", owner.id), CubicleKey("crab", member.id)
         for key in (mine, theirs):
-            house.services.cubicles.ensure_running(key)
-        yield TwoTenants(house, home, mine, theirs, owner, member)
+            install.services.cubicles.ensure_running(key)
+        yield TwoTenants(install, home, mine, theirs, owner, member)

@@ -16,10 +16,10 @@ from tests.unit.conftest import Api
 FILES = "/agents/crab/files"
 
 
-def prepared(paper: AppFixture, user: int) -> Path:
+def prepared(webapp: AppFixture, user: int) -> Path:
     """A person's workspace with ``crab``."""
     key = CubicleKey("crab", user)
-    return paper.services.workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid()).out.parent
+    return webapp.services.workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid()).out.parent
 
 
 def put(api: Api, path: str, content: bytes, **headers: str) -> TestResponse:

@@ -80,41 +80,41 @@ class Browser:
 
 
 @pytest.fixture
-def paper(tmp_path: Path) -> Iterator[AppFixture]:
+def webapp(tmp_path: Path) -> Iterator[AppFixture]:
     """A house of paper."""
-    with run_app(tmp_path) as house:
-        yield house
+    with run_app(tmp_path) as install:
+        yield install
 
 
 @pytest.fixture
-def app(paper: AppFixture) -> Flask:
+def app(webapp: AppFixture) -> Flask:
     """Its dashboard."""
-    return create_app(paper.services)
+    return create_app(webapp.services)
 
 
 @pytest.fixture
-def operator(paper: AppFixture, app: Flask) -> Api:
+def operator(webapp: AppFixture, app: Flask) -> Api:
     """The operator."""
-    return someone(paper, app, paper.services.people.get_operator())
+    return someone(webapp, app, webapp.services.users.get_operator())
 
 
 @pytest.fixture(scope="module")
 def refused_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     """The operator of a house that is only asked for what it refuses, so that many tests can share it."""
-    with run_app(tmp_path_factory.mktemp("house")) as house:
-        yield someone(house, create_app(house.services), house.services.people.get_operator())
+    with run_app(tmp_path_factory.mktemp("house")) as install:
+        yield someone(install, create_app(install.services), install.services.users.get_operator())
 
 
 @pytest.fixture
-def member(paper: AppFixture, app: Flask) -> Api:
+def member(webapp: AppFixture, app: Flask) -> Api:
     """A member."""
-    return someone(paper, app, paper.services.people.add({"name": "ben"}))
+    return someone(webapp, app, webapp.services.users.add({"name": "ben"}))
 
 
 @pytest.fixture
-def browser(paper: AppFixture, app: Flask) -> Browser:
+def browser(webapp: AppFixture, app: Flask) -> Browser:
     """The operator in a browser."""
-    return logged_in(paper, app, paper.services.people.get_operator())
+    return logged_in(webapp, app, webapp.services.users.get_operator())
 
 
 @pytest.fixture
@@ -138,15 +138,15 @@ def ada(api: BotApi, bot: str) -> Person:
     return person
 
 
-def someone(paper: AppFixture, app: Flask, user: User) -> Api:
+def someone(webapp: AppFixture, app: Flask, user: User) -> Api:
     """A person with a fresh API token."""
-    return Api(app.test_client(), user, paper.services.people.make_token(secrets.token_hex(4), user.id))
+    return Api(app.test_client(), user, webapp.services.users.make_token(secrets.token_hex(4), user.id))
 
 
-def logged_in(paper: AppFixture, app: Flask, user: User) -> Browser:
+def logged_in(webapp: AppFixture, app: Flask, user: User) -> Browser:
     """A person with a fresh session."""
-    people = paper.services.people
-    session = people.use_link(people.make_link(user.id))
+    users = webapp.services.users
+    session = users.use_link(users.make_link(user.id))
     client = app.test_client()
     client.set_cookie("hermit_session", session)
     return Browser(client, session)

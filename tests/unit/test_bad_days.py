@@ -36,18 +36,18 @@ BACKLOG, AGENTS, EACH = 400, 20, 5
 
 
 @pytest.fixture
-def paper(tmp_path: Path) -> Iterator[AppFixture]:
+def webapp(tmp_path: Path) -> Iterator[AppFixture]:
     """A house whose engine is on paper."""
     with run_app(tmp_path / "home") as made:
         yield made
 
 
-def _key(house: AppFixture, agent: str = "crab") -> CubicleKey:
-    return CubicleKey(agent, house.services.people.get_operator().id)
+def _key(install: AppFixture, agent: str = "crab") -> CubicleKey:
+    return CubicleKey(agent, install.services.users.get_operator().id)
 
 
-def _get(house: AppFixture, path: str) -> httpx.Response:
-    return httpx.get(f"{house.url}{path}", headers={"Authorization": f"Bearer {API_TOKEN}"}, timeout=30)
+def _get(install: AppFixture, path: str) -> httpx.Response:
+    return httpx.get(f"{install.url}{path}", headers={"Authorization": f"Bearer {API_TOKEN}"}, timeout=30)
 
 
 # --- the database is damaged while it runs ---------------------------------------------------------------------
@@ -57,12 +57,12 @@ def test_damage_under_a_running_house_is_said_everywhere_and_nothing_spins(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A message is refused in words, health is 503 and says which part, and the house waits instead of spinning."""
-    with run_app(tmp_path / "home", crabs=False) as paper:
-        key, store = _key(paper), paper.app._store
+    with run_app(tmp_path / "home", crabs=False) as webapp:
+        key, store = _key(webapp), webapp.app._store
         for n in range(30):
-            paper.services.turns.submit(key, f"m{n} " + "x" * 3000, source="test")
+            webapp.services.turns.submit(key, f"m{n} " + "x" * 3000, source="test")
         store.checkpoint_log()
-        path = paper.services.settings.home / "db" / "hermit.db"
+        path = webapp.services.settings.home / "db" / "hermit.db"
         with path.open("r+b") as file:
             for page in range(2, path.stat().st_size // PAGE):
                 file.seek(page * PAGE)
@@ -74,32 +74,32 @@ def test_damage_under_a_running_house_is_said_everywhere_and_nothing_spins(
         with caplog.at_level(logging.WARNING):
             worked, began = time.process_time(), time.monotonic()
             with pytest.raises(Unavailable, match="database is damaged"):
-                paper.services.turns.submit(key, "one more", source="test")
-            assert _get(paper, "/api/health").status_code == 503
+                webapp.services.turns.submit(key, "one more", source="test")
+            assert _get(webapp, "/api/health").status_code == 503
             threading.Event().wait(2.0)
             assert time.process_time() - worked < 1.5
             assert len(caplog.records) < 20 * (time.monotonic() - began)
-        assert "damaged" in paper.services.health().database
+        assert "damaged" in webapp.services.health().database
 
 
 # --- more work than it can do ----------------------------------------------------------------------------------
 
 
-def test_a_backlog_is_answered_once_each_in_order_and_others_do_not_wait_for_it(paper: AppFixture) -> None:
+def test_a_backlog_is_answered_once_each_in_order_and_others_do_not_wait_for_it(webapp: AppFixture) -> None:
     """Hundreds for one agent while nobody can serve it, then some for each of many; what is stopped is not answered.
     (By hand, slower machines included: 5,000 for one and 50 for each of a hundred.)"""
-    services, held = paper.services, threading.Event()
+    services, held = webapp.services, threading.Event()
 
     def hold(_scene: Scene) -> None:
         held.wait(30)
 
-    paper.plays["hold"] = hold
-    first = services.turns.submit(_key(paper), "hold", source="test")
-    backlog = [services.turns.submit(_key(paper), f"m{n}", source="test") for n in range(BACKLOG)]
+    webapp.plays["hold"] = hold
+    first = services.turns.submit(_key(webapp), "hold", source="test")
+    backlog = [services.turns.submit(_key(webapp), f"m{n}", source="test") for n in range(BACKLOG)]
     for n in range(AGENTS):
         services.agents.create({"name": f"a{n}"})
     others = [
-        services.turns.submit(_key(paper, f"a{n}"), f"m{m}", source="test") for m in range(EACH) for n in range(AGENTS)
+        services.turns.submit(_key(webapp, f"a{n}"), f"m{m}", source="test") for m in range(EACH) for n in range(AGENTS)
     ]
     for turn in others:
         assert services.turns.wait_for_end(turn.id, 60).status is TurnStatus.DONE
@@ -112,11 +112,11 @@ def test_a_backlog_is_answered_once_each_in_order_and_others_do_not_wait_for_it(
     times = [turn.ended_at or 0.0 for turn in ended[:-50]]
     assert times == sorted(times)
     assert [turn.reply for turn in ended[:3]] == ["You said: m0", "You said: m1", "You said: m2"]
-    with paper.app._store.reading() as db:
+    with webapp.app._store.reading() as db:
         ends = db.execute("SELECT COUNT(*), COUNT(DISTINCT turn) FROM audit WHERE kind = 'turn.done'").fetchone()
     assert ends[0] == ends[1] == 1 + BACKLOG - 50 + len(others)
-    assert services.turns.clear_history(_key(paper)) == BACKLOG + 1
-    assert services.turns.list_history(_key(paper)) == []
+    assert services.turns.clear_history(_key(webapp)) == BACKLOG + 1
+    assert services.turns.list_history(_key(webapp)) == []
 
 
 # --- no descriptor left ----------------------------------------------------------------------------------------
@@ -134,22 +134,22 @@ def _limited_to(spare: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_a_house_out_of_descriptors_goes_on_when_there_are_some_again(paper: AppFixture) -> None:
+def test_a_house_out_of_descriptors_goes_on_when_there_are_some_again(webapp: AppFixture) -> None:
     """While there are none nobody new gets in, whoever is in is served, and afterwards all is as before."""
-    port = paper.services.settings.port
-    with httpx.Client(base_url=paper.url, headers={"Authorization": f"Bearer {API_TOKEN}"}, timeout=30) as inside:
+    port = webapp.services.settings.port
+    with httpx.Client(base_url=webapp.url, headers={"Authorization": f"Bearer {API_TOKEN}"}, timeout=30) as inside:
         assert inside.get("/api/health").status_code == 200
-        turn = paper.services.turns.submit(_key(paper), "before", source="test")
-        assert paper.services.turns.wait_for_end(turn.id, 30).reply == "You said: before"
+        turn = webapp.services.turns.submit(_key(webapp), "before", source="test")
+        assert webapp.services.turns.wait_for_end(turn.id, 30).reply == "You said: before"
         with ExitStack() as many:  # as in a house that has been busy; how many are open else is a matter of chance
             for _ in range(8):
-                many.enter_context(paper.app._store.reading())
+                many.enter_context(webapp.app._store.reading())
         with _limited_to(0):
             assert inside.get("/api/health").status_code in (200, 503)
         with closing(socket.create_connection(("127.0.0.1", port), 5)), _limited_to(0):
-            turn = paper.services.turns.submit(_key(paper), "meanwhile", source="test")
-            assert paper.services.turns.wait_for_end(turn.id, 30).reply == "You said: meanwhile"
-    assert _get(paper, "/api/health").status_code == 200
+            turn = webapp.services.turns.submit(_key(webapp), "meanwhile", source="test")
+            assert webapp.services.turns.wait_for_end(turn.id, 30).reply == "You said: meanwhile"
+    assert _get(webapp, "/api/health").status_code == 200
 
 
 def test_a_cubicle_that_opens_all_it_can_fills_its_own_door_alone(tmp_path: Path) -> None:
@@ -232,17 +232,17 @@ def test_without_inotify_files_leave_all_the_same(
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(out_events, "InotifyFD" if where == "the instance" else "_watched", refuse)
-    with outgoing(tmp_path) as house:
-        watch = OutboxWatcher(house.workspaces, house.taking, tidy=house.deliveries.remove_old)
+    with outgoing(tmp_path) as install:
+        watch = OutboxWatcher(install.workspaces, install.intake, tidy=install.deliveries.remove_old)
         watch.start([TRAY])
         watch.add_cubicle(TRAY)
         try:
-            house.put("a")
+            install.put("a")
             deadline = time.monotonic() + 20
-            while not house.rows():
+            while not install.rows():
                 assert time.monotonic() < deadline, "it was not delivered"
                 time.sleep(0.02)
             assert "no more watches" in watch.problem
         finally:
             watch.close()
-        assert [made.name for made in house.rows()] == ["a"]
+        assert [made.name for made in install.rows()] == ["a"]

@@ -45,27 +45,27 @@ class FastClock(LoopClock):
 class Channel:
     """A channel for one bot, as small as can be: mail, progress and answers, told of what happens in the house."""
 
-    def __init__(self, desk: TurnsFixture, api: BotApi, token: str, person: Person) -> None:
-        self.desk, self.api, self.person = desk, api, person
-        house = desk.house
+    def __init__(self, fixture: TurnsFixture, api: BotApi, token: str, person: Person) -> None:
+        self.fixture, self.api, self.person = fixture, api, person
+        install = fixture.install
         self.line = TelegramClient(token, api_url=api.url, patience=ClientTimeouts(connect_s=2, read_s=5))
-        self.outbox = Outbox(telegram_store(house.store))
+        self.outbox = Outbox(telegram_store(install.store))
         self.answers = TurnReplies(
             render=render_markdown,
-            store=telegram_store(house.store),
+            store=telegram_store(install.store),
             outbox=self.outbox,
-            turns=house.turns,
-            folder=house.home / "answers",
+            turns=install.turns,
+            folder=install.home / "answers",
         )
         self.progress = ProgressDisplay(
             render=render_markdown,
-            store=telegram_store(house.store),
+            store=telegram_store(install.store),
             outbox=self.outbox,
-            turns=house.turns,
+            turns=install.turns,
             adapter_of=lambda _: self.line,
             clock=FastClock(),
         )
-        self.news = house.broker.subscribe()
+        self.news = install.broker.subscribe()
         self._tasks: list[asyncio.Task[Any]] = []
 
     async def open(self) -> None:
@@ -80,7 +80,7 @@ class Channel:
 
     async def close(self) -> None:
         """As a kill would leave it: whatever is under way is cut."""
-        self.desk.house.broker.unsubscribe(self.news)
+        self.fixture.install.broker.unsubscribe(self.news)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -98,18 +98,18 @@ class Channel:
     def asks(self, text: str = "hi") -> Turn:
         """The person writes, and a crab takes it."""
         message = self.person.says(next(iter(self.api.world.bots)), text)
-        self.desk.messages[self.person.id] = message["message_id"] - 1
-        self.desk.asks(text, chat=self.person.id)
-        return self.desk.takes()
+        self.fixture.messages[self.person.id] = message["message_id"] - 1
+        self.fixture.asks(text, chat=self.person.id)
+        return self.fixture.takes()
 
     def runs(self, turn: Turn, n: int, command: str) -> None:
         """The crab begins a command."""
         body = {"turn": turn.id, "n": n, "command": command, "status": "running"}
-        self.desk.house.broker.publish(Event("step", turn.cubicle, body))
+        self.fixture.install.broker.publish(Event("step", turn.cubicle, body))
 
     def writes(self, turn: Turn, text: str) -> None:
         """The model has written so much."""
-        self.desk.house.broker.publish(Event("delta", turn.cubicle, {"turn": turn.id, "text": text}))
+        self.fixture.install.broker.publish(Event("delta", turn.cubicle, {"turn": turn.id, "text": text}))
 
     @property
     def said(self) -> list[str]:
@@ -127,27 +127,27 @@ class Channel:
         """No status message may be up any more."""
 
         def rows() -> int:
-            with self.desk.house.store.reading() as db:
+            with self.fixture.install.store.reading() as db:
                 return int(db.execute("SELECT COUNT(*) FROM chat_progress").fetchone()[0])
 
         await self.until(lambda: rows() == 0)
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[TurnsFixture]:
+def fixture(tmp_path: Path) -> Iterator[TurnsFixture]:
     """A house with one bot."""
-    with core_fixture(tmp_path / "home") as house:
-        yield TurnsFixture(house, FakeOutbox(house.store))
+    with core_fixture(tmp_path / "home") as install:
+        yield TurnsFixture(install, FakeOutbox(install.store))
 
 
-def play(desk: TurnsFixture, api: BotApi, scene: Callable[[Channel], Awaitable[None]]) -> None:
+def play(fixture: TurnsFixture, api: BotApi, scene: Callable[[Channel], Awaitable[None]]) -> None:
     """A scene from beginning to end; everything that was sent keeps the rules."""
     token = next(iter(api.world.bots), None) or api.bot()
     person = api.person(42)
     person.opens(token)
 
     async def run() -> None:
-        channel = Channel(desk, api, token, person)
+        channel = Channel(fixture, api, token, person)
         await channel.open()
         try:
             await scene(channel)
@@ -161,7 +161,7 @@ def play(desk: TurnsFixture, api: BotApi, scene: Callable[[Channel], Awaitable[N
         assert str(call.parameters["text"]).startswith(MARK)
 
 
-def test_a_slow_turn_from_beginning_to_end(desk: TurnsFixture, api: BotApi) -> None:
+def test_a_slow_turn_from_beginning_to_end(fixture: TurnsFixture, api: BotApi) -> None:
     """Typing, a silent status message that changes, a draft of the reply, and then the answer alone."""
 
     async def scene(channel: Channel) -> None:
@@ -171,11 +171,11 @@ def test_a_slow_turn_from_beginning_to_end(desk: TurnsFixture, api: BotApi) -> N
         await channel.until(lambda: "(running, step 1" in channel.said[0])
         channel.writes(turn, "Hello **there**, see evil.com")
         await channel.until(lambda: api.calls("sendMessageDraft"))
-        desk.ends(turn, "Hello **there**, see evil.com now")
+        fixture.ends(turn, "Hello **there**, see evil.com now")
         await channel.until(lambda: len(channel.said) == 1 and "now" in channel.said[0])
         await channel.is_clean()
 
-    play(desk, api, scene)
+    play(fixture, api, scene)
     assert api.said(42) == [f"{MARK} crab:\nHello there, see evil.com now"]
     status, answer = api.calls("sendMessage")
     assert status.parameters.get("disable_notification") is True
@@ -184,16 +184,16 @@ def test_a_slow_turn_from_beginning_to_end(desk: TurnsFixture, api: BotApi) -> N
     assert [call.method for call in api.calls() if call.number > answer.number and call.method != "deleteMessage"] == []
 
 
-def test_quick_turns_leave_no_trace(desk: TurnsFixture, api: BotApi) -> None:
+def test_quick_turns_leave_no_trace(fixture: TurnsFixture, api: BotApi) -> None:
     """Ten in a row: ten answers in order, and nothing else but typing."""
 
     async def scene(channel: Channel) -> None:
         for n in range(10):
-            desk.ends(channel.asks(), f"answer {n}")
+            fixture.ends(channel.asks(), f"answer {n}")
         await channel.until(lambda: len(channel.said) == 10)
         await channel.is_clean()
 
-    play(desk, api, scene)
+    play(fixture, api, scene)
     assert [text.split()[-1] for text in api.said(42)] == [str(n) for n in range(10)]
     assert {call.method for call in api.calls()} <= {"sendMessage", "sendChatAction"}
 
@@ -201,7 +201,7 @@ def test_quick_turns_leave_no_trace(desk: TurnsFixture, api: BotApi) -> None:
 @pytest.mark.parametrize("method", ["sendChatAction", "editMessageText", "sendMessageDraft", "deleteMessage"])
 @pytest.mark.parametrize("how", [{"hang": True}, {"status": 502, "html": "<h1>Bad</h1>"}, {"status": 404}, {}])
 def test_whatever_fails_of_the_progress_the_answer_comes(
-    desk: TurnsFixture, api: BotApi, method: str, how: dict[str, Any]
+    fixture: TurnsFixture, api: BotApi, method: str, how: dict[str, Any]
 ) -> None:
     """Silent, broken, unknown or reset: once, and nothing stays beside it but what can't be deleted, which says so."""
     stays = [finished_text("crab").text] if (method, how) == ("deleteMessage", {"status": 404}) else []
@@ -216,34 +216,34 @@ def test_whatever_fails_of_the_progress_the_answer_comes(
             await asyncio.sleep(0.4)
             channel.writes(turn, "soon")
             await asyncio.sleep(0.1)
-        desk.ends(turn, "the answer")
+        fixture.ends(turn, "the answer")
         await channel.until(lambda: f"{MARK} crab:\nthe answer" in channel.said)
         fault.release()
         await channel.is_clean()
         await channel.until(lambda: len(channel.said) == 1 + len(stays))
 
-    play(desk, api, scene)
+    play(fixture, api, scene)
     assert api.said(42) == [*stays, f"{MARK} crab:\nthe answer"]
 
 
-def test_what_happened_without_a_network_is_told_by_the_answer_alone(desk: TurnsFixture, api: BotApi) -> None:
+def test_what_happened_without_a_network_is_told_by_the_answer_alone(fixture: TurnsFixture, api: BotApi) -> None:
     """The turn began and ended meanwhile: no old news, one answer."""
 
     async def scene(channel: Channel) -> None:
         api.offline()
         turn = channel.asks()
         await asyncio.sleep(0.4)
-        desk.ends(turn, "the answer")
+        fixture.ends(turn, "the answer")
         await asyncio.sleep(0.1)
         api.online()
         await channel.until(lambda: f"{MARK} crab:\nthe answer" in channel.said)
         await channel.is_clean()
 
-    play(desk, api, scene)
+    play(fixture, api, scene)
     assert api.said(42) == [f"{MARK} crab:\nthe answer"]
 
 
-def test_a_kill_between_the_end_and_the_letters(desk: TurnsFixture, api: BotApi) -> None:
+def test_a_kill_between_the_end_and_the_letters(fixture: TurnsFixture, api: BotApi) -> None:
     """The next process takes the status message down and answers once, and the one after it does nothing."""
     turns: list[Turn] = []
 
@@ -258,25 +258,25 @@ def test_a_kill_between_the_end_and_the_letters(desk: TurnsFixture, api: BotApi)
     async def third(channel: Channel) -> None:
         await asyncio.sleep(0.2)
 
-    play(desk, api, first)
-    desk.ends(turns[0], "the answer")
-    play(desk, api, second)
-    play(desk, api, third)
+    play(fixture, api, first)
+    fixture.ends(turns[0], "the answer")
+    play(fixture, api, second)
+    play(fixture, api, third)
     assert api.said(42) == [f"{MARK} crab:\nthe answer"]
     assert len(api.calls("sendMessage")) == 2
 
 
-def test_a_long_answer_arrives_as_a_beginning_and_a_file(desk: TurnsFixture, api: BotApi) -> None:
+def test_a_long_answer_arrives_as_a_beginning_and_a_file(fixture: TurnsFixture, api: BotApi) -> None:
     """And the copy of it on the host goes with the next answer."""
 
     async def scene(channel: Channel) -> None:
-        desk.ends(channel.asks(), "line\n" * 20_000)
+        fixture.ends(channel.asks(), "line\n" * 20_000)
         await channel.until(lambda: api.calls("sendDocument") and api.calls("sendDocument")[-1].is_ok)
         await asyncio.sleep(0.1)
-        desk.ends(channel.asks(), "short")
+        fixture.ends(channel.asks(), "short")
         await channel.until(lambda: channel.said[-1].endswith("short"))
 
-    play(desk, api, scene)
+    play(fixture, api, scene)
     (upload,) = api.calls("sendDocument")[0].uploads.values()
     assert upload.content.decode() == "line\n" * 20_000
-    assert list((desk.house.home / "answers").iterdir()) == []
+    assert list((fixture.install.home / "answers").iterdir()) == []

@@ -39,7 +39,7 @@ class Previews:
         workspaces: Workspaces,
         reverse_tunnel: ReverseTunnel,
         *,
-        people: Users,
+        users: Users,
         agents: Agents,
         key: str,
         address: tuple[str, int],
@@ -50,7 +50,7 @@ class Previews:
         """``address`` is where it listens, ``configured`` the origin that browsers see when the operator named one."""
         self.apps = Apps(workspaces)
         self.shares = AppShares(store)
-        self._people, self._agents = people, agents
+        self._users, self._agents = users, agents
         self._tickets = Tickets(key)
         self._address, self._configured, self._now = address, configured, now
         self._why_not = "The preview origin is not started yet."
@@ -105,7 +105,7 @@ class Previews:
 
     def _is_open(self, ticket: Ticket) -> bool:
         """The ticket's login lasts, its agent is the one that it was made for, and the person may see the app now."""
-        viewer = self._people.holder_of(ticket.login)
+        viewer = self._users.holder_of(ticket.login)
         if viewer is None or not self._is_same_agent(ticket):
             return False
         if viewer.id == ticket.cubicle.user or viewer.role is Role.OPERATOR:

@@ -47,13 +47,13 @@ class ThumbnailRenderer:
         image = self._image()
         try:
             files = parcel.pack_app(self._workspaces, app)
-            errand = helper_folder.make_folder(
+            helper = helper_folder.make_folder(
                 self._folder, name, BROWSER, image, files, time_s=_TIME_S, max_bytes=2 * MOST_BYTES
             )
-            self._helpers.run_helper(errand, is_wanted=is_wanted)
+            self._helpers.run_helper(helper, is_wanted=is_wanted)
             if not is_wanted():
                 raise Stopped("HermitShell is stopping.")
-            return _checked(errand.brought / SHOT)
+            return _checked(helper.brought / SHOT)
         except NotFound as error:
             raise Failed(error.message) from error
         except OSError as error:

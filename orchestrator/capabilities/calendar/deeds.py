@@ -41,8 +41,8 @@ _GONE = "It is no longer in the calendar."
 class CalendarDeeds:
     """What carries out the actions of the calendar, and the buttons of its notices."""
 
-    def __init__(self, agenda: CalendarEntries, runs: CalendarRuns, announcer: CalendarNotifications) -> None:
-        self._agenda = agenda
+    def __init__(self, calendar: CalendarEntries, runs: CalendarRuns, announcer: CalendarNotifications) -> None:
+        self._calendar = calendar
         self._runs = runs
         self._announcer = announcer
 
@@ -56,7 +56,7 @@ class CalendarDeeds:
             LIST.name: self._list_entries,
         }
 
-    def register_buttons(self, notices: Notifications) -> None:
+    def register_buttons(self, notifications: Notifications) -> None:
         """From now on the buttons work."""
         for do, deed in (
             (CANCEL, self._on_cancel),
@@ -64,7 +64,7 @@ class CalendarDeeds:
             (RESUME, self._on_resume),
             (RUN, self._on_run),
         ):
-            notices.on_button(do, deed)
+            notifications.on_button(do, deed)
 
     def turn_note(self, turn: Turn) -> str:
         """What the agent should know of a turn that the calendar made; empty for all others."""
@@ -95,30 +95,32 @@ class CalendarDeeds:
     # --- for agents --------------------------------------------------------------------------------------------------
 
     def _create_entry(self, db: sqlite3.Connection, caller: Caller, action: CalendarCreate) -> Outcome:
-        wish = input_from_action(action, self._announcer.zone_of(caller.key))
+        request = input_from_action(action, self._announcer.zone_of(caller.key))
         return self._build_outcome(
-            self._agenda.create_in(db, caller.key, wish, by=None, turn=caller.turn), "is in the calendar"
+            self._calendar.create_in(db, caller.key, request, by=None, turn=caller.turn), "is in the calendar"
         )
 
     def _update_entry(self, db: sqlite3.Connection, caller: Caller, action: CalendarUpdate) -> Outcome:
         before = _own(db, caller.key, action.id)
-        wish = amend_input(EntryInput.from_entry(before), action)
-        return self._build_outcome(self._agenda.change_in(db, before, wish, by=None, turn=caller.turn), "is changed")
+        request = amend_input(EntryInput.from_entry(before), action)
+        return self._build_outcome(
+            self._calendar.change_in(db, before, request, by=None, turn=caller.turn), "is changed"
+        )
 
     def _delete_entry(self, db: sqlite3.Connection, caller: Caller, action: CalendarDelete) -> Outcome:
         before = _own(db, caller.key, action.id)
-        self._agenda.remove_in(db, before, by=None, turn=caller.turn)
+        self._calendar.remove_in(db, before, by=None, turn=caller.turn)
         return Outcome(f"Entry {before.id} {saying.quote_title(before)} is deleted.", {"id": before.id})
 
     def _list_entries(self, db: sqlite3.Connection, caller: Caller, action: CalendarList) -> Outcome:
         key, zone = caller.key, self._announcer.zone_of(caller.key)
         entries = _worth_listing(rows.list_entries(db, key.agent, key.user))
         begin, end = parse_bound("from", action.from_, zone), parse_bound("to", action.to, zone, is_last=True)
-        result: dict[str, Any] = {"entries": [_listed(e, self._agenda.describe_entry(e)) for e in entries]}
+        result: dict[str, Any] = {"entries": [_listed(e, self._calendar.describe_entry(e)) for e in entries]}
         if begin is None and end is None:
             lines = [saying.entry_line(entry, zone) for entry in entries] or ["The calendar is empty."]
             return Outcome("\n".join(lines), result)
-        found = self._agenda.list_upcoming(agent=key.agent, user=key.user, begin=begin, end=end, limit=MOST_SHOWN)
+        found = self._calendar.list_upcoming(agent=key.agent, user=key.user, begin=begin, end=end, limit=MOST_SHOWN)
         named = {entry.id for entry, _ in found}
         result = {
             "entries": [entry for entry in result["entries"] if entry["id"] in named],
@@ -141,24 +143,24 @@ class CalendarDeeds:
             return _GONE
         if entry.status is EntryStatus.ENDED:
             return f"{saying.quote_title(entry)} already ran."
-        self._agenda.remove_in(db, entry, by=user, turn=None)
+        self._calendar.remove_in(db, entry, by=user, turn=None)
         return f"{saying.quote_title(entry)} is cancelled."
 
     def _on_undo(self, db: sqlite3.Connection, notice: Notice, user: User) -> str:
         before = notice.detail["before"]
-        wish = EntryInput(**{field.name: before[field.name] for field in fields(EntryInput) if field.name in before})
+        request = EntryInput(**{field.name: before[field.name] for field in fields(EntryInput) if field.name in before})
         entry = rows.get_entry(db, int(notice.subject))
         if entry is None:
-            back = self._agenda.create_in(db, notice.cubicle, wish, by=user, turn=None, number=int(notice.subject))
+            back = self._calendar.create_in(db, notice.cubicle, request, by=user, turn=None, number=int(notice.subject))
         else:
-            back = self._agenda.change_in(db, entry, wish, by=user, turn=None)
+            back = self._calendar.change_in(db, entry, request, by=user, turn=None)
         return f"{saying.quote_title(back)} is as it was before."
 
     def _on_resume(self, db: sqlite3.Connection, notice: Notice, user: User) -> str:
         entry = rows.get_entry(db, int(notice.subject))
         if entry is None:
             return _GONE
-        back = self._agenda.change_in(
+        back = self._calendar.change_in(
             db, entry, EntryInput.from_entry(entry), by=user, turn=None, status=EntryStatus.ACTIVE
         )
         zone = self._announcer.zone_of(back.cubicle)
@@ -168,7 +170,7 @@ class CalendarDeeds:
         entry = rows.get_entry(db, int(notice.subject))
         if entry is None:
             raise Conflict(_GONE)
-        self._agenda.run_in(db, entry)
+        self._calendar.run_in(db, entry)
         return f"{saying.quote_title(entry)} runs now."
 
 

@@ -26,10 +26,10 @@ def prompt_of(entry: CalendarEntry) -> str:
     return in_quotes(entry.prompt, _PROMPT_CHARS)
 
 
-def describe_rhythm(wish: EntryInput, time_zone: str) -> str:
+def describe_rhythm(request: EntryInput, time_zone: str) -> str:
     """How it comes due; the zone is named where it isn't the reader's."""
-    said = describe_plan(plan_of(*wish.when))
-    return said if wish.time_zone == time_zone else f"{said} ({wish.time_zone})"
+    said = describe_plan(plan_of(*request.when))
+    return said if request.time_zone == time_zone else f"{said} ({request.time_zone})"
 
 
 def format_moment(when: datetime, time_zone: str) -> str:

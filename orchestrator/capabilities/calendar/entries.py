@@ -159,11 +159,11 @@ class CalendarEntries:
         """A new entry from ``title, prompt, start, end, time_zone, repeat, color, missed``, and ``status``: ``active``
         unless it says ``paused``; by the agent where there is no person. Raises BadInput or TooMany."""
         given, status = _apart(fields)
-        wish = read_new(given, self._announcer.zone_of(key))
+        request = read_new(given, self._announcer.zone_of(key))
         with self._store.writing() as db:
-            entry = self.create_in(db, key, wish, by=by, turn=turn)
+            entry = self.create_in(db, key, request, by=by, turn=turn)
             if status is EntryStatus.PAUSED:
-                entry = self._rewrite_entry(db, entry, wish, status=status, by=by, turn=turn)
+                entry = self._rewrite_entry(db, entry, request, status=status, by=by, turn=turn)
         return entry
 
     def change_entry(
@@ -173,8 +173,8 @@ class CalendarEntries:
         given, status = _apart(fields)
         with self._store.writing() as db:
             before = _found(db, entry)
-            wish = read_change(EntryInput.from_entry(before), given)
-            return self.change_in(db, before, wish, status=status, by=by, turn=turn)
+            request = read_change(EntryInput.from_entry(before), given)
+            return self.change_in(db, before, request, status=status, by=by, turn=turn)
 
     def remove_entry(self, entry: int, *, by: User | None, turn: int | None = None) -> None:
         """The entry is gone, with its runs. Raises NotFound."""
@@ -201,7 +201,7 @@ class CalendarEntries:
         self,
         db: sqlite3.Connection,
         key: CubicleKey,
-        wish: EntryInput,
+        request: EntryInput,
         *,
         by: User | None,
         turn: int | None,
@@ -209,12 +209,12 @@ class CalendarEntries:
     ) -> CalendarEntry:
         """As ``create_entry``. With a ``number``, a deleted entry comes back."""
         now = self._now()
-        first = check_plan(plan_of(*wish.when), now=time_of(now))
+        first = check_plan(plan_of(*request.when), now=time_of(now))
         self._check_room(db, key)
         blank = CalendarEntry(
             id=number,
             cubicle=key,
-            **{name: getattr(wish, name) for name in EntryInput.__dataclass_fields__},
+            **{name: getattr(request, name) for name in EntryInput.__dataclass_fields__},
             status=EntryStatus.ACTIVE,
             by=BY_AGENT if by is None else by.name,
             turn=turn,
@@ -233,14 +233,14 @@ class CalendarEntries:
         self,
         db: sqlite3.Connection,
         before: CalendarEntry,
-        wish: EntryInput,
+        request: EntryInput,
         *,
         by: User | None,
         turn: int | None,
         status: EntryStatus | None = None,
     ) -> CalendarEntry:
         """As ``change_entry``."""
-        entry = self._rewrite_entry(db, before, wish, by=by, turn=turn, status=status)
+        entry = self._rewrite_entry(db, before, request, by=by, turn=turn, status=status)
         if entry != before:
             self._notify_after_commit(
                 entry, "changed", self._announcer.on_changed(before, entry, turn) if by is None else None
@@ -265,13 +265,13 @@ class CalendarEntries:
         self,
         db: sqlite3.Connection,
         before: CalendarEntry,
-        wish: EntryInput,
+        request: EntryInput,
         *,
         by: User | None,
         turn: int | None,
         status: EntryStatus | None,
     ) -> CalendarEntry:
-        entry = self._reschedule_entry(db, before, wish, status)
+        entry = self._reschedule_entry(db, before, request, status)
         if entry == before:
             return before
         entry = replace(entry, changed_at=self._now())
@@ -280,18 +280,18 @@ class CalendarEntries:
         return entry
 
     def _reschedule_entry(
-        self, db: sqlite3.Connection, before: CalendarEntry, wish: EntryInput, status: EntryStatus | None
+        self, db: sqlite3.Connection, before: CalendarEntry, request: EntryInput, status: EntryStatus | None
     ) -> CalendarEntry:
         """The entry with these words, and when it is due next by them."""
-        wanted = wish.apply_to(before)
-        is_moved = wish.when != EntryInput.from_entry(before).when
+        wanted = request.apply_to(before)
+        is_moved = request.when != EntryInput.from_entry(before).when
         becomes = status or (EntryStatus.ACTIVE if is_moved and before.status is EntryStatus.ENDED else before.status)
         if not is_moved and becomes is before.status:
             return wanted
         now = self._now()
         if becomes is EntryStatus.PAUSED and not is_moved:
             return replace(wanted, status=becomes, next_at=None)
-        first = check_plan(plan_of(*wish.when), now=time_of(now))
+        first = check_plan(plan_of(*request.when), now=time_of(now))
         if before.status is EntryStatus.ENDED:
             self._check_room(db, before.cubicle)
         is_due = becomes is EntryStatus.ACTIVE

@@ -88,11 +88,11 @@ def input_from_action(action: CalendarCreate, time_zone: str) -> EntryInput:
     )
 
 
-def amend_input(wish: EntryInput, action: CalendarUpdate) -> EntryInput:
+def amend_input(request: EntryInput, action: CalendarUpdate) -> EntryInput:
     """What a panel action wants otherwise; raises BadInput."""
     given = {field.name: getattr(action, field.name) for field in fields(action) if field.name != "id"}
     texts = {name: "" if value is CLEARED else write_value(value) for name, value in given.items() if value is not None}
-    return _sorted_out(replace(wish, **texts))
+    return _sorted_out(replace(request, **texts))
 
 
 def read_new(given: Mapping[str, Any], time_zone: str) -> EntryInput:
@@ -104,9 +104,9 @@ def read_new(given: Mapping[str, Any], time_zone: str) -> EntryInput:
     return _sorted_out(EntryInput(**{"time_zone": time_zone, **texts}))
 
 
-def read_change(wish: EntryInput, given: Mapping[str, Any]) -> EntryInput:
+def read_change(request: EntryInput, given: Mapping[str, Any]) -> EntryInput:
     """What named fields want otherwise, where null or an empty text takes something away; raises BadInput."""
-    return _sorted_out(replace(wish, **_read(given, wish.repeat)))
+    return _sorted_out(replace(request, **_read(given, request.repeat)))
 
 
 @lru_cache(maxsize=20_000)
@@ -171,15 +171,15 @@ def _read(given: Mapping[str, Any], repeat: str) -> dict[str, str]:
     return texts
 
 
-def _sorted_out(wish: EntryInput) -> EntryInput:
+def _sorted_out(request: EntryInput) -> EntryInput:
     """Days that stand in the repeat itself, as calendar apps write them, have a place of their own; what happens once
     leaves nothing out. Raises BadInput."""
-    found = _DAYS_OUT.search(wish.repeat)
+    found = _DAYS_OUT.search(request.repeat)
     if found:
-        rest = wish.repeat[: found.start()] + wish.repeat[found.end() :]
+        rest = request.repeat[: found.start()] + request.repeat[found.end() :]
         days = [day for day in re.split(r"[\s,]+", found[1]) if day]
-        wish = replace(wish, repeat=rest.strip("; "), without=_left_out(days, rest.strip("; ")))
-    return wish if wish.repeat else replace(wish, without="")
+        request = replace(request, repeat=rest.strip("; "), without=_left_out(days, rest.strip("; ")))
+    return request if request.repeat else replace(request, without="")
 
 
 def _left_out(given: object, repeat: str) -> str:

@@ -28,14 +28,14 @@ _CANCEL = Offer("Cancel it", CANCEL)
 class CalendarNotifications:
     """The calendar's voice."""
 
-    def __init__(self, notices: Notifications, people: Users) -> None:
-        self._notices = notices
-        self._people = people
+    def __init__(self, notifications: Notifications, users: Users) -> None:
+        self._notifications = notifications
+        self._users = users
 
     def zone_of(self, key: CubicleKey) -> str:
         """The time zone of the person whose cubicle this is."""
         try:
-            return self._people.get(key.user).time_zone
+            return self._users.get(key.user).time_zone
         except NotFound:  # they are being deleted
             return "UTC"
 
@@ -98,14 +98,14 @@ class CalendarNotifications:
 
     def run_by_hand(self, entry: CalendarEntry) -> None:
         """A person had it run, so nobody need offer that any more."""
-        self._notices.settle_buttons(KIND, str(entry.id), f"{saying.quote_title(entry)} was run.", offering=RUN)
+        self._notifications.settle_buttons(KIND, str(entry.id), f"{saying.quote_title(entry)} was run.", offering=RUN)
 
     def settle_offers(self, entry: int, outcome: str, *, but: Notice | None = None) -> None:
         """What older notices about this entry offered is no longer to be had."""
-        self._notices.settle_buttons(KIND, str(entry), outcome, but=None if but is None else but.id)
+        self._notifications.settle_buttons(KIND, str(entry), outcome, but=None if but is None else but.id)
 
     def _check_flood(self, entry: CalendarEntry) -> None:
-        if self._notices.is_flooded(entry.cubicle, KIND, most=MOST_TOLD, within_s=_HOUR_S):
+        if self._notifications.is_flooded(entry.cubicle, KIND, most=MOST_TOLD, within_s=_HOUR_S):
             raise TooMany(
                 f"The person was told {MOST_TOLD} times within an hour what changed in their calendar (a "
                 "fixed limit). Nothing more can be changed for now; try again later."
@@ -124,6 +124,6 @@ class CalendarNotifications:
             if before is None
             else {"before": {**asdict(EntryInput.from_entry(before)), "status": str(before.status)}}
         )
-        return self._notices.post(
+        return self._notifications.post(
             entry.cubicle, KIND, text, turn=turn, subject=str(entry.id), detail=detail, offers=offers
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from orchestrator.capabilities.calendar import published_db as agenda_file
+from orchestrator.capabilities.calendar import published_db as calendar_file
 from orchestrator.capabilities.calendar.entries import MOST_AHEAD, CalendarEntries
 from orchestrator.capabilities.calendar.notifications import CalendarNotifications
 from orchestrator.core.models import CubicleKey
@@ -20,17 +20,17 @@ _NOTE = (
 class PublishedCalendar:
     """Builds the file."""
 
-    def __init__(self, agenda: CalendarEntries, announcer: CalendarNotifications) -> None:
-        self._agenda = agenda
+    def __init__(self, calendar: CalendarEntries, announcer: CalendarNotifications) -> None:
+        self._calendar = calendar
         self._announcer = announcer
 
     def build(self, key: CubicleKey, path: Path) -> None:
         """Write the cubicle's calendar to ``path``."""
-        entries = self._agenda.list_entries(key.agent, key.user)
-        agenda_file.write_calendar(
+        entries = self._calendar.list_entries(key.agent, key.user)
+        calendar_file.write_calendar(
             path,
-            [(entry, self._agenda.describe_entry(entry)) for entry in entries],
-            self._agenda.list_upcoming(agent=key.agent, user=key.user, limit=MOST_AHEAD),
-            [run for entry in entries for run in self._agenda.list_runs(entry.id, RUNS_EACH)],
+            [(entry, self._calendar.describe_entry(entry)) for entry in entries],
+            self._calendar.list_upcoming(agent=key.agent, user=key.user, limit=MOST_AHEAD),
+            [run for entry in entries for run in self._calendar.list_runs(entry.id, RUNS_EACH)],
             about={"note": _NOTE, "time_zone": self._announcer.zone_of(key)},
         )

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from orchestrator.agents import deletion_rows as leaving_rows
+from orchestrator.agents import deletion_rows
 from orchestrator.capabilities.calendar import describe as saying
 from orchestrator.capabilities.calendar import rows, run_rows
 from orchestrator.capabilities.calendar.input import EntryInput, plan_of, time_of
@@ -180,7 +180,7 @@ class CalendarRuns:
     def _claim_one(self, db: sqlite3.Connection, entry: CalendarEntry, now: float) -> None:
         plan = plan_of(*EntryInput.from_entry(entry).when)
         found = find_due(plan, settled=time_of(entry.settled_at), now=time_of(now), missed=Missed(entry.missed))
-        if found is None or leaving_rows.is_being_deleted(db, entry.cubicle):
+        if found is None or deletion_rows.is_being_deleted(db, entry.cubicle):
             upcoming = self.next_time(db, entry, time_of(now))
             rows.settle_entry(db, entry, settled_at=entry.settled_at, next_at=_seconds(upcoming))
             if upcoming is None:

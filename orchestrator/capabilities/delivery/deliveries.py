@@ -86,11 +86,11 @@ class Deliveries:
     def reconcile(self) -> None:
         """After a start, before anything new is taken: what a crash interrupted goes on."""
         with self._store.reading() as db:
-            open_ones, notices = rows.list_open(db), rows.list_unsent(db, since=time.time() - _TOLD_AGAIN_S)
+            open_ones, notifications = rows.list_open(db), rows.list_unsent(db, since=time.time() - _TOLD_AGAIN_S)
         self._remove_orphans(older_than=float("inf"))
         for delivery in open_ones:
             self._hand_over(delivery, is_repeated=delivery.status is DeliveryStatus.HANDED)
-        for notice in notices:
+        for notice in notifications:
             self._send_text(notice)
 
     def remove_old(self, now: float) -> None:

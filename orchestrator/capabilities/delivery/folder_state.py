@@ -42,11 +42,11 @@ _FOLDER_TRIES = 4
 class FolderState:
     """What goes on in one ``out/``."""
 
-    def __init__(self, key: CubicleKey, trays: OutboxFolders, taking: Intake, lock: threading.Condition) -> None:
+    def __init__(self, key: CubicleKey, out_folders: OutboxFolders, intake: Intake, lock: threading.Condition) -> None:
         """``lock`` protects what is told from other threads: all that does not begin with ``run_slice``."""
         self._key = key
-        self._trays = trays
-        self._taking = taking
+        self._out_folders = out_folders
+        self._intake = intake
         self._lock = lock
         self.is_heard = True
         """Events tell of this outbox folder."""
@@ -155,12 +155,12 @@ class FolderState:
         with self._lock:
             turns, self.ended_turns = self.ended_turns, []
         for turn in turns:
-            for path in self._taking.files_asked(turn):
+            for path in self._intake.files_asked(turn):
                 with self._lock:
                     self.ask_file(turn, path, time.monotonic())
 
     def _take_file(self, ready: Ready, tries: int) -> None:
-        seen = self._trays.look_at(self._key, ready.name)
+        seen = self._out_folders.look_at(self._key, ready.name)
         state = None if seen is None else self._state(seen)
         if ready.asked is None and state is not None and self._done.get(ready.name) == state:
             return
@@ -168,7 +168,7 @@ class FolderState:
             self._retry_later(ready, min(tries + 1, _FOLDER_TRIES))
             return
         began = time.monotonic()
-        outcome = self._taking.take_file(self._key, ready.name, found_at=ready.found_at, asked=ready.asked)
+        outcome = self._intake.take_file(self._key, ready.name, found_at=ready.found_at, asked=ready.asked)
         if outcome is IntakeOutcome.AGAIN:
             self._retry_later(ready, tries + 1)
         elif outcome is IntakeOutcome.FULL:
@@ -187,7 +187,7 @@ class FolderState:
         """What changes when the name stands for something else, or something else is in it."""
         if seen.kind != "folder":
             return seen.inode, seen.changed_ns
-        survey = self._trays.survey_folder(self._key, seen.raw)
+        survey = self._out_folders.survey_folder(self._key, seen.raw)
         return seen.inode, seen.changed_ns if survey is None else max(seen.changed_ns, survey.changed_ns)
 
     # --- looking through ---------------------------------------------------------------------------------------
@@ -214,14 +214,14 @@ class FolderState:
         """All names, or only the folders where events and the outbox folder's own time say that no name came or
         went.
         """
-        changed_ns = self._trays.changed_ns(self._key)
+        changed_ns = self._out_folders.changed_ns(self._key)
         self._look_began_ns = time.time_ns()
         if self.is_heard and not is_thorough and changed_ns is not None and changed_ns == self._looked_ns:
-            found = (self._trays.look_at(self._key, name) for name in tuple(self._folders))
+            found = (self._out_folders.look_at(self._key, name) for name in tuple(self._folders))
             return iter([seen for seen in found if seen is not None])
         self._looked_ns = changed_ns
         self._folders.clear()
-        return self._trays.list_names(self._key)
+        return self._out_folders.list_names(self._key)
 
     def _consider_file(self, seen: OutFile) -> None:
         if not self._is_new(seen):
@@ -247,7 +247,7 @@ class FolderState:
 
     def _write_mark(self) -> int:
         if self._mark_ns is None:
-            known = self._taking.seen_until(self._key)
+            known = self._intake.seen_until(self._key)
             self._mark_ns = known if known <= time.time_ns() else 0  # the clock was set back: look at all once more
         return self._mark_ns
 
@@ -257,7 +257,7 @@ class FolderState:
             is_idle = not len(self._settling) and self._names is None and not self._flood_began and not self._wants_look
         until_ns = self._look_began_ns - _SLACK_NS
         if is_idle and any(state[1] <= until_ns for state in self._done.values()):
-            self._taking.set_mark(self._key, until_ns)
+            self._intake.set_mark(self._key, until_ns)
             self._marked(until_ns)
         while len(self._done) > _MOST_DONE:
             del self._done[next(iter(self._done))]
@@ -281,15 +281,15 @@ class FolderState:
         if due is None or time.monotonic() < due:
             return
         count, until_ns = 0, self._write_mark()
-        for seen in self._trays.list_names(self._key):
+        for seen in self._out_folders.list_names(self._key):
             if self._is_new(seen):
                 count += 1
             until_ns = max(until_ns, seen.changed_ns)
         until_ns = min(until_ns, time.time_ns())
         if count:
-            self._taking.withhold_files(self._key, count, until_ns)
+            self._intake.withhold_files(self._key, count, until_ns)
         else:
-            self._taking.set_mark(self._key, until_ns)
+            self._intake.set_mark(self._key, until_ns)
         self._marked(until_ns)
         with self._lock:
             self._flood_began = 0.0

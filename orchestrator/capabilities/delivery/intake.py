@@ -56,7 +56,7 @@ class Intake:
         self,
         *,
         store: Store,
-        trays: OutboxFolders,
+        out_folders: OutboxFolders,
         deliveries: Deliveries,
         outbox: Path,
         rates: Rates = USUAL_RATES,
@@ -64,7 +64,7 @@ class Intake:
     ) -> None:
         """``check_room`` raises Unavailable while the host's disk has no room for copies."""
         self._store = store
-        self.trays = trays
+        self.out_folders = out_folders
         self._deliveries = deliveries
         self._outbox = outbox
         self._rates = rates
@@ -75,7 +75,7 @@ class Intake:
     def take_file(self, key: CubicleKey, path: bytes, *, found_at: float, asked: int | None = None) -> IntakeOutcome:
         """Deliver what lies at ``path`` within ``out/``, unless that was done; ``asked`` is a turn that asked for it by
         name. May be called from any thread."""
-        seen = self.trays.look_at(key, path)
+        seen = self.out_folders.look_at(key, path)
         if seen is None:
             return self._not_there(key, path, asked)
         if (key, path) in self._being_sent:
@@ -117,7 +117,7 @@ class Intake:
             self._being_sent.discard((key, path))
 
     def _copy_file(self, key: CubicleKey, path: bytes, turn: int | None) -> Delivery:
-        seen = self.trays.look_at(key, path)
+        seen = self.out_folders.look_at(key, path)
         if seen is None:
             raise NotFound(f"There is no {display_path(path)} in out/.")
         if seen.kind == "other":
@@ -172,7 +172,7 @@ class Intake:
 
     def missing_files(self, key: CubicleKey, action: str) -> str:
         """A line for the person about files that an answer promises by name and that are not there; mostly empty."""
-        gone = [path for path in words.asked_for(action) if self.trays.look_at(key, path) is None]
+        gone = [path for path in words.asked_for(action) if self.out_folders.look_at(key, path) is None]
         return words.not_there(gone)
 
     def files_asked(self, turn: int) -> tuple[bytes, ...]:
@@ -194,13 +194,13 @@ class Intake:
 
     def _copied_file(self, draft: Delivery) -> Delivery:
         raw_name = draft.path.rpartition(b"/")[2]
-        with self.trays.copy_file(draft.cubicle, draft.path, max_bytes=MAX_FILE_BYTES) as copy:
+        with self.out_folders.copy_file(draft.cubicle, draft.path, max_bytes=MAX_FILE_BYTES) as copy:
             kind, warning = judge_file(raw_name, copy.file.read(HEAD_BYTES), copy.size_bytes)
             name = "" if copy.path is None else copy.path.name
             return replace(draft, kind=kind, caption=warning, sha256=copy.sha256, size_bytes=copy.size_bytes, copy=name)
 
     def _copied_zip(self, draft: Delivery) -> Delivery:
-        made = self.trays.zip_folder(draft.cubicle, draft.path, max_bytes=MAX_FILE_BYTES)
+        made = self.out_folders.zip_folder(draft.cubicle, draft.path, max_bytes=MAX_FILE_BYTES)
         return replace(
             draft,
             name=safe_name(draft.path.rpartition(b"/")[2] + b".zip"),

@@ -51,10 +51,10 @@ class OutboxFolders:
         """How one name in the outbox folder stands, or a path beneath it; None when it is gone, or behind a link."""
         try:
             *above, name = parts_of(path or b".")  # refuses whatever leads up or elsewhere
-            with self._workspaces.out_folder(key) as tray:
+            with self._workspaces.out_folder(key) as out_folder:
                 if not above:
-                    return _seen(tray, name)
-                folder = _opened(tray, tuple(above))
+                    return _seen(out_folder, name)
+                folder = _opened(out_folder, tuple(above))
                 try:
                     return _seen(folder, name)
                 finally:
@@ -185,13 +185,13 @@ class _Tally:
     is_complete: bool = True
 
 
-def _survey(tray: int, top: tuple[bytes, ...]) -> Survey:
+def _survey(out_folder: int, top: tuple[bytes, ...]) -> Survey:
     """Folder by folder with a list instead of recursion, each opened by steps from the outbox folder's descriptor."""
     tally, waiting = _Tally(len(top)), [top]
     while waiting and tally.is_complete:
         parts = waiting.pop()
         try:
-            folder = _opened(tray, parts)
+            folder = _opened(out_folder, parts)
         except OSError:
             if parts == top:
                 raise
@@ -204,8 +204,8 @@ def _survey(tray: int, top: tuple[bytes, ...]) -> Survey:
     return Survey(tuple(sorted(tally.files)), tally.left_out, tally.changed_ns, tally.is_complete)
 
 
-def _opened(tray: int, parts: tuple[bytes, ...]) -> int:
-    here = os.open(parts[0], _FOLDER, dir_fd=tray)
+def _opened(out_folder: int, parts: tuple[bytes, ...]) -> int:
+    here = os.open(parts[0], _FOLDER, dir_fd=out_folder)
     for part in parts[1:]:
         try:
             below = os.open(part, _FOLDER, dir_fd=here)

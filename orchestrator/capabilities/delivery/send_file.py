@@ -32,8 +32,8 @@ _TIME_S = 3600.0
 class SendFile:
     """What programs have asked to be sent."""
 
-    def __init__(self, *, store: Store, taking: Intake, jobs: Jobs, now: Callable[[], float] = time.time) -> None:
-        self._store, self._taking, self._jobs, self._now = store, taking, jobs, now
+    def __init__(self, *, store: Store, intake: Intake, jobs: Jobs, now: Callable[[], float] = time.time) -> None:
+        self._store, self._intake, self._jobs, self._now = store, intake, jobs, now
         jobs.add_kind(
             JobKind(
                 KIND,
@@ -68,7 +68,7 @@ class SendFile:
     def _run_job(self, running: Running) -> None:
         job = running.job
         try:
-            self._taking.send_file(
+            self._intake.send_file(
                 job.cubicle,
                 os.fsencode(job.payload["file"]),
                 turn=job.turn,

@@ -38,11 +38,11 @@ _MOST_HEARD = 50_000
 class OutboxWatcher:
     """Watches every outbox folder whose cubicle was opened."""
 
-    def __init__(self, workspaces: Workspaces, taking: Intake, *, tidy: Callable[[float], None]) -> None:
+    def __init__(self, workspaces: Workspaces, intake: Intake, *, tidy: Callable[[float], None]) -> None:
         """``tidy`` is called now and then, with the time."""
         self._workspaces = workspaces
-        self._trays = taking.trays
-        self._taking = taking
+        self._out_folders = intake.out_folders
+        self._intake = intake
         self._tidy = tidy
         self._changed = threading.Condition()  # protects all below; notified when there is something to do
         self._heard: deque[tuple[CubicleKey, bytes, bool, float, float]] = deque()
@@ -68,7 +68,7 @@ class OutboxWatcher:
         self._thread.start()
         for key in cubicles:
             self._watch_folder(key)
-        for key, turn, path in self._taking.list_unanswered(since=time.time() - 24 * 3600):
+        for key, turn, path in self._intake.list_unanswered(since=time.time() - 24 * 3600):
             self._ask_file(key, turn, path)
 
     def close(self) -> None:
@@ -215,7 +215,7 @@ class OutboxWatcher:
         with self._changed:
             watch = self._watches.get(key)
             if watch is None:
-                watch = self._watches[key] = FolderState(key, self._trays, self._taking, self._changed)
+                watch = self._watches[key] = FolderState(key, self._out_folders, self._intake, self._changed)
                 watch.next_look = time.monotonic() + PERIOD_S
                 watch.look_soon(is_thorough=True)
                 self._astir[key] = watch

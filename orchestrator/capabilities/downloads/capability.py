@@ -83,7 +83,7 @@ APPROVAL = ApprovalKind(
     "asset",
     many="Files from the internet",
     wants="wants a file from the internet",
-    wish="It wants to download this from the internet into its in/",
+    request="It wants to download this from the internet into its in/",
     asks="may this be downloaded?",
     noun="address",
     approved="It is being downloaded.",

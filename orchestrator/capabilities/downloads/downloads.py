@@ -87,22 +87,22 @@ class DownloadRequests:
 
     # --- asking ------------------------------------------------------------------------------------------------
 
-    def request_download(self, db: sqlite3.Connection, caller: Caller, wish: AssetRequest) -> Outcome:
+    def request_download(self, db: sqlite3.Connection, caller: Caller, request: AssetRequest) -> Outcome:
         """What the capability does: a person is asked, unless the host was allowed in advance. The same wish again,
         while the first is open, is the same."""
-        link = parse_url(wish.url, self._rules)
+        link = parse_url(request.url, self._rules)
         found = _under_way(db, caller.key, link.url)
         if found is not None:
             return _waits(found, words.under_way(found))
         if link.host in self._grants.list_hosts(db, caller.key):
-            return self._at_once(db, caller, wish, link)
-        detail = words.approval_detail(link, description=wish.description, file_type=wish.file_type)
-        asset = self._ask_person(db, caller, link, detail, wanted=words.name_of(link, wish.file_type))
+            return self._at_once(db, caller, request, link)
+        detail = words.approval_detail(link, description=request.description, file_type=request.file_type)
+        asset = self._ask_person(db, caller, link, detail, wanted=words.name_of(link, request.file_type))
         return _waits(asset, words.asked_text(asset))
 
-    def _at_once(self, db: sqlite3.Connection, caller: Caller, wish: AssetRequest, link: Link) -> Outcome:
-        detail = words.approval_detail(link, description=wish.description, file_type=wish.file_type)
-        asked = _asked_for(link, detail, wanted=words.name_of(link, wish.file_type))
+    def _at_once(self, db: sqlite3.Connection, caller: Caller, request: AssetRequest, link: Link) -> Outcome:
+        detail = words.approval_detail(link, description=request.description, file_type=request.file_type)
+        asked = _asked_for(link, detail, wanted=words.name_of(link, request.file_type))
         job = self._jobs.submit(
             db, KIND, caller.key, caller.turn, asked, name=typed_id(), progress=AssetStatus.FETCHING
         )

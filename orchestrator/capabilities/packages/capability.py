@@ -66,7 +66,7 @@ APPROVAL = ApprovalKind(
     "packages",
     many="Packages",
     wants="wants to install packages",
-    wish="It wants to install these packages",
+    request="It wants to install these packages",
     asks="may these packages be installed?",
     noun="list",
     approved="They are being downloaded.",

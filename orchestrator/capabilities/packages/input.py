@@ -10,7 +10,7 @@ from orchestrator.core.errors import BadInput
 from orchestrator.core.text import one_line
 
 PIP, NPM = "pip", "npm"
-MOST_WISHES = 20
+MOST_REQUESTS = 20
 
 MOST_CHARS = 300
 """Of all names and versions of one request: the index reads them before a person has agreed, so they carry little."""
@@ -23,12 +23,12 @@ _CODED = re.compile(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{25,}")
 """Letters and digits without an end, as no package is called: data in the shape of a name."""
 
 
-def read_wishes(system: str, texts: Iterable[str]) -> tuple[str, ...]:
+def read_requests(system: str, texts: Iterable[str]) -> tuple[str, ...]:
     """The wishes as pip or npm understands them, each once, in their order. Raises BadInput that names a wrong one."""
     read = _pip if system == PIP else _npm
     found = tuple(dict.fromkeys(read(text.strip()) for text in texts))
-    if not 1 <= len(found) <= MOST_WISHES:
-        raise BadInput(f"packages: name 1 to {MOST_WISHES} packages at a time.")
+    if not 1 <= len(found) <= MOST_REQUESTS:
+        raise BadInput(f"packages: name 1 to {MOST_REQUESTS} packages at a time.")
     if sum(map(len, found)) > MOST_CHARS:
         raise BadInput(f"packages: all names together have more than {MOST_CHARS} characters. Ask for fewer at a time.")
     return found

@@ -18,7 +18,7 @@ from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.capabilities.packages import messages as sentences
 from orchestrator.capabilities.packages import records
 from orchestrator.capabilities.packages.capability import INSTALL, Install
-from orchestrator.capabilities.packages.input import read_wishes
+from orchestrator.capabilities.packages.input import read_requests
 from orchestrator.capabilities.packages.lists import Package, as_detail, as_question, read_list, total_of, write_list
 from orchestrator.capabilities.packages.package_store import INSIDE, PackageStore
 from orchestrator.capabilities.packages.records import Installation, read_installation
@@ -111,7 +111,7 @@ class Packages:
 
     def _ask_person(self, db: sqlite3.Connection, caller: Caller, action: Install) -> Outcome:
         key, now = caller.key, self._now()
-        asked = read_wishes(action.system, action.packages)
+        asked = read_requests(action.system, action.packages)
         before = _same(db, key, action.system, asked)
         if before is not None and before.status != records.DONE:
             text = sentences.WAITS if before.status == records.ASKED else sentences.LOOKED_UP

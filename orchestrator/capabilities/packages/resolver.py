@@ -96,13 +96,13 @@ class PackageResolver:
         self, name: str, task: Mapping[str, Any], *, max_bytes: int, is_wanted: Callable[[], bool]
     ) -> dict[str, Any]:
         try:
-            errand = self._pack_task(name, task, max_bytes)
+            helper = self._pack_task(name, task, max_bytes)
         except OSError as error:
             raise Unavailable("The folder for downloads in HERMIT_HOME can't be written. Look at the disk.") from error
-        self._helpers.run_helper(errand, is_wanted=is_wanted)
+        self._helpers.run_helper(helper, is_wanted=is_wanted)
         if not is_wanted():
             raise Stopped("HermitShell is stopping.")
-        report = read_object(_read(errand.brought / "report.json", REPORT_BYTES))
+        report = read_object(_read(helper.brought / "report.json", REPORT_BYTES))
         if report.get("ok") is not True:
             raise Failed(_sentence(task, report))
         return report

@@ -28,7 +28,7 @@ class VideoInput:
     """Safe, with one of the endings."""
 
 
-def read_wish(action: Clawmotion) -> VideoInput:
+def read_request(action: Clawmotion) -> VideoInput:
     """What is to be made; raises BadInput that says what is wrong."""
     name, seconds = _named(action.output_file), action.duration
     if not SHORTEST_S <= seconds <= LONGEST_S:

@@ -63,7 +63,7 @@ class VideoRenderer:
         image = self._image()
         try:
             files = {f"{self._program.name}/{path.name}": path.read_bytes() for path in self._program.glob("*.py")}
-            errand = helper_folder.make_folder(
+            helper = helper_folder.make_folder(
                 self._folder,
                 name,
                 STUDIO,
@@ -74,11 +74,11 @@ class VideoRenderer:
             )
         except OSError as error:
             raise Unavailable("The studio's folder in HERMIT_HOME can't be written. Look at the disk.") from error
-        self._helpers.run_helper(errand, is_wanted=is_wanted)
+        self._helpers.run_helper(helper, is_wanted=is_wanted)
         if not is_wanted():
             raise Stopped("HermitShell is stopping.")
-        left_out = _left_out(errand.brought / "report.json")
-        path = errand.brought / f"video.{ending}"
+        left_out = _left_out(helper.brought / "report.json")
+        path = helper.brought / f"video.{ending}"
         return Made(path, _checked_size(path, ending), left_out)
 
     def drop_file(self, name: str) -> None:

@@ -16,7 +16,7 @@ from orchestrator.capabilities import call_rows
 from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.capabilities.video import messages as sentences
 from orchestrator.capabilities.video.capability import CLAWMOTION, Clawmotion
-from orchestrator.capabilities.video.input import ending_of, read_wish
+from orchestrator.capabilities.video.input import ending_of, read_request
 from orchestrator.capabilities.video.renderer import Made, VideoRenderer
 from orchestrator.core.errors import TooMany
 from orchestrator.core.models import CubicleKey, Turn
@@ -78,18 +78,18 @@ class Videos:
         return "\n".join(sentences.agent_note(job.payload["name"], job.error, _done(job)) for job in found)
 
     def _request_video(self, db: sqlite3.Connection, caller: Caller, action: Clawmotion) -> Outcome:
-        key, wish = caller.key, read_wish(action)
+        key, request = caller.key, read_request(action)
         if len(rows.list_open_jobs(db, KIND, key)) >= MOST_OPEN:
             raise TooMany(f"{MOST_OPEN} videos are being made already. Ask again when one of them is there.")
         today = rows.list_cubicle_jobs(db, KIND, key, since=self._now() - _DAY_S)
         left = MOST_SECONDS_A_DAY - sum(job.payload["seconds"] for job in today)
-        if wish.seconds > left:
+        if request.seconds > left:
             most = MOST_SECONDS_A_DAY / 60
             raise TooMany(f"At most {most:.0f} minutes of video are made within a day; {left:.0f} seconds are left.")
-        payload = {"text": wish.text, "seconds": wish.seconds, "name": wish.name}
+        payload = {"text": request.text, "seconds": request.seconds, "name": request.name}
         job = self._jobs.submit(db, KIND, key, caller.turn, payload)
-        result = {"video": int(job.name), "file": f"out/{wish.name}"}
-        return Outcome(sentences.begun_text(wish.name), result, waits_for=job_reference(KIND, job.name))
+        result = {"video": int(job.name), "file": f"out/{request.name}"}
+        return Outcome(sentences.begun_text(request.name), result, waits_for=job_reference(KIND, job.name))
 
     # --- the work ----------------------------------------------------------------------------------------------
 
@@ -107,11 +107,13 @@ class Videos:
 
     def _make_video(self, running: Running) -> None:
         """The video is made, and lies in the outbox folder."""
-        job, wish = running.job, running.job.payload
+        job, request = running.job, running.job.payload
         self._check_room()
         try:
-            ending = ending_of(wish["name"])
-            made = self._studio.make_video(job.name, wish["text"], wish["seconds"], ending, is_wanted=running.is_wanted)
+            ending = ending_of(request["name"])
+            made = self._studio.make_video(
+                job.name, request["text"], request["seconds"], ending, is_wanted=running.is_wanted
+            )
             running.check_wanted()
             self._check_space(job.cubicle, made)
             with helper_folder.open_result(made.path) as file:

@@ -26,14 +26,14 @@ class AccessContext:
     store: ChannelStore
     outbox: Outbox
     buttons: Buttons
-    people: Users
+    users: Users
     now: Callable[[], float] = time.time
     tell: Callable[[], None] = lambda: None
     """Called when it changed who waits to be let in, or who was."""
 
     def operator_chat(self, agent: str) -> int | None:
         """The operator's private chat with this agent's bot, where it can write."""
-        operator = self.people.get_operator().id_in(self.store.channel)
+        operator = self.users.get_operator().id_in(self.store.channel)
         if operator is None:
             return None
         with self.store.reading() as db:

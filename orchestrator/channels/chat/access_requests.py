@@ -39,7 +39,7 @@ class AccessRequests:
     def __init__(self, access_context: AccessContext) -> None:
         self._access_context = access_context
         self._store, self._outbox, self._buttons = access_context.store, access_context.outbox, access_context.buttons
-        self._people, self._now, self._audit = access_context.people, access_context.now, access_context.write_audit
+        self._users, self._now, self._audit = access_context.users, access_context.now, access_context.write_audit
         self._label = access_context.store.traits.label
 
     @property
@@ -89,7 +89,7 @@ class AccessRequests:
             cards = button_rows.list_asking_refs(db, f"{agent}:{person}", (ALLOW,))
         if known is None:
             raise NotFound(f"Nobody with this {self._label} id is waiting to be let in there.")
-        if kind != ALLOW and self._people.of_identity(self._store.channel, person) is not None:
+        if kind != ALLOW and self._users.of_identity(self._store.channel, person) is not None:
             raise Conflict("They are already a member.")
         if not self._decide_request(agent, person, _STATES[kind], user):
             raise Conflict("That has already been decided.")
@@ -140,7 +140,7 @@ class AccessRequests:
         )
 
     def _let_in(self, agent: str, person: int, name: str) -> User:
-        member = self._people.of_identity(self._store.channel, person) or self._new_member(name, person)
+        member = self._users.of_identity(self._store.channel, person) or self._new_member(name, person)
         with self._store.writing() as db:
             rows.put_chat(db, KnownChat(agent, person, member.name, "open", self._now()))
         welcome = system_note(f"Welcome, {member.name}", f"You can talk to {agent} now. /help shows what you can do.")
@@ -162,7 +162,7 @@ class AccessRequests:
 
     def _turn_down(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
         agent, person, name = self._stranger_of(taken, user)
-        if self._people.of_identity(self._store.channel, person) is not None:
+        if self._users.of_identity(self._store.channel, person) is not None:
             self._buttons.retire_buttons(taken.ref)
             raise Conflict("They are already a member. /users has a button to remove them.")
         self._decide_request(agent, person, _STATES[taken.kind], user)
@@ -175,10 +175,10 @@ class AccessRequests:
         """Their number here is nobody's any more. Who they are, and what they made, stays."""
         check_operator(user)
         agent, person = parts_of(taken.subject)
-        member = self._people.of_identity(self._store.channel, person)
+        member = self._users.of_identity(self._store.channel, person)
         if member is None or member.role is Role.OPERATOR:
             raise Conflict("They are not a member.")
-        self._people.update_user(member.id, {field_of(self._store.channel): None})
+        self._users.update_user(member.id, {field_of(self._store.channel): None})
         with self._store.writing() as db:
             rows.note_stranger(db, agent, person, member.name, self._now())
             rows.decide_stranger(db, agent, person, "blocked", self._now())
@@ -216,14 +216,14 @@ class AccessRequests:
     def _new_member(self, name: str, person: int) -> User:
         for n in range(1, _NAME_TRIES):
             try:
-                return self._people.add(
+                return self._users.add(
                     {"name": name if n == 1 else f"{name} {n}", field_of(self._store.channel): person}
                 )
             except Conflict:
-                found = self._people.of_identity(self._store.channel, person)
+                found = self._users.of_identity(self._store.channel, person)
                 if found is not None:
                     return found
-        return self._people.add({"name": f"guest {person}", field_of(self._store.channel): person})
+        return self._users.add({"name": f"guest {person}", field_of(self._store.channel): person})
 
 
 def member_name(sender: Sender) -> str:

@@ -24,9 +24,9 @@ class ChatAddress:
 class AddressBook:
     """Every cubicle's chats. For threads that may wait."""
 
-    def __init__(self, store: ChannelStore, people: Users) -> None:
+    def __init__(self, store: ChannelStore, users: Users) -> None:
         self._store = store
-        self._people = people
+        self._users = users
 
     def place_of(self, key: CubicleKey, turn: int | None) -> ChatAddress | None:
         """The chat where the turn was asked for; else the private chat of the cubicle's person with this agent's bot,
@@ -49,6 +49,6 @@ class AddressBook:
     def owner_of(self, key: CubicleKey) -> User | None:
         """Whose cubicle it is; None for somebody who was removed."""
         try:
-            return self._people.get(key.user)
+            return self._users.get(key.user)
         except NotFound:
             return None

@@ -50,7 +50,7 @@ class AppMessages:
         store: ChannelStore,
         outbox: Outbox,
         turns: Turns,
-        people: Users,
+        users: Users,
         pictures: Thumbnails,
         temp_files: TempFiles,
         app_of: Callable[[CubicleKey, str], WebApp],
@@ -63,7 +63,7 @@ class AppMessages:
         self._store = store
         self._outbox = outbox
         self._turns = turns
-        self._people = people
+        self._users = users
         self._pictures = pictures
         self._temp_files = temp_files
         self._app_of = app_of
@@ -125,12 +125,12 @@ class AppMessages:
         """The app's page; for its owner alone, where nobody else reads, with the way past the login."""
         path = _path(app)
         try:
-            owner = self._people.get(app.cubicle.user)
+            owner = self._users.get(app.cubicle.user)
         except NotFound:
             return self._dashboard + path
         if place.chat != owner.id_in(self._store.channel):
             return self._dashboard + path
-        code = self._people.make_link(owner.id, good_for_s=LOGIN_S)
+        code = self._users.make_link(owner.id, good_for_s=LOGIN_S)
         return f"{self._dashboard}/login/{code}?next={quote(path, safe='')}"
 
     def _copy_picture(self, app: WebApp) -> Path | None:

@@ -69,7 +69,7 @@ class ApprovalPrompts:
         store: ChannelStore,
         approvals: Approvals,
         turns: Turns,
-        people: Users,
+        users: Users,
         outbox: Outbox,
         buttons: Buttons,
         temp_files: TempFiles,
@@ -78,8 +78,8 @@ class ApprovalPrompts:
         self._store = store
         self._approvals = approvals
         self._turns = turns
-        self._people = people
-        self._address_book = AddressBook(store, people)
+        self._users = users
+        self._address_book = AddressBook(store, users)
         self._outbox = outbox
         self._buttons = buttons
         self._temp_files = temp_files
@@ -165,30 +165,30 @@ class ApprovalPrompts:
     def _close_prompts(self, approval: Approval, *, pressed: TakenButton | None = None) -> None:
         """Every message that asks this says how it ended."""
         with self._store.reading() as db:
-            letters = {asking.ref: asking for asking in rows.list_asking_refs(db, approval.id, DECIDING)}
-        if pressed is not None and pressed.ref not in letters:
-            letters[pressed.ref] = rows.AskedMessage(approval.cubicle.agent, pressed.ref, pressed.person)
-        for letter in tuple(letters.values()):
-            read = f"{letter.ref}{_READING}"
-            if read not in letters and self._outbox.body_of(read) is not None:
-                letters[read] = replace(letter, ref=read)
-        for letter in letters.values():
-            self._outbox.amend_message(letter.ref, self._ended_body(approval, letter))
-            self._buttons.retire_buttons(letter.ref, kinds=(*DECIDING, READ, PAGE))
+            messages = {asking.ref: asking for asking in rows.list_asking_refs(db, approval.id, DECIDING)}
+        if pressed is not None and pressed.ref not in messages:
+            messages[pressed.ref] = rows.AskedMessage(approval.cubicle.agent, pressed.ref, pressed.person)
+        for stored in tuple(messages.values()):
+            read = f"{stored.ref}{_READING}"
+            if read not in messages and self._outbox.body_of(read) is not None:
+                messages[read] = replace(stored, ref=read)
+        for stored in messages.values():
+            self._outbox.amend_message(stored.ref, self._ended_body(approval, stored))
+            self._buttons.retire_buttons(stored.ref, kinds=(*DECIDING, READ, PAGE))
 
-    def _ended_body(self, approval: Approval, letter: rows.AskedMessage) -> MessageBody:
-        reader = self._people.of_identity(self._store.channel, letter.person) or self._address_book.owner_of(
+    def _ended_body(self, approval: Approval, stored: rows.AskedMessage) -> MessageBody:
+        reader = self._users.of_identity(self._store.channel, stored.person) or self._address_book.owner_of(
             approval.cubicle
         )
         question = self._question_of(approval, reader)
         buttons: tuple[tuple[MessageButton, ...], ...] = ()
-        if letter.ref.endswith(_READING):
+        if stored.ref.endswith(_READING):
             return MessageBody(ended_body(question, self._now()))
-        if approval.status is ApprovalStatus.EXPIRED and letter.ref == f"approval:{approval.id}":
-            self._buttons.retire_buttons(letter.ref)
+        if approval.status is ApprovalStatus.EXPIRED and stored.ref == f"approval:{approval.id}":
+            self._buttons.retire_buttons(stored.ref)
             until = self._now() + _AGAIN_S
             again = self._buttons.make_button(
-                letter.agent, letter.ref, letter.person, AGAIN, approval.id, expires_at=until
+                stored.agent, stored.ref, stored.person, AGAIN, approval.id, expires_at=until
             )
             buttons = ((MessageButton("Ask again", again),),)
         return MessageBody(ended_body(question, self._now()), buttons=buttons, files=self._text_file(question))

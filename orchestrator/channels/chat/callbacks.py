@@ -51,20 +51,20 @@ class Callbacks:
         *,
         buttons: Buttons,
         outbox: Outbox,
-        people: Callable[[int], User | None],
+        users: Callable[[int], User | None],
         handlers: Mapping[str, ButtonHandler],
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         """``people`` knows whoever may press anything, by their number."""
         self._buttons = buttons
         self._outbox = outbox
-        self._people = people
+        self._users = users
         self._handlers = dict(handlers)
         self._pause = pause
 
     def on_press(self, press: ButtonPress) -> str:
         """Do what the button stands for; what to answer the press with. Called from a thread that may wait."""
-        user = self._people(press.sender.id)
+        user = self._users(press.sender.id)
         if user is None:
             return NO_LONGER
         taken = self._take_press(press, user)
@@ -103,6 +103,6 @@ class Callbacks:
         if outcome.body is not None:
             self._outbox.amend_message(taken.ref, outcome.body)
         if outcome.also is not None:
-            for letter in build_replies(press, [replace(outcome.also, thread=press.place.thread)]):
-                self._outbox.post_message(letter)
+            for message in build_replies(press, [replace(outcome.also, thread=press.place.thread)]):
+                self._outbox.post_message(message)
         return outcome.toast

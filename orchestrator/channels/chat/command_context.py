@@ -42,7 +42,7 @@ class CommandContext:
 class CommandCall:
     """One command from one person."""
 
-    desk: CommandContext
+    context: CommandContext
     message: IncomingMessage
     user: User
 
@@ -67,11 +67,11 @@ class CommandCall:
 
     def format_time(self, at: float) -> str:
         """A time in this person's zone."""
-        return format_clock(at, self.user.time_zone, self.desk.now())
+        return format_clock(at, self.user.time_zone, self.context.now())
 
     def make_button(self, kind: str, subject: str) -> str:
         """A button under the answer's first message, for this person."""
-        return self.desk.buttons.make_button(self.agent, self.ref(), self.message.sender.id, kind, subject)
+        return self.context.buttons.make_button(self.agent, self.ref(), self.message.sender.id, kind, subject)
 
 
 CommandHandler = Callable[[CommandCall], list[MessageBody]]

@@ -31,8 +31,8 @@ _ORDER = (
 class Commands:
     """Every command of every bot. For threads that may wait."""
 
-    def __init__(self, desk: CommandContext) -> None:
-        self._desk = desk
+    def __init__(self, context: CommandContext) -> None:
+        self._context = context
         help_command = ChatCommand("help", "What I can do, and all commands", self._show_help)
         self._for_all = {command.name: command for command in (*_FOR_ALL, help_command)}
         self._for_operators = {command.name: command for command in commands_operator.COMMANDS}
@@ -41,9 +41,9 @@ class Commands:
     def handlers(self) -> dict[str, ButtonHandler]:
         """What the buttons under answers do."""
         return {
-            **commands_files.handlers(self._desk),
-            **commands_own.handlers(self._desk),
-            **commands_calendar.handlers(self._desk),
+            **commands_files.handlers(self._context),
+            **commands_own.handlers(self._context),
+            **commands_calendar.handlers(self._context),
         }
 
     def menu_entries(self, *, is_operator: bool, is_group: bool = False) -> list[tuple[str, str]]:
@@ -54,7 +54,7 @@ class Commands:
 
     def run_command(self, message: IncomingMessage, user: User) -> list[Message]:
         """Do what the message commands; the answer, to be posted in this order. Every command has one."""
-        bodies = self._answer_call(CommandCall(self._desk, message, user))
+        bodies = self._answer_call(CommandCall(self._context, message, user))
         has_keyboard = message.command in _WITH_KEYBOARD and message.place.is_private
         first = [replace(bodies[0], keyboard=KEYBOARD)] if has_keyboard else bodies[:1]
         return build_replies(message, [*first, *bodies[1:]])

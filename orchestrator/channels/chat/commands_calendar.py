@@ -38,18 +38,18 @@ _TITLE_CHARS, _FACT_CHARS = 80, 300
 def calendar(call: CommandCall) -> list[MessageBody]:
     """What comes due, with buttons; with ``link`` where calendar apps read it."""
     if call.message.argument.strip().casefold() == "link":
-        url = call.desk.services.agenda.feed_url(call.key)
+        url = call.context.services.calendar.feed_url(call.key)
         return note_reply(
             f"{call.agent}'s calendar in your calendar app",
             "Subscribe to this address there. Anyone who has it can read the calendar, and nothing else:",
             QuotedText(url, 500),
         )
-    return [_calendar(call.desk, call.key, call.user, ref=call.ref(), person=call.message.sender.id)]
+    return [_calendar(call.context, call.key, call.user, ref=call.ref(), person=call.message.sender.id)]
 
 
-def _calendar(desk: CommandContext, key: CubicleKey, user: User, *, ref: str, person: int) -> MessageBody:
-    agenda = desk.services.agenda
-    entries = [e for e in agenda.list_entries(key.agent, key.user) if e.status is not EntryStatus.ENDED]
+def _calendar(context: CommandContext, key: CubicleKey, user: User, *, ref: str, person: int) -> MessageBody:
+    calendar = context.services.calendar
+    entries = [e for e in calendar.list_entries(key.agent, key.user) if e.status is not EntryStatus.ENDED]
     if not entries:
         return MessageBody(
             system_note(
@@ -62,13 +62,13 @@ def _calendar(desk: CommandContext, key: CubicleKey, user: User, *, ref: str, pe
     lines: list[NoteLine] = []
     buttons: list[tuple[MessageButton, ...]] = []
     for entry in shown:
-        lines += _entry_lines(desk, entry, user)
+        lines += _entry_lines(context, entry, user)
         again = ("⏸ Pause", PAUSE) if entry.status is EntryStatus.ACTIVE else ("▶ Resume", RESUME)
         buttons.append(
             tuple(
                 MessageButton(
                     f"{label} {entry.id}",
-                    desk.buttons.make_button(key.agent, ref, person, kind, _subject(key, entry.id)),
+                    context.buttons.make_button(key.agent, ref, person, kind, _subject(key, entry.id)),
                 )
                 for label, kind in (again, ("✕ Delete", DELETE))
             )
@@ -80,27 +80,27 @@ def _calendar(desk: CommandContext, key: CubicleKey, user: User, *, ref: str, pe
     return MessageBody(system_note(f"{key.agent}'s calendar", *lines), buttons=tuple(buttons))
 
 
-def _entry_lines(desk: CommandContext, entry: CalendarEntry, user: User) -> list[NoteLine]:
-    now = desk.now()
+def _entry_lines(context: CommandContext, entry: CalendarEntry, user: User) -> list[NoteLine]:
+    now = context.now()
     when = "paused" if entry.next_at is None else format_clock(entry.next_at, user.time_zone, now)
     return [
         (f"{entry.id}  ", QuotedText(entry.title, _TITLE_CHARS), f" – {when}"),
-        (f"     {desk.services.agenda.describe_entry(entry)}, by ", *_author(entry.by)),
+        (f"     {context.services.calendar.describe_entry(entry)}, by ", *_author(entry.by)),
     ]
 
 
-def _on_entry(desk: CommandContext, deed: Callable[[CalendarEntry, User], str]) -> ButtonHandler:
+def _on_entry(context: CommandContext, deed: Callable[[CalendarEntry, User], str]) -> ButtonHandler:
     """A button that does something about an entry, and shows the calendar as it is then."""
 
     def press(taken: TakenButton, press: ButtonPress, user: User) -> PressResult:
         key, number = _parts(taken.subject)
-        own = _owner(desk, key, user)
+        own = _owner(context, key, user)
         try:
-            toast = deed(desk.services.agenda.get_entry(number), user)
+            toast = deed(context.services.calendar.get_entry(number), user)
         except NotFound as error:  # it was deleted elsewhere, and the list shows that
             toast = error.message
-        desk.buttons.retire_buttons(taken.ref)
-        return PressResult(toast, _calendar(desk, key, own, ref=taken.ref, person=press.sender.id))
+        context.buttons.retire_buttons(taken.ref)
+        return PressResult(toast, _calendar(context, key, own, ref=taken.ref, person=press.sender.id))
 
     return press
 
@@ -115,7 +115,7 @@ def _author(by: str) -> tuple[NotePart, ...]:
 def memory(call: CommandCall) -> list[MessageBody]:
     """The newest facts; ``add`` notes one, ``search`` looks for some."""
     verb, _, words = call.message.argument.strip().partition(" ")
-    memories, words = call.desk.services.memories, words.strip()
+    memories, words = call.context.services.memories, words.strip()
     if verb.casefold() == "add":
         if not words:
             return note_reply(
@@ -127,17 +127,17 @@ def memory(call: CommandCall) -> list[MessageBody]:
         if not words:
             return note_reply("What should I look for?", "Write it after the command: /memory search allergies")
         found = memories.search_facts(call.key, words, _MOST_FACTS)
-        return [_facts(call.desk, call.key, found, "Best matches", ref=call.ref(), person=call.message.sender.id)]
-    return [_memory(call.desk, call.key, ref=call.ref(), person=call.message.sender.id)]
+        return [_facts(call.context, call.key, found, "Best matches", ref=call.ref(), person=call.message.sender.id)]
+    return [_memory(call.context, call.key, ref=call.ref(), person=call.message.sender.id)]
 
 
-def _memory(desk: CommandContext, key: CubicleKey, *, ref: str, person: int) -> MessageBody:
-    found = desk.services.memories.list_facts(key, limit=_MOST_FACTS)
-    return _facts(desk, key, found, f"What {key.agent} remembers, newest first", ref=ref, person=person)
+def _memory(context: CommandContext, key: CubicleKey, *, ref: str, person: int) -> MessageBody:
+    found = context.services.memories.list_facts(key, limit=_MOST_FACTS)
+    return _facts(context, key, found, f"What {key.agent} remembers, newest first", ref=ref, person=person)
 
 
 def _facts(
-    desk: CommandContext, key: CubicleKey, facts: list[Fact], title: str, *, ref: str, person: int
+    context: CommandContext, key: CubicleKey, facts: list[Fact], title: str, *, ref: str, person: int
 ) -> MessageBody:
     if not facts:
         return MessageBody(
@@ -146,10 +146,10 @@ def _facts(
     lines: list[NoteLine] = []
     for fact in facts:
         lines.append((f"{fact.id}  ", QuotedText(fact.text, _FACT_CHARS)))
-        lines.append(("     by ", *_author(fact.by), f", {format_ago(fact.at, desk.now())}"))
+        lines.append(("     by ", *_author(fact.by), f", {format_ago(fact.at, context.now())}"))
     made = [
         MessageButton(
-            f"✕ Forget {fact.id}", desk.buttons.make_button(key.agent, ref, person, FORGET, _subject(key, fact.id))
+            f"✕ Forget {fact.id}", context.buttons.make_button(key.agent, ref, person, FORGET, _subject(key, fact.id))
         )
         for fact in facts
     ]
@@ -157,17 +157,17 @@ def _facts(
     return MessageBody(system_note(title, *lines, "", "More: /memory add …, /memory search …"), buttons=rows)
 
 
-def _forget(desk: CommandContext) -> ButtonHandler:
+def _forget(context: CommandContext) -> ButtonHandler:
     def press(taken: TakenButton, press: ButtonPress, user: User) -> PressResult:
         key, number = _parts(taken.subject)
-        _owner(desk, key, user)
+        _owner(context, key, user)
         try:
-            desk.services.memories.remove_fact(key, number, by=user.name)
+            context.services.memories.remove_fact(key, number, by=user.name)
             toast = "Forgotten."
         except NotFound as error:  # as above
             toast = error.message
-        desk.buttons.retire_buttons(taken.ref)
-        return PressResult(toast, _memory(desk, key, ref=taken.ref, person=press.sender.id))
+        context.buttons.retire_buttons(taken.ref)
+        return PressResult(toast, _memory(context, key, ref=taken.ref, person=press.sender.id))
 
     return press
 
@@ -177,7 +177,7 @@ def _forget(desk: CommandContext) -> ButtonHandler:
 
 def timezone(call: CommandCall) -> list[MessageBody]:
     """The person's time zone, with others to choose from; with a name: that one from now on."""
-    zones, wanted = call.desk.zones, call.message.argument.strip()
+    zones, wanted = call.context.zones, call.message.argument.strip()
     if wanted:
         return [zones.set_zone(call.user, wanted)]
     return [zones.zone_message(call.agent, call.ref(), call.user, call.message.sender.language)]
@@ -190,35 +190,35 @@ COMMANDS = (
 )
 
 
-def handlers(desk: CommandContext) -> dict[str, ButtonHandler]:
+def handlers(context: CommandContext) -> dict[str, ButtonHandler]:
     """What the buttons do."""
-    agenda = desk.services.agenda
+    calendar = context.services.calendar
 
     def pause(entry: CalendarEntry, user: User) -> str:
-        agenda.change_entry(entry.id, {"status": "paused"}, by=user)
+        calendar.change_entry(entry.id, {"status": "paused"}, by=user)
         return "Paused."
 
     def resume(entry: CalendarEntry, user: User) -> str:
-        agenda.change_entry(entry.id, {"status": "active"}, by=user)
+        calendar.change_entry(entry.id, {"status": "active"}, by=user)
         return "Resumed."
 
     def delete(entry: CalendarEntry, user: User) -> str:
-        agenda.remove_entry(entry.id, by=user)
+        calendar.remove_entry(entry.id, by=user)
         return "Deleted."
 
     return {
-        PAUSE: _on_entry(desk, pause),
-        RESUME: _on_entry(desk, resume),
-        DELETE: _on_entry(desk, delete),
-        FORGET: _forget(desk),
+        PAUSE: _on_entry(context, pause),
+        RESUME: _on_entry(context, resume),
+        DELETE: _on_entry(context, delete),
+        FORGET: _forget(context),
     }
 
 
-def _owner(desk: CommandContext, key: CubicleKey, user: User) -> User:
+def _owner(context: CommandContext, key: CubicleKey, user: User) -> User:
     """Only the person themself: not even an operator sees by a button what others plan and keep."""
     if user.id != key.user:
         raise NotFound("This belongs to someone else.")
-    return desk.services.people.get(user.id)
+    return context.services.users.get(user.id)
 
 
 def _subject(key: CubicleKey, number: int) -> str:

@@ -49,11 +49,11 @@ class _Found:
 def files(call: CommandCall) -> list[MessageBody]:
     """The newest files of ``out`` and ``in``; with a name, that file."""
     if call.message.argument.strip():
-        return [_copy(call.desk, call.key, _named(call.desk, call.key, call.message.argument.strip()))]
-    found = sorted(_every(call.desk, call.key, _FOLDERS), key=lambda one: (-one.entry.modified, one.entry.raw))
+        return [_copy(call.context, call.key, _named(call.context, call.key, call.message.argument.strip()))]
+    found = sorted(_every(call.context, call.key, _FOLDERS), key=lambda one: (-one.entry.modified, one.entry.raw))
     if not found:
         return note_reply("No files yet", f"Files that {call.agent} makes for you or that you send me are listed here.")
-    lines: list[NoteLine] = [_line(one, call.desk.now()) for one in found[:_MOST_LISTED]]
+    lines: list[NoteLine] = [_line(one, call.context.now()) for one in found[:_MOST_LISTED]]
     if len(found) > _MOST_LISTED:
         lines.append(f"… and {len(found) - _MOST_LISTED:,} older ones. The dashboard has them all.")
     plain = [one for one in found[:_MOST_LISTED] if one.entry.kind == "file"][:_MOST_BUTTONS]
@@ -84,14 +84,14 @@ def _line(one: _Found, now: float) -> NoteLine:
 
 def workspace(call: CommandCall) -> list[MessageBody]:
     """How much lies where."""
-    use = call.desk.services.disk.use_of(call.key)
+    use = call.context.services.quota.use_of(call.key)
     about = {
         "out": "made for you",
         "in": "sent by you",
         "work": "what the agent works on",
         "www": "web apps",
     }
-    counts = {folder: sum(1 for _ in _every(call.desk, call.key, (folder,))) for folder in about}
+    counts = {folder: sum(1 for _ in _every(call.context, call.key, (folder,))) for folder in about}
     return note_reply(
         "Your workspace",
         f"{format_size(use.used_bytes)} of {format_size(use.limit_bytes)} used.",
@@ -107,8 +107,8 @@ def apps(call: CommandCall) -> list[MessageBody]:
     """The web apps that there are."""
     found = [
         one.entry.name
-        for one in _every(call.desk, call.key, ("www",))
-        if one.entry.kind == "folder" and _has_page(call.desk, call.key, one.entry.raw)
+        for one in _every(call.context, call.key, ("www",))
+        if one.entry.kind == "folder" and _has_page(call.context, call.key, one.entry.raw)
     ]
     if not found:
         return note_reply("No web apps yet", f"Ask {call.agent} for one: “Make me a web page that …”.")
@@ -118,10 +118,10 @@ def apps(call: CommandCall) -> list[MessageBody]:
 
 def logs(call: CommandCall) -> list[MessageBody]:
     """The end of the agent's own log, as a file."""
-    text = call.desk.services.log_text(call.key)
+    text = call.context.services.log_text(call.key)
     if not text.strip():
         return note_reply("No log yet", f"{call.agent} records there what it does for you.")
-    path = call.desk.temp_files.write(terminal_safe(text).encode("utf-8", "backslashreplace"))
+    path = call.context.temp_files.write(terminal_safe(text).encode("utf-8", "backslashreplace"))
     rich = system_note(
         f"The end of {call.agent}'s log", "Every thought, command and output, written by the agent itself."
     )
@@ -136,7 +136,7 @@ COMMANDS = (
 )
 
 
-def handlers(desk: CommandContext) -> dict[str, ButtonHandler]:
+def handlers(context: CommandContext) -> dict[str, ButtonHandler]:
     """What the buttons do: one sends a file."""
 
     def send_file(taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
@@ -144,18 +144,18 @@ def handlers(desk: CommandContext) -> dict[str, ButtonHandler]:
         if int(owner) != user.id:
             raise Forbidden("These files belong to someone else.")
         parts = tuple(bytes.fromhex(part) for part in path.split("/"))
-        body = _copy(desk, CubicleKey(agent, user.id), parts)
+        body = _copy(context, CubicleKey(agent, user.id), parts)
         return PressResult("Here it comes.", also=body)
 
     return {FILE: send_file}
 
 
-def _copy(desk: CommandContext, key: CubicleKey, path: FilePath) -> MessageBody:
+def _copy(context: CommandContext, key: CubicleKey, path: FilePath) -> MessageBody:
     """A private copy of a file, under its name."""
-    app = desk.store.traits.label
+    app = context.store.traits.label
     try:
-        with desk.services.workspaces.copy_out(
-            key, path, max_bytes=MOST_BYTES, keep_in=desk.temp_files.ensure_folder()
+        with context.services.workspaces.copy_out(
+            key, path, max_bytes=MOST_BYTES, keep_in=context.temp_files.ensure_folder()
         ) as copy:
             kept, name, size_bytes = copy.path, copy.name, copy.size_bytes
     except TooLarge as error:
@@ -168,25 +168,25 @@ def _copy(desk: CommandContext, key: CubicleKey, path: FilePath) -> MessageBody:
     return MessageBody(system_note(f"From {key.agent}'s workspace", format_size(size_bytes)), files=(sent,))
 
 
-def _named(desk: CommandContext, key: CubicleKey, wanted: str) -> tuple[bytes, ...]:
+def _named(context: CommandContext, key: CubicleKey, wanted: str) -> tuple[bytes, ...]:
     """Where a file of this name is: as a path, else in ``out``, else in ``in``."""
     folder, _, rest = wanted.lstrip("/").partition("/")
     if rest and folder in _ALL_FOLDERS:
         return (folder.encode(), *(part.encode("utf-8", "surrogateescape") for part in rest.split("/")))
-    for one in _every(desk, key, _FOLDERS):
+    for one in _every(context, key, _FOLDERS):
         if wanted in (one.entry.name, f"{one.folder}/{one.entry.name}"):
             return one.path
     raise NotFound("There is no file with this name. /files lists the newest.")
 
 
-def _every(desk: CommandContext, key: CubicleKey, folders: tuple[str, ...]) -> Iterator[_Found]:
+def _every(context: CommandContext, key: CubicleKey, folders: tuple[str, ...]) -> Iterator[_Found]:
     for folder in folders:
-        listing = desk.services.workspaces.list_folder(key, (folder,), limit=_MOST_NAMES)
+        listing = context.services.workspaces.list_folder(key, (folder,), limit=_MOST_NAMES)
         yield from (_Found(folder, entry) for entry in listing.entries if not entry.raw.startswith(b"."))
 
 
-def _has_page(desk: CommandContext, key: CubicleKey, app: bytes) -> bool:
-    listing = desk.services.workspaces.list_folder(key, (b"www", app), limit=_MOST_NAMES)
+def _has_page(context: CommandContext, key: CubicleKey, app: bytes) -> bool:
+    listing = context.services.workspaces.list_folder(key, (b"www", app), limit=_MOST_NAMES)
     return any(entry.raw == b"index.html" and entry.kind == "file" for entry in listing.entries)
 
 
@@ -195,4 +195,4 @@ def _subject(key: CubicleKey, path: tuple[bytes, ...]) -> str:
 
 
 def _at_home(call: CommandCall) -> str:
-    return f"On the computer I run on, the dashboard shows everything: {call.desk.services.settings.url}"
+    return f"On the computer I run on, the dashboard shows everything: {call.context.services.settings.url}"

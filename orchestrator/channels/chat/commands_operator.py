@@ -24,8 +24,8 @@ _MOST_CARDS = 8
 
 def agents(call: CommandCall) -> list[MessageBody]:
     """Every agent: what it does and what it cost today."""
-    services = call.desk.services
-    bots = call.desk.bot_names()
+    services = call.context.services
+    bots = call.context.bot_names()
     busy = {key.agent for key, _ in services.turns.list_running()}
     every = services.agents.list_agents()
     lines = [_agent(call, agent, bots.get(agent.name, ""), is_busy=agent.name in busy) for agent in every]
@@ -33,7 +33,7 @@ def agents(call: CommandCall) -> list[MessageBody]:
 
 
 def _agent(call: CommandCall, agent: Agent, username: str, *, is_busy: bool) -> NoteLine:
-    spent = format_dollars(call.desk.services.budget.get_today(agent.name).spent_micro)
+    spent = format_dollars(call.context.services.budget.get_today(agent.name).spent_micro)
     bot = f" {username}" if username else " (no bot)"
     return (
         f"– {agent.name}{bot}: ",
@@ -44,11 +44,11 @@ def _agent(call: CommandCall, agent: Agent, username: str, *, is_busy: bool) -> 
 
 def containers(call: CommandCall) -> list[MessageBody]:
     """Which containers run, and what they use."""
-    services = call.desk.services
+    services = call.context.services
     running = sorted(services.cubicles.list_running(), key=str)
     if not running:
         return note_reply("No container runs", "They start with the next message.")
-    names = {user.id: user.name for user in services.people.list_users()}
+    names = {user.id: user.name for user in services.users.list_users()}
     return note_reply(
         f"{format_count(len(running), 'container')} running",
         *(_container(call, key, names.get(key.user, "somebody")) for key in running[:_MOST]),
@@ -57,12 +57,12 @@ def containers(call: CommandCall) -> list[MessageBody]:
 
 def _container(call: CommandCall, key: CubicleKey, name: str) -> NoteLine:
     try:
-        state = call.desk.services.cubicles.get_state(key)
+        state = call.context.services.cubicles.get_state(key)
     except OrchestratorError as error:
         return (f"– {key.agent} for ", QuotedText(name), f": {error.message}")
     if not state.running or state.usage is None:
         return (f"– {key.agent} for ", QuotedText(name), ": it ended just now.")
-    since = format_ago(state.started_at or 0.0, call.desk.now())
+    since = format_ago(state.started_at or 0.0, call.context.now())
     programs = format_count(state.usage.pids, "process", "processes")
     uses = f"{format_size(state.usage.memory_bytes)}, {state.usage.cpu_percent:.0f} % CPU, {programs}"
     return (f"– {key.agent} for ", QuotedText(name), f": {uses}, started {since}")
@@ -70,16 +70,16 @@ def _container(call: CommandCall, key: CubicleKey, name: str) -> NoteLine:
 
 def users(call: CommandCall) -> list[MessageBody]:
     """Everybody; members who use this app with a button that ends that."""
-    every = call.desk.services.people.list_users()
+    every = call.context.services.users.list_users()
     bodies = note_reply(
         format_count(len(every), "person", "people"),
-        *with_rest((_person(user, call.desk.store.traits) for user in every), _MOST),
+        *with_rest((_person(user, call.context.store.traits) for user in every), _MOST),
     )
-    for user in [user for user in every if user.id_in(call.desk.store.channel) and user.role is Role.MEMBER][
+    for user in [user for user in every if user.id_in(call.context.store.channel) and user.role is Role.MEMBER][
         :_MOST_CARDS
     ]:
         ref = call.ref(len(bodies))
-        bodies.append(call.desk.cards.member_body(user, call.agent, ref, call.message.sender.id))
+        bodies.append(call.context.cards.member_body(user, call.agent, ref, call.message.sender.id))
     return bodies
 
 
@@ -91,7 +91,7 @@ def _person(user: User, app: ChannelTraits) -> NoteLine:
 
 def groups(call: CommandCall) -> list[MessageBody]:
     """The groups that this bot is in, each with a button."""
-    with call.desk.store.reading() as db:
+    with call.context.store.reading() as db:
         found = rows.list_groups(db, call.agent)
     if not found:
         return note_reply("No groups", f"Add {call.agent}'s bot to a group, and I'll ask whether it may listen there.")
@@ -100,7 +100,7 @@ def groups(call: CommandCall) -> list[MessageBody]:
     )
     for chat in found[:_MOST_CARDS]:
         ref = call.ref(len(bodies))
-        bodies.append(call.desk.groups.group_body(chat, ref, call.message.sender.id))
+        bodies.append(call.context.groups.group_body(chat, ref, call.message.sender.id))
     return bodies
 
 

@@ -21,7 +21,7 @@ _MOST_FOUND = 5
 
 def start(call: CommandCall) -> list[MessageBody]:
     """The first words."""
-    agent = call.desk.services.agents.get(call.agent)
+    agent = call.context.services.agents.get(call.agent)
     return note_reply(
         f"Hello {call.user.name}, I'm {agent.name}",
         ("My role: ", QuotedText(agent.role, 200), "."),
@@ -33,9 +33,9 @@ def start(call: CommandCall) -> list[MessageBody]:
 
 def status(call: CommandCall) -> list[MessageBody]:
     """What goes on, in a few lines."""
-    services, key = call.desk.services, call.key
-    running, waiting = _open_turns(call.desk, key)
-    asked = len(_questions(call.desk, call.user, only_own=True))
+    services, key = call.context.services, call.key
+    running, waiting = _open_turns(call.context, key)
+    asked = len(_questions(call.context, call.user, only_own=True))
     lines: list[NoteLine] = [_doing(call, running[0] if running else None)]
     if waiting:
         lines.append(f"Waiting after that: {format_count(len(waiting), 'message')}.")
@@ -49,8 +49,8 @@ def status(call: CommandCall) -> list[MessageBody]:
 def _doing(call: CommandCall, turn: Turn | None) -> NoteLine:
     if turn is None:
         return "Idle."
-    since = format_ago(turn.started_at or turn.created_at, call.desk.now())
-    steps = len(call.desk.services.turns.list_steps(turn.id))
+    since = format_ago(turn.started_at or turn.created_at, call.context.now())
+    steps = len(call.context.services.turns.list_steps(turn.id))
     what = "Waiting for your decision" if turn.status is TurnStatus.WAITING else "Working on it"
     return (
         f"{what}: ",
@@ -61,32 +61,32 @@ def _doing(call: CommandCall, turn: Turn | None) -> NoteLine:
 
 def _container(call: CommandCall) -> str:
     try:
-        state = call.desk.services.cubicles.get_state(call.key)
+        state = call.context.services.cubicles.get_state(call.key)
     except OrchestratorError as error:
         return f"Container: {error.message}"
     if not state.running:
         return "Container: asleep. It starts with your next message."
     uses = f", uses {format_size(state.usage.memory_bytes)} of memory" if state.usage else ""
-    return f"Container: running, started {format_ago(state.started_at or 0.0, call.desk.now())}{uses}."
+    return f"Container: running, started {format_ago(state.started_at or 0.0, call.context.now())}{uses}."
 
 
 def _disk(call: CommandCall) -> str:
     try:
-        use = call.desk.services.disk.use_of(call.key)
+        use = call.context.services.quota.use_of(call.key)
     except OrchestratorError as error:
         return f"Workspace: {error.message}"
     return f"Workspace: {format_size(use.used_bytes)} of {format_size(use.limit_bytes)}."
 
 
 def _spent(call: CommandCall) -> str:
-    agent = call.desk.services.agents.get(call.agent)
-    day = call.desk.services.budget.get_today(call.agent)
+    agent = call.context.services.agents.get(call.agent)
+    day = call.context.services.budget.get_today(call.agent)
     return f"Today: {format_dollars(day.spent_micro)} of {format_dollars(agent.daily_budget_micro)}."
 
 
 def stop(call: CommandCall) -> list[MessageBody]:
     """What runs ends, and what waited before this message is dropped."""
-    stopped = _stop_all(call.desk, call.key)
+    stopped = _stop_all(call.context, call.key)
     if not stopped:
         return note_reply("Nothing to stop", f"{call.agent} has nothing to do for you right now.")
     lines: list[NoteLine] = [("– ", QuotedText(turn.prompt, 80)) for turn in stopped[:5]]
@@ -97,11 +97,11 @@ def stop(call: CommandCall) -> list[MessageBody]:
 
 def clear(call: CommandCall) -> list[MessageBody]:
     """The conversation is forgotten."""
-    forgotten = call.desk.services.turns.clear_history(call.key)
+    forgotten = call.context.services.turns.clear_history(call.key)
     if not forgotten:
         return note_reply("Nothing to forget", "There is no conversation yet.")
     lines = [f"{call.agent} no longer remembers {format_count(forgotten, 'message')} of this conversation. Files stay."]
-    if any(_open_turns(call.desk, call.key)):
+    if any(_open_turns(call.context, call.key)):
         lines.append("What is running now continues. /stop ends it.")
     return note_reply("Forgotten", *lines)
 
@@ -111,7 +111,7 @@ def find(call: CommandCall) -> list[MessageBody]:
     words = call.message.argument.strip()
     if not words:
         return note_reply("What should I look for?", "Write some words after it, as in: /find the name of the boat")
-    history = call.desk.services.history
+    history = call.context.services.history
     found = history.find_passages(call.key, words, limit=_MOST_FOUND + 1)
     if not found:
         return note_reply(
@@ -131,17 +131,17 @@ def find(call: CommandCall) -> list[MessageBody]:
 
 def reset(call: CommandCall) -> list[MessageBody]:
     """A new container over the same files."""
-    running, _ = _open_turns(call.desk, call.key)
+    running, _ = _open_turns(call.context, call.key)
     for turn in running:
-        call.desk.services.turns.stop(turn.id)
-    call.desk.services.cubicles.reset(call.key)
+        call.context.services.turns.stop(turn.id)
+    call.context.services.cubicles.reset(call.key)
     what = "What was running in the old one has ended." if not running else "What was running has been stopped."
     return note_reply("Reset: a new container", f"{what} Your files and the conversation are still there.")
 
 
 def budget(call: CommandCall) -> list[MessageBody]:
     """What was spent today, what is left, and when it begins anew."""
-    day = call.desk.services.budget.get_standing(call.agent)
+    day = call.context.services.budget.get_standing(call.agent)
     lines = [
         f"Spent today: {format_dollars(day.spent_micro)} of {format_dollars(day.budget_micro)}.",
         f"Left: {format_dollars(day.left_micro)}.",
@@ -160,7 +160,7 @@ def budget(call: CommandCall) -> list[MessageBody]:
 def approvals(call: CommandCall) -> list[MessageBody]:
     """Every open question, each with its buttons."""
     only_own = not call.message.place.is_private
-    questions = _questions(call.desk, call.user, only_own=only_own)
+    questions = _questions(call.context, call.user, only_own=only_own)
     asked = _asked(call)
     if not questions and asked:
         return note_reply(f"{format_count(len(asked), 'question')} for you", *asked)
@@ -172,13 +172,13 @@ def approvals(call: CommandCall) -> list[MessageBody]:
     bodies = note_reply(f"{format_count(len(questions) + len(asked), 'question')} for you", *asked, *more)
     for n, approval in enumerate(shown, 1):
         person = call.message.sender.id
-        bodies.append(call.desk.asking.prompt_body(approval, call.agent, call.ref(n), person, call.user))
+        bodies.append(call.context.asking.prompt_body(approval, call.agent, call.ref(n), person, call.user))
     return bodies
 
 
 def _asked(call: CommandCall) -> list[NoteLine]:
     """What agents want to know of this person; it is answered where it was asked."""
-    pending = call.desk.services.questions.list_questions(status=PENDING, user=call.user.id)
+    pending = call.context.services.questions.list_questions(status=PENDING, user=call.user.id)
     own = [question for question in reversed(pending) if question.cubicle == call.key]
     return [
         (f"{call.agent} asks: ", QuotedText(question.text, 120), " Answer it above, where it asked.")
@@ -198,40 +198,40 @@ COMMANDS = (
 )
 
 
-def handlers(desk: CommandContext) -> dict[str, ButtonHandler]:
+def handlers(context: CommandContext) -> dict[str, ButtonHandler]:
     """What the buttons do: one ends a turn."""
 
     def stop_turn(taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
         if not taken.subject.isdecimal():
             raise NotFound("There is nothing left to stop.")
-        turn = desk.services.turns.get(int(taken.subject))
+        turn = context.services.turns.get(int(taken.subject))
         if turn.cubicle.user != user.id and user.role is not Role.OPERATOR:
             raise Forbidden("Only the person who asked can stop this.")
         if turn.status.is_final:
             return PressResult("It has already ended.")
-        desk.services.turns.stop(turn.id)
+        context.services.turns.stop(turn.id)
         return PressResult("Stopping.")
 
     return {STOP: stop_turn}
 
 
-def _open_turns(desk: CommandContext, key: CubicleKey) -> tuple[list[Turn], list[Turn]]:
+def _open_turns(context: CommandContext, key: CubicleKey) -> tuple[list[Turn], list[Turn]]:
     """What is under way, and what waits."""
-    with desk.store.reading() as db:
+    with context.store.reading() as db:
         held = [claim.turn for _, claim in turn_rows.list_running(db.sql, key)]
         waiting = turn_rows.list_queued(db.sql, key)
-    turns = desk.services.turns
+    turns = context.services.turns
     return [turns.get(turn) for turn in held], [turns.get(turn) for turn in waiting]
 
 
-def _stop_all(desk: CommandContext, key: CubicleKey) -> list[Turn]:
+def _stop_all(context: CommandContext, key: CubicleKey) -> list[Turn]:
     """The waiting ones first: else the agent would begin the next as soon as it is free. What was stopped, in order."""
-    running, waiting = _open_turns(desk, key)
+    running, waiting = _open_turns(context, key)
     for turn in (*reversed(waiting), *running):
-        desk.services.turns.stop(turn.id)
+        context.services.turns.stop(turn.id)
     return [*running, *waiting]
 
 
-def _questions(desk: CommandContext, user: User, *, only_own: bool) -> list[Approval]:
+def _questions(context: CommandContext, user: User, *, only_own: bool) -> list[Approval]:
     owner = user.id if only_own or user.role is not Role.OPERATOR else None
-    return desk.services.approvals.list_approvals(status=ApprovalStatus.PENDING, user=owner)
+    return context.services.approvals.list_approvals(status=ApprovalStatus.PENDING, user=owner)

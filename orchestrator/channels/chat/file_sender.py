@@ -56,7 +56,7 @@ class FileSender:
         *,
         store: ChannelStore,
         outbox: Outbox,
-        people: Users,
+        users: Users,
         deliveries: Deliveries,
         is_linked: Callable[[str], bool],
         gather_s: float = GATHER_S,
@@ -66,7 +66,7 @@ class FileSender:
         self._album_most = store.traits.album_most
         self._store = store
         self._outbox = outbox
-        self._people = people
+        self._users = users
         self._deliveries = deliveries
         self._is_linked = is_linked
         self._gather_s = gather_s
@@ -196,7 +196,7 @@ class FileSender:
 
     def _private_chat(self, key: CubicleKey) -> int | None:
         try:
-            return self._people.get(key.user).id_in(self._store.channel)
+            return self._users.get(key.user).id_in(self._store.channel)
         except NotFound:
             return None
 

@@ -46,7 +46,7 @@ class Groups:
     def __init__(self, access_context: AccessContext) -> None:
         self._access_context = access_context
         self._store, self._outbox, self._buttons = access_context.store, access_context.outbox, access_context.buttons
-        self._people, self._now = access_context.people, access_context.now
+        self._users, self._now = access_context.users, access_context.now
 
     @property
     def handlers(self) -> dict[str, ButtonHandler]:
@@ -67,7 +67,7 @@ class Groups:
             is_ours = (
                 old is not None
                 or not place.is_private
-                or self._people.of_identity(self._store.channel, place.chat) is not None
+                or self._users.of_identity(self._store.channel, place.chat) is not None
             )
             if not is_ours or (old is not None and old.state == state):
                 return

@@ -45,7 +45,7 @@ _PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
 class InboundHandlers:
     """What others do with what was heard. Called from threads that may wait."""
 
-    people: Callable[[int], User | None]
+    users: Callable[[int], User | None]
     """Who is allowed, by their number."""
     press: Callable[[ButtonPress], str]
     """Does what a button stands for; what to say to it."""
@@ -99,10 +99,10 @@ class Inbound:
 
     def notify(self, agent: str, chats: Sequence[int]) -> None:
         """Something waits in these chats. Called in the loop."""
-        for desk in (_ChatWorker(agent, chat, lane) for chat in chats for lane in LANES):
-            self._called.add(desk)
-            if desk not in self._workers:
-                self._workers[desk] = asyncio.get_running_loop().create_task(self._run_chat(desk))
+        for context in (_ChatWorker(agent, chat, lane) for chat in chats for lane in LANES):
+            self._called.add(context)
+            if context not in self._workers:
+                self._workers[context] = asyncio.get_running_loop().create_task(self._run_chat(context))
 
     async def resume_waiting(self, agent: str) -> None:
         """What an earlier life kept and didn't get to is heard now."""
@@ -118,40 +118,40 @@ class Inbound:
 
     # --- one after the other ------------------------------------------------------------------------------------
 
-    async def _run_chat(self, desk: _ChatWorker) -> None:
+    async def _run_chat(self, context: _ChatWorker) -> None:
         failures = 0
         try:
-            while desk in self._called:
-                self._called.discard(desk)
+            while context in self._called:
+                self._called.discard(context)
                 try:
-                    while await self._handle_next(desk):
+                    while await self._handle_next(context):
                         failures = 0
                 except TokenRevoked:
-                    logger.info("%s can't fetch anything until its bot has a new token", desk.agent)
+                    logger.info("%s can't fetch anything until its bot has a new token", context.agent)
                 except Exception:  # top of a task: what can't be written down now may be written a little later
-                    logger.exception("what %s heard could not be handled, it is tried again", desk.agent)
+                    logger.exception("what %s heard could not be handled, it is tried again", context.agent)
                     failures += 1
-                    self._called.add(desk)
+                    self._called.add(context)
                     await asyncio.sleep(min(_PAUSE_S * 2.0 ** min(failures, 10), _LONGEST_PAUSE_S))
         finally:
-            del self._workers[desk]
+            del self._workers[context]
 
-    async def _handle_next(self, desk: _ChatWorker) -> bool:
+    async def _handle_next(self, context: _ChatWorker) -> bool:
         """Handle the oldest of what waits; False when nothing does."""
-        waiting = await asyncio.to_thread(self._inbox.first_waiting, desk.agent, desk.chat, desk.lane)
+        waiting = await asyncio.to_thread(self._inbox.first_waiting, context.agent, context.chat, context.lane)
         if waiting is None:
             return False
         parts = await self._await_album(waiting)
         try:
-            letters = await self._handle_update(parts)
+            messages = await self._handle_update(parts)
         except TokenRevoked:
             raise
         except OrchestratorError as error:
-            letters = build_replies(waiting.item, [_sentence(error.message)])
+            messages = build_replies(waiting.item, [_sentence(error.message)])
         except Exception:  # a poisonous update must not block its chat
-            logger.exception("update %s for %s broke what handles it", waiting.item.update, desk.agent)
-            letters = build_replies(waiting.item, [_sentence(BROKEN)])
-        await asyncio.to_thread(self._finish_update, parts, letters)
+            logger.exception("update %s for %s broke what handles it", waiting.item.update, context.agent)
+            messages = build_replies(waiting.item, [_sentence(BROKEN)])
+        await asyncio.to_thread(self._finish_update, parts, messages)
         return True
 
     async def _await_album(self, waiting: WaitingEvent) -> list[IncomingEvent]:
@@ -184,12 +184,12 @@ class Inbound:
         await asyncio.to_thread(self._deeds.membership, item)
         return []
 
-    def _finish_update(self, parts: list[IncomingEvent], letters: list[Message]) -> None:
+    def _finish_update(self, parts: list[IncomingEvent], messages: list[Message]) -> None:
         """The replies are posted and the update is done with, both or neither."""
         try:
             with self._store.writing():
-                for letter in letters:
-                    self._outbox.post_message(letter)
+                for stored in messages:
+                    self._outbox.post_message(stored)
                 self._inbox.mark_done(*parts)
         except Unavailable:
             raise
@@ -200,7 +200,7 @@ class Inbound:
     # --- each kind ----------------------------------------------------------------------------------------------
 
     async def _on_message(self, message: IncomingMessage) -> list[Message]:
-        user = await asyncio.to_thread(self._deeds.people, message.sender.id)
+        user = await asyncio.to_thread(self._deeds.users, message.sender.id)
         if user is None:  # allowed when it came, and no longer
             return []
         if not await asyncio.to_thread(self._deeds.is_paired, message.agent):

@@ -32,7 +32,7 @@ DEED = "notice"
 _MARK = "notices"
 _OF_TIMES = "calendar"
 _BATCH = 50
-_MENDED_S = 30 * 24 * 3600.0
+_FIXED_S = 30 * 24 * 3600.0
 """Buttons of a notice that is older are not made anew."""
 _TITLES = {
     "calendar": "{agent}'s calendar",
@@ -50,7 +50,7 @@ class ChatNotifications:
         self,
         *,
         store: ChannelStore,
-        notices: Notifications,
+        notifications: Notifications,
         address_book: AddressBook,
         outbox: Outbox,
         buttons: Buttons,
@@ -59,7 +59,7 @@ class ChatNotifications:
     ) -> None:
         """``ask_zone`` asks a person where they are, if they never were, in the transaction that is open."""
         self._store = store
-        self._notices = notices
+        self._notifications = notifications
         self._address_book = address_book
         self._outbox = outbox
         self._buttons = buttons
@@ -89,7 +89,7 @@ class ChatNotifications:
         self.post_due()
         with self._store.reading() as db:
             subjects = rows.list_subjects(db, (DEED,))
-            standing = notice_rows.list_open_since(db.sql, self._now() - _MENDED_S)
+            standing = notice_rows.list_open_since(db.sql, self._now() - _FIXED_S)
         for number in sorted({_parts(subject)[0] for subject in subjects}):
             self._show_outcome(number)
         for notice in standing:
@@ -135,7 +135,7 @@ class ChatNotifications:
     def _show_outcome(self, number: int) -> None:
         """A message whose notice was dealt with says so."""
         try:
-            notice = self._notices.get(number)
+            notice = self._notifications.get(number)
         except NotFound:
             return
         if notice.settled_at is not None:
@@ -153,7 +153,7 @@ class ChatNotifications:
     def _on_press(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
         number, do = _parts(taken.subject)
         try:
-            settled = self._notices.press_button(number, do, by=user, surface=self._store.channel)
+            settled = self._notifications.press_button(number, do, by=user, surface=self._store.channel)
         except NotFound as error:
             raise NotFound(NO_LONGER) from error
         except Conflict:

@@ -52,11 +52,11 @@ class Outbox:
 
     # --- from any thread -------------------------------------------------------------------------------------------
 
-    def post_message(self, letter: Message) -> bool:
+    def post_message(self, stored: Message) -> bool:
         """The message will be sent; False when one of this ref was posted before, or there is no such agent."""
         with self._store.writing() as db:
             is_new = rows.insert_message(
-                db, letter.agent, letter.chat, letter.ref, body_to_json(letter.body), now=self._now()
+                db, stored.agent, stored.chat, stored.ref, body_to_json(stored.body), now=self._now()
             )
         self._wake_senders()
         return is_new

@@ -137,64 +137,64 @@ def get_first(db: ChannelDb, agent: str, chat: int) -> StoredMessage | None:
 # --- sending ---------------------------------------------------------------------------------------------------
 
 
-def mark_sending(db: ChannelDb, letter: StoredMessage, *, shared_above: int) -> bool:
+def mark_sending(db: ChannelDb, stored: StoredMessage, *, shared_above: int) -> bool:
     """It is about to be sent as it was read; False when it has changed meanwhile. Chats above ``shared_above`` take
     their numbers from one sequence."""
     cursor = db.sql.execute(
         "UPDATE chat_outbox SET state = 'sending', tries = tries + 1, after = COALESCE(after, ?) "
         "WHERE id = ? AND state IN ('waiting', 'sending') AND body = ?",
-        (last_known(db, letter.agent, letter.chat, shared_above), letter.id, letter.body),
+        (last_known(db, stored.agent, stored.chat, shared_above), stored.id, stored.body),
     )
     return cursor.rowcount == 1
 
 
-def did_not_go(db: ChannelDb, letter: int) -> None:
+def did_not_go(db: ChannelDb, stored: int) -> None:
     """Its sending has failed for sure; it waits again."""
     db.sql.execute(
         "UPDATE chat_outbox SET state = 'waiting', after = NULL, body = COALESCE(amendment, body), "
         "amendment = NULL WHERE id = ? AND state = 'sending'",
-        (letter,),
+        (stored,),
     )
 
 
-def say_instead(db: ChannelDb, letter: StoredMessage, body: str) -> None:
+def say_instead(db: ChannelDb, stored: StoredMessage, body: str) -> None:
     """It has not gone as it is; it will be tried with this body."""
     db.sql.execute(
         "UPDATE chat_outbox SET state = 'waiting', after = NULL, body = ? WHERE id = ? AND body = ? "
         "AND state IN ('waiting', 'sending')",
-        (body, letter.id, letter.body),
+        (body, stored.id, stored.body),
     )
 
 
-def mark_sent(db: ChannelDb, letter: StoredMessage, message: int, last: int, now: float) -> None:
+def mark_sent(db: ChannelDb, stored: StoredMessage, message: int, last: int, now: float) -> None:
     """It is there, as this message; ``last`` is its last number, where it is an album."""
     db.sql.execute(
         "UPDATE chat_outbox SET state = 'sent', message = ?, sent_at = ?, why = NULL WHERE id = ?",
-        (message, now, letter.id),
+        (message, now, stored.id),
     )
-    note_number(db, letter.agent, letter.chat, last, now)
+    note_number(db, stored.agent, stored.chat, last, now)
 
 
-def mark_amended(db: ChannelDb, letter: StoredMessage) -> None:
+def mark_amended(db: ChannelDb, stored: StoredMessage) -> None:
     """The message says what its amendment said, unless there is a later one by now."""
     db.sql.execute(
         "UPDATE chat_outbox SET body = amendment, amendment = NULL WHERE id = ? AND amendment = ?",
-        (letter.id, letter.amendment),
+        (stored.id, stored.amendment),
     )
 
 
-def amend_instead(db: ChannelDb, letter: StoredMessage, body: str | None) -> None:
+def amend_instead(db: ChannelDb, stored: StoredMessage, body: str | None) -> None:
     """The amendment was not taken; this is tried instead, or nothing."""
     db.sql.execute(
-        "UPDATE chat_outbox SET amendment = ? WHERE id = ? AND amendment = ?", (body, letter.id, letter.amendment)
+        "UPDATE chat_outbox SET amendment = ? WHERE id = ? AND amendment = ?", (body, stored.id, stored.amendment)
     )
 
 
-def mark_failed(db: ChannelDb, letter: int, why: str) -> None:
+def mark_failed(db: ChannelDb, stored: int, why: str) -> None:
     """It will not be sent."""
     db.sql.execute(
         "UPDATE chat_outbox SET state = 'failed', why = ?, amendment = NULL WHERE id = ? AND state <> 'sent'",
-        (why, letter),
+        (why, stored),
     )
 
 

@@ -93,38 +93,38 @@ class ChatSender:
     async def send_waiting(self) -> None:
         """Nothing is left to do in this chat when this returns."""
         while (found := await asyncio.to_thread(self._next_message)) is not None:
-            letter, silent_s = found
+            message, silent_s = found
             line = self._means.adapter_of(self._agent)
             if line is None or line is self._dead:
                 await asyncio.sleep(_WITHOUT_A_LINE_S)
             elif silent_s > 0:
                 await asyncio.sleep(silent_s)
             else:
-                await self._try_once(line, letter)
+                await self._try_once(line, message)
 
     def _next_message(self) -> tuple[StoredMessage, float] | None:
         """The message whose turn it is, and how long its bot has to be silent before."""
         with self._store.reading() as db:
-            letter = rows.get_first(db, self._agent, self._chat)
+            message = rows.get_first(db, self._agent, self._chat)
             silent_s = rows.silent_until(db, self._agent) - self._now()
         # Of more than can have been asked for, the clock is to blame: it has gone back meanwhile.
-        return None if letter is None else (letter, silent_s if silent_s <= LONGEST_SILENCE_S else 0.0)
+        return None if message is None else (message, silent_s if silent_s <= LONGEST_SILENCE_S else 0.0)
 
-    async def _try_once(self, line: ChannelAdapter, letter: StoredMessage) -> None:
+    async def _try_once(self, line: ChannelAdapter, message: StoredMessage) -> None:
         """One step forward with this message, or a wait."""
         try:
-            await (self._edit_message(line, letter) if letter.state == "sent" else self._send_message(line, letter))
+            await (self._edit_message(line, message) if message.state == "sent" else self._send_message(line, message))
             self._failures = 0
         except Unreachable as error:
             if not error.may_have_arrived:
-                await self._mark_unsent(letter)
+                await self._mark_unsent(message)
             self._means.trouble(self._agent, error)
             await self._back_off(line)
         except FloodWait as flood:
-            await self._mark_unsent(letter)
+            await self._mark_unsent(message)
             await self._write_rows(self._silence_bot, flood.retry_after_s)
         except TokenRevoked as error:
-            await self._mark_unsent(letter)
+            await self._mark_unsent(message)
             self._dead = line
             self._means.trouble(self._agent, error)
         except ChatMoved as moved:
@@ -134,37 +134,37 @@ class ChatSender:
         except NoSuchChat:
             await self._close_chat(_NO_CHAT.format(app=self._traits.label))
         except (SendError, OSError) as error:
-            await self._on_refused(letter, error)
+            await self._on_refused(message, error)
         except Unavailable as error:  # the disk takes nothing just now
-            logger.warning("message %s to %s waits: %s", letter.ref, self, error.message)
+            logger.warning("message %s to %s waits: %s", message.ref, self, error.message)
             await self._back_off(line)
         except Exception:  # a mistake of ours or of the library's: the messages behind this one must not wait for ever
-            logger.exception("message %s to %s", letter.ref, self)
-            if letter.tries >= _MOST_STRANGE_TRIES or letter.state == "sent":
-                await self._mark_failed(letter, _STRANGE)
+            logger.exception("message %s to %s", message.ref, self)
+            if message.tries >= _MOST_STRANGE_TRIES or message.state == "sent":
+                await self._mark_failed(message, _STRANGE)
             await self._back_off(line)
 
     # --- sending ---------------------------------------------------------------------------------------------------
 
-    async def _send_message(self, line: ChannelAdapter, letter: StoredMessage) -> None:
-        body = body_from_json(letter.body)
-        if self._arrived is not None and self._arrived[0] == letter.id:
-            await self._mark_sent(letter, *self._arrived[1:])
+    async def _send_message(self, line: ChannelAdapter, message: StoredMessage) -> None:
+        body = body_from_json(message.body)
+        if self._arrived is not None and self._arrived[0] == message.id:
+            await self._mark_sent(message, *self._arrived[1:])
             return
-        if letter.state == "sending":
-            number = await self._find_sent(line, letter, body)
+        if message.state == "sending":
+            number = await self._find_sent(line, message, body)
             if number is not None:
-                await self._mark_sent(letter, number, number + max(len(body.files) - 1, 0))
+                await self._mark_sent(message, number, number + max(len(body.files) - 1, 0))
                 return
-        if not await self._write_rows(self._mark_begun, letter):
+        if not await self._write_rows(self._mark_begun, message):
             return  # it was amended or withdrawn meanwhile
         shown = body if self._traits.has_buttons else replace(body, buttons=(), keyboard=())
         numbers = await line.send_message(self._chat, shown)
-        await self._mark_sent(letter, numbers[0], numbers[-1])
+        await self._mark_sent(message, numbers[0], numbers[-1])
 
-    async def _find_sent(self, line: ChannelAdapter, letter: StoredMessage, body: MessageBody) -> int | None:
+    async def _find_sent(self, line: ChannelAdapter, message: StoredMessage, body: MessageBody) -> int | None:
         """Whether an earlier try arrived after all."""
-        after = letter.after or 0
+        after = message.after or 0
         known = await asyncio.to_thread(self._known_numbers, after)
         return await line.find_sent(self._chat, body, after=after, known=known)
 
@@ -172,43 +172,43 @@ class ChatSender:
         with self._store.reading() as db:
             return rows.known_after(db, self._agent, self._chat, after, self._traits.shared_numbers_above)
 
-    def _mark_begun(self, letter: StoredMessage) -> bool:
+    def _mark_begun(self, message: StoredMessage) -> bool:
         with self._store.writing() as db:
-            return rows.mark_sending(db, letter, shared_above=self._traits.shared_numbers_above)
+            return rows.mark_sending(db, message, shared_above=self._traits.shared_numbers_above)
 
-    async def _mark_sent(self, letter: StoredMessage, number: int, last: int) -> None:
+    async def _mark_sent(self, message: StoredMessage, number: int, last: int) -> None:
         def write() -> None:
             with self._store.writing() as db:
-                rows.mark_sent(db, letter, number, last, self._now())
-            self._means.told(letter.ref, None)
+                rows.mark_sent(db, message, number, last, self._now())
+            self._means.told(message.ref, None)
 
-        self._arrived = (letter.id, number, last)
+        self._arrived = (message.id, number, last)
         await self._write_rows(write)
         self._arrived = None
 
-    async def _edit_message(self, line: ChannelAdapter, letter: StoredMessage) -> None:
+    async def _edit_message(self, line: ChannelAdapter, message: StoredMessage) -> None:
         """The message says what its amendment says; one that is gone needs none."""
-        body = replace(body_from_json(letter.amendment or letter.body), files=body_from_json(letter.body).files)
+        body = replace(body_from_json(message.amendment or message.body), files=body_from_json(message.body).files)
         with suppress(NoSuchMessage):
             if self._traits.can_edit:
-                await line.edit_message(self._chat, letter.message or 0, body)
+                await line.edit_message(self._chat, message.message or 0, body)
 
         def write() -> None:
             with self._store.writing() as db:
-                rows.mark_amended(db, letter)
+                rows.mark_amended(db, message)
 
         await self._write_rows(write)
 
     # --- what goes wrong -------------------------------------------------------------------------------------------
 
-    async def _mark_unsent(self, letter: StoredMessage) -> None:
+    async def _mark_unsent(self, message: StoredMessage) -> None:
         """This try has not arrived for sure. One before it may have, and is still looked for."""
-        if letter.state != "waiting":
+        if message.state != "waiting":
             return
 
         def write() -> None:
             with self._store.writing() as db:
-                rows.did_not_go(db, letter.id)
+                rows.did_not_go(db, message.id)
 
         await self._write_rows(write)
 
@@ -238,38 +238,38 @@ class ChatSender:
 
         await self._write_rows(write)
 
-    async def _on_refused(self, letter: StoredMessage, error: Exception) -> None:
+    async def _on_refused(self, message: StoredMessage, error: Exception) -> None:
         """As plain text it may be taken; if it is that already, it is given up."""
-        is_sent = letter.state == "sent"
-        body = body_from_json((letter.amendment if is_sent else letter.body) or letter.body)
+        is_sent = message.state == "sent"
+        body = body_from_json((message.amendment if is_sent else message.body) or message.body)
         if not isinstance(error, SendRefused) or not body.rich.entities:
             too_big = _TOO_BIG.format(app=self._traits.label, limit=self._traits.upload_limit)
-            await self._mark_failed(letter, too_big if isinstance(error, FileTooBig) else f"{str(error).rstrip('.')}.")
+            await self._mark_failed(message, too_big if isinstance(error, FileTooBig) else f"{str(error).rstrip('.')}.")
             return
         plain = body_to_json(replace(body, rich=RichText(body.rich.text)))
 
         def write() -> None:
             with self._store.writing() as db:
-                (rows.amend_instead if is_sent else rows.say_instead)(db, letter, plain)
+                (rows.amend_instead if is_sent else rows.say_instead)(db, message, plain)
 
-        logger.warning("message %s is tried as plain text: %s", letter.ref, error)
+        logger.warning("message %s is tried as plain text: %s", message.ref, error)
         await self._write_rows(write)
 
-    async def _mark_failed(self, letter: StoredMessage, why: str) -> None:
-        is_sent = letter.state == "sent"
+    async def _mark_failed(self, message: StoredMessage, why: str) -> None:
+        is_sent = message.state == "sent"
 
         def write() -> None:
             what = "change" if is_sent else "message"
             with self._store.writing() as db:
                 if is_sent:
-                    rows.amend_instead(db, letter, None)
+                    rows.amend_instead(db, message, None)
                 else:
-                    rows.mark_failed(db, letter.id, why)
+                    rows.mark_failed(db, message.id, why)
                 text = f"A {what} for a {self._traits.label} chat was given up. {why}"
-                detail = {"chat": self._chat, "letter": letter.ref}
+                detail = {"chat": self._chat, "letter": message.ref}
                 audit.insert_record(db.sql, self._traits.name, text, now=self._now(), agent=self._agent, detail=detail)
             if not is_sent:
-                self._means.told(letter.ref, why)
+                self._means.told(message.ref, why)
 
         await self._write_rows(write)
 

@@ -81,14 +81,14 @@ class ProgressRowsView:
         """The number of the turn's status message; None while it has none."""
         with self._store.reading() as db:
             known = rows.status_of(db, turn)
-            letter = rows.get_message(db, ref_of(turn))
+            stored = rows.get_message(db, ref_of(turn))
         if known is None:
             return None
-        if known.message or letter is None or letter[1] is None:
+        if known.message or stored is None or stored[1] is None:
             return known.message or None
         with self._store.writing() as db:
-            rows.set_message(db, turn, letter[1])
-        return letter[1]
+            rows.set_message(db, turn, stored[1])
+        return stored[1]
 
     def take_down(self, turn: int) -> StatusRemoval:
         """A status message that was not sent yet is withdrawn; else this says what is left to do."""
@@ -97,10 +97,10 @@ class ProgressRowsView:
             return StatusRemoval(message, is_old=self._is_old(turn))
         self._outbox.withdraw_message(ref_of(turn))
         with self._store.reading() as db:
-            letter = rows.get_message(db, ref_of(turn))
-        if letter is None or letter[0] == "failed":
+            stored = rows.get_message(db, ref_of(turn))
+        if stored is None or stored[0] == "failed":
             return StatusRemoval(None)
-        return StatusRemoval(self.message_of(turn), is_under_way=letter[0] != "sent")
+        return StatusRemoval(self.message_of(turn), is_under_way=stored[0] != "sent")
 
     def _is_old(self, turn: int) -> bool:
         found = self.get_turn(turn)

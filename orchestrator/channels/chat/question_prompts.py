@@ -179,8 +179,8 @@ class QuestionPrompts:
 
         def along(_: Question) -> None:
             if message.answers is None:
-                for letter in build_replies(message, [MessageBody(question_text.taken_note(question))]):
-                    self._outbox.post_message(letter)
+                for stored in build_replies(message, [MessageBody(question_text.taken_note(question))]):
+                    self._outbox.post_message(stored)
             self._handled(message)
 
         try:

@@ -97,11 +97,11 @@ class TurnReplies:
         place = self.place_of(turn)
         with self._store.reading() as db:
             is_reply = place is not None and _shows_what_it_answers(db, place)
-        letters = [] if place is None else self._build_messages(turn, place, is_reply=is_reply)
+        messages = [] if place is None else self._build_messages(turn, place, is_reply=is_reply)
         with self._store.writing() as db:
             if rows.set_told(db, number, self._now()):
-                for letter in letters:
-                    self._outbox.post_message(letter)
+                for message in messages:
+                    self._outbox.post_message(message)
 
     def place_of(self, turn: Turn) -> TurnPlace | None:
         """Where the answer belongs; None where nobody is to be told."""

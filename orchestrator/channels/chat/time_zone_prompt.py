@@ -69,14 +69,14 @@ class TimeZonePrompt:
         self,
         *,
         store: ChannelStore,
-        people: Users,
+        users: Users,
         address_book: AddressBook,
         outbox: Outbox,
         buttons: Buttons,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
-        self._people = people
+        self._users = users
         self._address_book = address_book
         self._outbox = outbox
         self._buttons = buttons
@@ -98,7 +98,7 @@ class TimeZonePrompt:
         if user is None or user.time_zone_known or spot is None or self._is_asked(user):
             return
         with self._store.writing():
-            if self._people.ask_zone(user.id):
+            if self._users.ask_zone(user.id):
                 ref = _ref(user)
                 self._outbox.post_message(
                     Message(key.agent, spot.chat, ref, self._message_body(key.agent, ref, user, language))
@@ -119,7 +119,7 @@ class TimeZonePrompt:
     def set_zone(self, user: User, wanted: str) -> MessageBody:
         """The person's zone is this one from now on. Raises BadInput with what comes near."""
         zone = find_zone(wanted)
-        self._people.update_user(user.id, {"time_zone": zone})
+        self._users.update_user(user.id, {"time_zone": zone})
         return self._on_changed(zone)
 
     def _message_body(self, agent: str, ref: str, user: User, language: str) -> MessageBody:
@@ -152,7 +152,7 @@ class TimeZonePrompt:
     def _on_press(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
         if user.id_in(self._store.channel) != taken.person:
             raise Forbidden("Only the person who was asked can answer this.")
-        self._people.update_user(user.id, {"time_zone": taken.subject})
+        self._users.update_user(user.id, {"time_zone": taken.subject})
         self._buttons.retire_buttons(taken.ref)
         return PressResult(f"Your time zone is {taken.subject}.", self._on_changed(taken.subject))
 

@@ -45,19 +45,19 @@ class ChatWiring:
         self.carrier = FileSender(
             store=store,
             outbox=outbox,
-            people=services.people,
+            users=services.users,
             deliveries=services.deliveries,
             is_linked=accounts.is_linked,
         )
         buttons, temp_files = Buttons(store), TempFiles(store, folder / "papers")
         self.approval_prompts = self._build_approval_prompts(buttons, temp_files)
-        address_book = AddressBook(store, services.people)
+        address_book = AddressBook(store, services.users)
         zones = TimeZonePrompt(
-            store=store, people=services.people, address_book=address_book, outbox=outbox, buttons=buttons
+            store=store, users=services.users, address_book=address_book, outbox=outbox, buttons=buttons
         )
         self.notifications = self._build_notifications(buttons, address_book, zones)
         self.question_prompts = self._build_question_prompts(buttons, temp_files, address_book)
-        access_context = AccessContext(store, outbox, buttons, services.people, tell=self._tell_of_people)
+        access_context = AccessContext(store, outbox, buttons, services.users, tell=self._tell_of_people)
         self.access_requests, self.groups = AccessRequests(access_context), Groups(access_context)
         cards, groups = self.access_requests, self.groups
         context = CommandContext(
@@ -73,7 +73,7 @@ class ChatWiring:
             **groups.handlers,
             **self.commands.handlers,
         }
-        callbacks = Callbacks(buttons=buttons, outbox=outbox, people=self.find_person, handlers=handlers)
+        callbacks = Callbacks(buttons=buttons, outbox=outbox, users=self.find_person, handlers=handlers)
         self.turn_replies = TurnReplies(
             store=store,
             outbox=outbox,
@@ -95,7 +95,7 @@ class ChatWiring:
 
     def find_person(self, number: int) -> User | None:
         """Who has this number in the channel."""
-        return self._services.people.of_identity(self._store.channel, number)
+        return self._services.users.of_identity(self._store.channel, number)
 
     def _answer_prompt(self, message: IncomingMessage, user: User) -> list[Message] | None:
         """What a message says to something that was asked; None where it is for the agent."""
@@ -120,7 +120,7 @@ class ChatWiring:
             met=zones.on_message,
         )
         deeds = InboundHandlers(
-            people=self.find_person,
+            users=self.find_person,
             press=callbacks.on_press,
             stranger=self.access_requests.on_stranger,
             membership=self.groups.on_membership,
@@ -143,7 +143,7 @@ class ChatWiring:
             store=self._store,
             outbox=self.outbox,
             turns=services.turns,
-            people=services.people,
+            users=services.users,
             pictures=services.thumbnails,
             temp_files=temp_files,
             app_of=services.previews.get_app,
@@ -157,7 +157,7 @@ class ChatWiring:
             store=self._store,
             approvals=services.approvals,
             turns=services.turns,
-            people=services.people,
+            users=services.users,
             outbox=self.outbox,
             buttons=buttons,
             temp_files=temp_files,
@@ -168,7 +168,7 @@ class ChatWiring:
     ) -> ChatNotifications:
         return ChatNotifications(
             store=self._store,
-            notices=self._services.notices,
+            notifications=self._services.notifications,
             address_book=address_book,
             outbox=self.outbox,
             buttons=buttons,
@@ -192,9 +192,9 @@ class ChatWiring:
         self._services.broker.publish(Event("people", None, {}))
 
     def _title_of(self, turn: int) -> str:
-        entry = self._services.agenda.entry_of(turn)
+        entry = self._services.calendar.entry_of(turn)
         return "" if entry is None else entry.title
 
     def _free_space(self, key: CubicleKey) -> int:
-        use = self._services.disk.use_of(key)
+        use = self._services.quota.use_of(key)
         return max(use.limit_bytes - use.used_bytes, 0)

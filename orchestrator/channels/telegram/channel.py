@@ -64,7 +64,7 @@ class TelegramChannel:
         parts = self._runner.parts
         count = partial(services.metrics.channel_updates, CHANNEL)
         self._updates = UpdateInbox(
-            rows, parts.inbox, people=parts.find_person, groups_enabled=parts.groups.is_enabled, count=count
+            rows, parts.inbox, users=parts.find_person, groups_enabled=parts.groups.is_enabled, count=count
         )
 
     @property
@@ -203,6 +203,6 @@ class TelegramChannel:
     def _command_menus(self) -> Menus:
         commands = self._runner.parts.commands
         everybody, operators = commands.menu_entries(is_operator=False), commands.menu_entries(is_operator=True)
-        operator = self._services.people.get_operator().id_in(CHANNEL)
+        operator = self._services.users.get_operator().id_in(CHANNEL)
         menus: Menus = [("private", everybody), ("groups", commands.menu_entries(is_operator=False, is_group=True))]
         return menus if operator is None else [*menus, (operator, operators)]

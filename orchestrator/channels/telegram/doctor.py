@@ -50,20 +50,20 @@ def examine_telegram(
     found, wanted = [], list(bots)
     token = expected.token.text
     if token and not ANY_TELEGRAM_TOKEN.fullmatch(token):
-        mend = "Copy the whole token from BotFather, such as 123456789:AA…, into hermit.env."
-        found.append(fail(TELEGRAM, "TELEGRAM_BOT_TOKEN does not look like a bot's token.", mend))
+        fix = "Copy the whole token from BotFather, such as 123456789:AA…, into hermit.env."
+        found.append(fail(TELEGRAM, "TELEGRAM_BOT_TOKEN does not look like a bot's token.", fix))
     elif token and token not in [bot.token.text for bot in bots]:
         wanted.append(StoredBot(_FROM_SETTINGS, expected.token, ""))
     if not found and not wanted:
         return [ok(TELEGRAM, "No agent has a bot; './hermit telegram add AGENT' gives it one.")]
     if wanted and operator is None:
-        mend = "Link the first bot to yourself: its agent's Settings page or './hermit telegram list' shows how."
-        found.append(warn(TELEGRAM, "Your own Telegram id is not known yet, so bots answer nobody.", mend))
+        fix = "Link the first bot to yourself: its agent's Settings page or './hermit telegram list' shows how."
+        found.append(warn(TELEGRAM, "Your own Telegram id is not known yet, so bots answer nobody.", fix))
     try:
         found += [_examined(bot, expected, check_up) for bot in wanted]
     except Unreachable:  # it can't be for the others either
-        mend = "Check this machine's network and HERMIT_TELEGRAM_API_URL; bots then resume by themselves."
-        found.append(fail(TELEGRAM, "Telegram can't be reached.", mend))
+        fix = "Check this machine's network and HERMIT_TELEGRAM_API_URL; bots then resume by themselves."
+        found.append(fail(TELEGRAM, "Telegram can't be reached.", fix))
     return found
 
 
@@ -72,10 +72,10 @@ def _examined(bot: StoredBot, expected: Expected, check_up: Callable[[str], BotC
     try:
         seen = check_up(bot.token.text)
     except TokenRevoked:
-        mend = f"Make a new token with @BotFather (/token), then './hermit telegram add {bot.agent}'."
+        fix = f"Make a new token with @BotFather (/token), then './hermit telegram add {bot.agent}'."
         if bot.agent == _FROM_SETTINGS:
-            mend = "Copy the token of TELEGRAM_BOT_TOKEN again from @BotFather."
-        return fail(TELEGRAM, f"Telegram refuses the token of {bot.agent}'s bot.", mend)
+            fix = "Copy the token of TELEGRAM_BOT_TOKEN again from @BotFather."
+        return fail(TELEGRAM, f"Telegram refuses the token of {bot.agent}'s bot.", fix)
     except Unreachable:
         raise
     except SendError as error:
@@ -88,17 +88,17 @@ def _judged(bot: StoredBot, seen: BotCheck, expected: Expected) -> Finding:
     url = f"{expected.webhook_url}/telegram/{seen.me.bot}" if expected.webhook_url else ""
     if expected.is_running and seen.webhook.url != url:
         there = "another address" if seen.webhook.url else "nowhere"
-        mend = "Does another program use this token? Make a new one with @BotFather (/revoke). If not, restart."
-        return warn(TELEGRAM, f"The updates of {who} are posted to {there}, not to HermitShell.", mend)
+        fix = "Does another program use this token? Make a new one with @BotFather (/revoke). If not, restart."
+        return warn(TELEGRAM, f"The updates of {who} are posted to {there}, not to HermitShell.", fix)
     if url and seen.webhook.last_error:
-        mend = "Check the proxy in front of HERMIT_TELEGRAM_WEBHOOK_URL, or remove that setting."
-        return warn(TELEGRAM, f"Telegram could not post to {who}: {one_line(seen.webhook.last_error, 100)}.", mend)
+        fix = "Check the proxy in front of HERMIT_TELEGRAM_WEBHOOK_URL, or remove that setting."
+        return warn(TELEGRAM, f"Telegram could not post to {who}: {one_line(seen.webhook.last_error, 100)}.", fix)
     if bot.state == BotStatus.REVOKED:
-        mend = f"'./hermit telegram add {bot.agent}' with the same token starts it again."
-        return warn(TELEGRAM, f"Telegram had refused {who}, but accepts it now.", mend)
+        fix = f"'./hermit telegram add {bot.agent}' with the same token starts it again."
+        return warn(TELEGRAM, f"Telegram had refused {who}, but accepts it now.", fix)
     if expected.is_running and bot.problem:
-        mend = "The bot resumes by itself once that is over."
-        return warn(TELEGRAM, f"{who} has a problem: {bot.problem}", mend)
+        fix = "The bot resumes by itself once that is over."
+        return warn(TELEGRAM, f"{who} has a problem: {bot.problem}", fix)
     if bot.state == BotStatus.PAIRING:
         return warn(
             TELEGRAM,

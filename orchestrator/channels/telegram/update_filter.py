@@ -57,7 +57,7 @@ class UpdateRules:
 
     agent: str
     me: BotIdentity
-    people: Callable[[int], User | None]
+    users: Callable[[int], User | None]
     """Who has this numeric Telegram id."""
     groups_enabled: Callable[[int], bool]
     """The operator let the bot into this group."""
@@ -68,7 +68,7 @@ def sort_update(
     *,
     agent: str,
     me: BotIdentity,
-    people: Callable[[int], User | None],
+    users: Callable[[int], User | None],
     groups_enabled: Callable[[int], bool],
 ) -> IncomingEvent | None:
     """What an update comes to; None when it is nothing to us. Never raises, whatever the JSON is."""
@@ -78,7 +78,7 @@ def sort_update(
     kind = next((name for name in _BY_KIND if name in update), "")
     if not kind:
         return None
-    return _BY_KIND[kind](UpdateRules(agent, me, people, groups_enabled), update_id, object_field(update, kind))
+    return _BY_KIND[kind](UpdateRules(agent, me, users, groups_enabled), update_id, object_field(update, kind))
 
 
 def update_number(update: object) -> int | None:
@@ -135,7 +135,7 @@ def _message(rules: UpdateRules, update: int, raw: Raw) -> IncomingEvent | None:
     place = _where(raw, sender)
     if place is None:
         return None
-    if rules.people(sender.id) is None:
+    if rules.users(sender.id) is None:
         digits = text_field(raw, "text").strip() if "forward_origin" not in raw else ""
         is_code = _SIX_DIGITS.fullmatch(digits) is not None
         known = StrangerMessage(rules.agent, rules.me.bot, update, sender, digits if is_code else "")
@@ -201,7 +201,7 @@ def _edit(rules: UpdateRules, update: int, raw: Raw) -> IncomingEvent | None:
 
 def _press(rules: UpdateRules, update: int, raw: Raw) -> ButtonPress | None:
     sender, message = _sender(raw), object_field(raw, "message")
-    if sender is None or rules.people(sender.id) is None:
+    if sender is None or rules.users(sender.id) is None:
         return None
     place, number_ = _where(message, sender), int_field(message, "message_id")
     query, pressed = text_field(raw, "id"), text_field(raw, "data")
@@ -220,7 +220,7 @@ def _membership(rules: UpdateRules, update: int, raw: Raw) -> MembershipChange |
     sender, place, after = _whoever(raw), _place(raw), object_field(raw, "new_chat_member")
     if sender is None or place is None or int_field(object_field(after, "user"), "id") != rules.me.bot:
         return None
-    if place.is_private and (place.chat != sender.id or rules.people(sender.id) is None):
+    if place.is_private and (place.chat != sender.id or rules.users(sender.id) is None):
         return None
     status = text_field(after, "status")
     is_in = status in _IN or (status == "restricted" and after.get("can_send_messages") is True)

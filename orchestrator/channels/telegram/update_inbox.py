@@ -31,7 +31,7 @@ class UpdateInbox:
         store: ChannelStore,
         inbox: Inbox,
         *,
-        people: Callable[[int], User | None],
+        users: Callable[[int], User | None],
         groups_enabled: Callable[[str, int], bool],
         count: Callable[[int], None] = lambda _updates: None,
     ) -> None:
@@ -39,7 +39,7 @@ class UpdateInbox:
         ``count`` hears how many updates came."""
         self._store = store
         self._inbox = inbox
-        self._people = people
+        self._users = users
         self._groups_enabled = groups_enabled
         self._count = count
 
@@ -56,7 +56,7 @@ class UpdateInbox:
                     update,
                     agent=agent,
                     me=me,
-                    people=self._people,
+                    users=self._users,
                     groups_enabled=lambda chat: self._groups_enabled(agent, chat),
                 )
             )

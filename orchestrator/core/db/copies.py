@@ -31,7 +31,7 @@ class Inside:
 
     migrations: tuple[str, ...]
     agents: tuple[str, ...]
-    people: tuple[int, ...]
+    users: tuple[int, ...]
     turns: int
     cubicles: dict[CubicleKey, int]
     """The number of each cubicle, from which it has its user."""
@@ -90,7 +90,7 @@ def look_into(database: Path) -> Inside:
         return Inside(
             migrations=tuple(done),
             agents=tuple(str(row["name"]) for row in db.execute("SELECT name FROM agents ORDER BY name")),
-            people=tuple(int(row["id"]) for row in db.execute("SELECT id FROM users ORDER BY id")),
+            users=tuple(int(row["id"]) for row in db.execute("SELECT id FROM users ORDER BY id")),
             turns=int(db.execute("SELECT COUNT(*) FROM turns").fetchone()[0]),
             cubicles={
                 CubicleKey(str(row["agent"]), int(row["user"])): int(row["id"])

@@ -147,12 +147,12 @@ class Store:
                 "'./hermit down'; './hermit doctor' then says how to go on."
             )
             return Unavailable(self.trouble)
-        mend = "Check its disk."
+        fix = "Check its disk."
         if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            mend = "Another program has had it for long: close that, or try again in a minute."
+            fix = "Another program has had it for long: close that, or try again in a minute."
         elif code & 0xFF == sqlite3.SQLITE_FULL:
-            mend = "The disk is full: free some space."
-        return Unavailable(f"The database cannot be {what} ({error}). {mend}")
+            fix = "The disk is full: free some space."
+        return Unavailable(f"The database cannot be {what} ({error}). {fix}")
 
     def _raise_if_in_trouble(self) -> None:
         if self.trouble:

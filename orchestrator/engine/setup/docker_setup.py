@@ -61,7 +61,7 @@ class EngineAdvice:
     """Something about the engine that a person may want to fix, though cubicles run."""
 
     text: str
-    mend: str
+    fix: str
 
 
 def connect_docker(env: Mapping[str, str]) -> docker.DockerClient:
@@ -103,14 +103,14 @@ def require_usable(knock: Knock, machine: Machine) -> docker.DockerClient:
 
 def limits_lacking(info: Mapping[str, Any]) -> tuple[EngineAdvice, ...]:
     """Limits on a cubicle that this engine (its ``info``) cannot hold."""
-    mend = "turn the cgroup controller on (cgroup v2, or kernel options 'cgroup_enable=memory swapaccount=1')"
+    fix = "turn the cgroup controller on (cgroup v2, or kernel options 'cgroup_enable=memory swapaccount=1')"
     lacking = {
         "MemoryLimit": "The engine cannot limit memory: one cubicle could take all of the host's.",
         "SwapLimit": "The engine cannot limit swap: a cubicle could use more memory than it was given.",
         "PidsLimit": "The engine cannot limit processes: one cubicle could use up the host's.",
         "CpuCfsQuota": "The engine cannot limit CPU time: one cubicle could slow the host down.",
     }
-    found = [EngineAdvice(text, mend) for name, text in lacking.items() if info.get(name) is False]
+    found = [EngineAdvice(text, fix) for name, text in lacking.items() if info.get(name) is False]
     if not any("seccomp" in option for option in info.get("SecurityOptions") or ()):
         found.append(
             EngineAdvice("The engine has no system-call filter (seccomp).", "use a kernel and an engine with seccomp")

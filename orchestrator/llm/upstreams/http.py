@@ -247,14 +247,14 @@ def _shut_socket(sock: socket.socket) -> None:
 
 
 def _split_url(base_url: str, name: str) -> tuple[str, str, int | None, str, str]:
-    mend = f"The address of {name} must look like https://HOST/v1."
+    fix = f"The address of {name} must look like https://HOST/v1."
     try:
         parts = urlsplit(base_url.strip())
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise ConfigError(mend) from None
+        raise ConfigError(fix) from None
     if parts.scheme not in ("http", "https") or not host or not base_url.strip().isprintable():
-        raise ConfigError(mend)
+        raise ConfigError(fix)
     if parts.username or parts.password:
         raise ConfigError(f"The address of {name} holds a password. Give the key by itself.")
     return parts.scheme, host, port, parts.path.rstrip("/"), f"?{parts.query}" if parts.query else ""

@@ -83,7 +83,7 @@ class BackupCollector:
         """``inside`` and ``database``: the copy of the database, which says whose folders are looked for."""
         self._home = os.fsencode(home)
         self._workspaces = workspaces
-        self._keys = sorted((agent, str(user)) for agent in inside.agents for user in inside.people)
+        self._keys = sorted((agent, str(user)) for agent in inside.agents for user in inside.users)
         self._database = database
         self._notes = notes
 

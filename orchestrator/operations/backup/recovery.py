@@ -35,7 +35,7 @@ class Trouble:
     """A database that can't be used, as it is told."""
 
     text: str
-    mend: str
+    fix: str
     is_damaged: bool
     """Else it is whole, as far as anybody can tell, and can't be read or written."""
 
@@ -62,7 +62,7 @@ def check_database(home: Path, *, now: float) -> None:
     if found is None:
         return
     aside = _kept_aside(home, now) if found.is_damaged else ""
-    raise Unavailable(" ".join(filter(None, (found.text, aside, found.mend))))
+    raise Unavailable(" ".join(filter(None, (found.text, aside, found.fix))))
 
 
 def find_trouble(home: Path, *, patience_s: float = PATIENCE_S) -> Trouble | None:
@@ -73,7 +73,7 @@ def find_trouble(home: Path, *, patience_s: float = PATIENCE_S) -> Trouble | Non
     if barred is not None:
         return Trouble(f"The database can't be used: {barred[0]}", barred[1], is_damaged=False)
     said = find_damage(path, patience_s=patience_s, should_be_there=_is_lived_in(home))
-    return None if not said else Trouble(f"The database is damaged ({said}).", _mend(home), is_damaged=True)
+    return None if not said else Trouble(f"The database is damaged ({said}).", _fix(home), is_damaged=True)
 
 
 def recover_database(home: Path, copy: Path | None, *, now: float) -> Recovered:
@@ -84,7 +84,7 @@ def recover_database(home: Path, copy: Path | None, *, now: float) -> Recovered:
     """
     path = database_path(home)
     if not path.parent.is_dir() or (copy is None and not _has_content(path)):
-        raise NotFound(f"There is no database in {home} to recover. {_mend(home)}")
+        raise NotFound(f"There is no database in {home} to recover. {_fix(home)}")
     with hold_unused(home):
         if barred := why_unreadable(path):
             raise Unavailable(f"{barred[0]} {barred[1]}")
@@ -113,7 +113,7 @@ def _salvaged(damaged: Path, fresh: Path) -> Salvaged:
     try:
         return salvage_database(damaged, fresh)
     except Unavailable as error:
-        raise Unavailable(f"{error.message} {_mend(damaged.parents[2], is_hopeless=True)}") from error
+        raise Unavailable(f"{error.message} {_fix(damaged.parents[2], is_hopeless=True)}") from error
 
 
 def _copied(copy: Path | None, fresh: Path) -> None:
@@ -158,7 +158,7 @@ def _kept_aside(home: Path, now: float) -> str:
     return f"It stays as it is, and a copy of it is in {kept}." if kept else ""
 
 
-def _mend(home: Path, *, is_hopeless: bool = False) -> str:
+def _fix(home: Path, *, is_hopeless: bool = False) -> str:
     """What there is to go back to, by its command."""
     can_salvage = _has_content(database_path(home)) and not is_hopeless
     backup, copy = newest_backup(home / "backups"), None

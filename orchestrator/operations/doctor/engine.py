@@ -24,7 +24,7 @@ def examine_engine(version: Mapping[str, Any], info: Mapping[str, Any]) -> list[
     name = "Podman" if any("podman" in part.lower() for part in parts) else "Docker"
     number = str(version.get("Version", "of unknown version"))
     found = [ok(ENGINE, f"{name} {number} answers{f' ({beside})' if beside else ''}.")]
-    found += [fail(ENGINE, lack.text, f"{lack.mend[:1].upper()}{lack.mend[1:]}.") for lack in limits_lacking(info)]
+    found += [fail(ENGINE, lack.text, f"{lack.fix[:1].upper()}{lack.fix[1:]}.") for lack in limits_lacking(info)]
     if name == "Docker" and parse_version(number) < FILTERS_ALG:
         found.append(
             warn(

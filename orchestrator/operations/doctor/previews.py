@@ -14,15 +14,15 @@ _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what to ask wh
 
 def examine_previews(host: str, port: int) -> Finding:
     """It answers, and it is ours. Without it messages are answered all the same, so nothing has failed."""
-    mend = "Free that port or choose another HERMIT_PREVIEW_PORT, then './hermit down' and './hermit up -d'."
+    fix = "Free that port or choose another HERMIT_PREVIEW_PORT, then './hermit down' and './hermit up -d'."
     address = _ANYWHERE.get(host, host)
     url = f"http://[{address}]:{port}/" if ":" in address else f"http://{address}:{port}/"
     try:
         found = _page(url, host=f"localhost:{port}")
     except requests.RequestException as error:
-        return warn(APPS, f"Web apps can't be shown: nothing answers on port {port} ({_reason(error)}).", mend)
+        return warn(APPS, f"Web apps can't be shown: nothing answers on port {port} ({_reason(error)}).", fix)
     if _OWN_WORDS not in found:
-        return warn(APPS, f"Web apps can't be shown: another program answers on port {port}.", mend)
+        return warn(APPS, f"Web apps can't be shown: another program answers on port {port}.", fix)
     return ok(APPS, f"Web apps are shown, on an origin of their own (port {port}).")
 
 

@@ -45,8 +45,8 @@ def examine_permissions(home: Path) -> list[Finding]:
         names = " ".join(str(path) for path in open_ones[:3])
         return [fail(PERMISSIONS, f"Others may read {names}.", f"Run 'chmod go-rwx {names}'.")]
     if problem := _socket_problem(home):
-        mend = "Set HERMIT_HOME to a folder on a local disk (not on a network or a shared-folder file system)."
-        return [fail(PERMISSIONS, f"{home} can't hold sockets ({problem}).", mend)]
+        fix = "Set HERMIT_HOME to a folder on a local disk (not on a network or a shared-folder file system)."
+        return [fail(PERMISSIONS, f"{home} can't hold sockets ({problem}).", fix)]
     return [ok(PERMISSIONS, f"{home} is readable by you only.")]
 
 
@@ -60,8 +60,8 @@ def examine_openness(host: str, *, is_open: bool) -> list[Finding]:
     if not is_open:
         return []
     text = f"HERMIT_HOST={host} lets others on your network reach the dashboard, without encryption."
-    mend = "Leave HERMIT_HOST out and use a tunnel, or a proxy with https whose address is HERMIT_PUBLIC_URL."
-    return [warn(OPENNESS, text, mend)]
+    fix = "Leave HERMIT_HOST out and use a tunnel, or a proxy with https whose address is HERMIT_PUBLIC_URL."
+    return [warn(OPENNESS, text, fix)]
 
 
 def examine_disk(machine: Machine, places: Mapping[str, Path]) -> list[Finding]:
@@ -71,12 +71,12 @@ def examine_disk(machine: Machine, places: Mapping[str, Path]) -> list[Finding]:
 
 def examine_clock(now: float, *, newest_file: float, engine_time: str) -> Finding:
     """The clock is no earlier than our own files, and the engine's shows the same."""
-    mend = "Set the clock, best with a time service (Debian: apt-get install systemd-timesyncd)."
+    fix = "Set the clock, best with a time service (Debian: apt-get install systemd-timesyncd)."
     if now < newest_file - 24 * 3600:
-        return fail(CLOCK, f"The clock shows {_day(now)}, before this program was written.", mend)
+        return fail(CLOCK, f"The clock shows {_day(now)}, before this program was written.", fix)
     theirs = _moment(engine_time)
     if theirs is not None and abs(theirs - now) > CLOCKS_DIFFER_S:
-        return warn(CLOCK, f"The engine's clock differs by {abs(theirs - now):.0f} s.", mend)
+        return warn(CLOCK, f"The engine's clock differs by {abs(theirs - now):.0f} s.", fix)
     return ok(CLOCK, f"It is {datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M} UTC.")
 
 
@@ -117,11 +117,11 @@ def examine_descriptors(used_of_limit: tuple[int, int] | None) -> Finding:
         return ok(DESCRIPTORS, "Not checked: HermitShell is not running here.")
     used, limit = used_of_limit
     text = f"{used:,} of {limit:,} files and connections are open."
-    mend = "Allow more ('ulimit -Hn 65536', or LimitNOFILE=65536 for systemd), and start HermitShell again."
+    fix = "Allow more ('ulimit -Hn 65536', or LimitNOFILE=65536 for systemd), and start HermitShell again."
     if used > NEARLY_ALL * limit:
-        return fail(DESCRIPTORS, f"{text} Soon no new connections will be possible.", mend)
+        return fail(DESCRIPTORS, f"{text} Soon no new connections will be possible.", fix)
     if limit < FEW_DESCRIPTORS:
-        return warn(DESCRIPTORS, f"{text} That is low: each working agent needs up to 20.", mend)
+        return warn(DESCRIPTORS, f"{text} That is low: each working agent needs up to 20.", fix)
     return ok(DESCRIPTORS, text)
 
 
@@ -163,8 +163,8 @@ def _room(what: str, free: int, total: int) -> Finding:
     reserve = Room(free, 0, total).reserve_bytes
     text = f"{free / 10**9:.1f} GB are free where {what} lie."
     if free < reserve:
-        mend = f"Free some space: while less than {reserve / 10**9:.1f} GB are left, agents can't work."
-        return fail(DISK, text, mend)
+        fix = f"Free some space: while less than {reserve / 10**9:.1f} GB are left, agents can't work."
+        return fail(DISK, text, fix)
     if free < min(LITTLE_BYTES, LITTLE_RESERVES * reserve):
         return warn(DISK, text, f"Free some space soon: below {reserve / 10**9:.1f} GB agents are stopped.")
     return ok(DISK, text)

@@ -19,16 +19,16 @@ TOKEN = "123456789:" + "A" * 35
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[CoreFixture]:
+def install(tmp_path: Path) -> Iterator[CoreFixture]:
     """One agent, ``crab``."""
     with core_fixture(tmp_path / "home") as made:
         yield made
 
 
 @pytest.mark.parametrize("name", ["a", "helper-2", "0", "a" * 32])
-def test_takes_a_plain_name(house: CoreFixture, name: str) -> None:
+def test_takes_a_plain_name(install: CoreFixture, name: str) -> None:
     """Small letters, digits, hyphens."""
-    assert house.agents.create({"name": name}).name == name
+    assert install.agents.create({"name": name}).name == name
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ def test_takes_a_plain_name(house: CoreFixture, name: str) -> None:
         True,
     ],
 )
-def test_refuses_a_name_that_would_need_care(house: CoreFixture, name: Any) -> None:
+def test_refuses_a_name_that_would_need_care(install: CoreFixture, name: Any) -> None:
     """It is part of paths and of container names."""
     with pytest.raises(BadInput, match="name"):
-        house.agents.create({"name": name})
+        install.agents.create({"name": name})
 
 
 WRONG: dict[str, dict[str, Any]] = {
@@ -106,26 +106,26 @@ WRONG: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("fields", WRONG.values(), ids=WRONG)
-def test_refuses_what_can_not_be(house: CoreFixture, fields: dict[str, Any]) -> None:
+def test_refuses_what_can_not_be(install: CoreFixture, fields: dict[str, Any]) -> None:
     """New or changed, the setting is named and nothing has changed."""
-    before = house.crab
+    before = install.crab
     with pytest.raises(BadInput) as refused:
-        house.agents.update_agent("crab", {"role": "changed", **fields})
+        install.agents.update_agent("crab", {"role": "changed", **fields})
     assert next(iter(fields)) in refused.value.message
-    assert house.crab == before
+    assert install.crab == before
     with pytest.raises(BadInput):
-        house.agents.create({"name": "other", **fields})
-    assert [agent.name for agent in house.agents.list_agents()] == ["crab"]
+        install.agents.create({"name": "other", **fields})
+    assert [agent.name for agent in install.agents.list_agents()] == ["crab"]
 
 
-def test_changes_what_is_named_and_nothing_else(house: CoreFixture) -> None:
+def test_changes_what_is_named_and_nothing_else(install: CoreFixture) -> None:
     """Limits one by one, too."""
-    before = house.crab
-    house.agents.update_agent(
+    before = install.crab
+    install.agents.update_agent(
         "crab", {"approval": "all", "limits": {"cpus": 2}, "daily_budget_usd": 0.1, "toolsets": []}
     )
-    house.agents.update_agent("crab", {"limits": {"pids": 100}, "name": "crab"})
-    assert house.crab == replace(
+    install.agents.update_agent("crab", {"limits": {"pids": 100}, "name": "crab"})
+    assert install.crab == replace(
         before,
         approval=ApprovalPolicy.ALL,
         limits=CubicleLimits(cpus=2, pids=100),
@@ -134,7 +134,7 @@ def test_changes_what_is_named_and_nothing_else(house: CoreFixture) -> None:
     )
 
 
-def test_changes_at_once_are_all_kept(house: CoreFixture) -> None:
+def test_changes_at_once_are_all_kept(install: CoreFixture) -> None:
     """Nobody overwrites what somebody else has just changed."""
     changes: list[dict[str, Any]] = [
         {"step_limit": 7},
@@ -144,8 +144,8 @@ def test_changes_at_once_are_all_kept(house: CoreFixture) -> None:
         {"limits": {"pids": 99}},
         {"approval": "off"},
     ]
-    at_once(*(partial(house.agents.update_agent, "crab", change) for change in changes))
-    crab = house.crab
+    at_once(*(partial(install.agents.update_agent, "crab", change) for change in changes))
+    crab = install.crab
     assert (crab.step_limit, crab.command_timeout_s, crab.role, crab.limits.cpus, crab.limits.pids, crab.approval) == (
         7,
         8,
@@ -156,72 +156,72 @@ def test_changes_at_once_are_all_kept(house: CoreFixture) -> None:
     )
 
 
-def test_a_name_stays(house: CoreFixture) -> None:
+def test_a_name_stays(install: CoreFixture) -> None:
     """It can't be changed, nor taken twice."""
     with pytest.raises(BadInput):
-        house.agents.update_agent("crab", {"name": "other"})
+        install.agents.update_agent("crab", {"name": "other"})
     with pytest.raises(Conflict):
-        house.agents.create({"name": "crab"})
+        install.agents.create({"name": "crab"})
 
 
-def test_unknown_agents_are_not_found(house: CoreFixture) -> None:
+def test_unknown_agents_are_not_found(install: CoreFixture) -> None:
     """To read, change and remove; the name is shown so that it can do no harm."""
-    for act in (house.agents.get, house.agents.remove, partial(house.agents.update_agent, fields={})):
+    for act in (install.agents.get, install.agents.remove, partial(install.agents.update_agent, fields={})):
         with pytest.raises(NotFound, match=r"no agent called 'no\\x1b'"):
             act("no\x1b")
 
 
-def test_the_telegram_token_is_never_shown(house: CoreFixture) -> None:
+def test_the_telegram_token_is_never_shown(install: CoreFixture) -> None:
     """It is stored, and whether there is one can be asked."""
-    house.agents.update_agent("crab", {"telegram_token": TOKEN})
-    assert house.agents.has_telegram("crab")
-    assert TOKEN not in repr(house.crab) + str(as_json(house.crab)) + str(house.audited("agent.changed"))
-    house.agents.update_agent("crab", {"telegram_token": None})
-    assert not house.agents.has_telegram("crab")
+    install.agents.update_agent("crab", {"telegram_token": TOKEN})
+    assert install.agents.has_telegram("crab")
+    assert TOKEN not in repr(install.crab) + str(as_json(install.crab)) + str(install.audited("agent.changed"))
+    install.agents.update_agent("crab", {"telegram_token": None})
+    assert not install.agents.has_telegram("crab")
 
 
-def test_is_shown_with_all_its_settings(house: CoreFixture) -> None:
+def test_is_shown_with_all_its_settings(install: CoreFixture) -> None:
     """Dollars for micro-dollars, no token."""
-    body = as_json(house.crab)
+    body = as_json(install.crab)
     assert set(body) == {"name", *FIELDS} - {"telegram_token"}
     assert body["daily_budget_usd"] == 5.0
     assert body["limits"] == {"cpus": 1.0, "memory_mb": 1024, "pids": 256, "disk_mb": 2048}
 
 
-def test_removing_takes_its_turns_along(house: CoreFixture) -> None:
+def test_removing_takes_its_turns_along(install: CoreFixture) -> None:
     """The audit log and the spending stay."""
-    turn = house.under_way()
-    house.agents.remove("crab")
+    turn = install.under_way()
+    install.agents.remove("crab")
     with pytest.raises(NotFound):
-        house.turns.get(turn.id)
-    assert [row.text for row in house.audited("turn.asked")] == ["go"]
+        install.turns.get(turn.id)
+    assert [row.text for row in install.audited("turn.asked")] == ["go"]
 
 
-def test_what_is_known_of_an_agent_is_what_it_is(house: CoreFixture) -> None:
+def test_what_is_known_of_an_agent_is_what_it_is(install: CoreFixture) -> None:
     """However often it was asked for before; a change that came to nothing changes nothing."""
-    assert house.agents.get("crab").step_limit == house.agents.get("crab").step_limit
-    house.agents.update_agent("crab", {"step_limit": 7})
-    assert house.agents.get("crab").step_limit == 7
+    assert install.agents.get("crab").step_limit == install.agents.get("crab").step_limit
+    install.agents.update_agent("crab", {"step_limit": 7})
+    assert install.agents.get("crab").step_limit == 7
     with pytest.raises(BadInput):
-        house.agents.update_agent("crab", {"step_limit": 8, "image": "no such"})
-    assert house.agents.get("crab").step_limit == 7
-    house.agents.remove("crab")
+        install.agents.update_agent("crab", {"step_limit": 8, "image": "no such"})
+    assert install.agents.get("crab").step_limit == 7
+    install.agents.remove("crab")
     with pytest.raises(NotFound):
-        house.agents.get("crab")
+        install.agents.get("crab")
 
 
-def test_whoever_follows_an_agent_hears_of_what_is_there_by_then(house: CoreFixture) -> None:
+def test_whoever_follows_an_agent_hears_of_what_is_there_by_then(install: CoreFixture) -> None:
     """After the commit: whoever looks sees the change. What was refused is no change."""
     seen: list[tuple[str, str]] = []
 
     def look(name: str) -> None:
-        found = next((agent for agent in house.agents.list_agents() if agent.name == name), None)
-        seen.append((name, "gone" if found is None else house.agents.get(name).role))
+        found = next((agent for agent in install.agents.list_agents() if agent.name == name), None)
+        seen.append((name, "gone" if found is None else install.agents.get(name).role))
 
-    house.hooks.agent_changed.subscribe(look)
-    house.agents.create({"name": "newt", "role": "Cook"})
-    house.agents.update_agent("newt", {"role": "Baker"})
+    install.hooks.agent_changed.subscribe(look)
+    install.agents.create({"name": "newt", "role": "Cook"})
+    install.agents.update_agent("newt", {"role": "Baker"})
     with pytest.raises(BadInput):
-        house.agents.update_agent("newt", {"role": 7})
-    house.agents.remove("newt")
+        install.agents.update_agent("newt", {"role": 7})
+    install.agents.remove("newt")
     assert seen == [("newt", "Cook"), ("newt", "Baker"), ("newt", "gone")]

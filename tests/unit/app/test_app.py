@@ -35,7 +35,7 @@ def _settings(tmp_path: Path, **more: str) -> Settings:
 
 
 @contextmanager
-def _house(settings: Settings, engine: FakeEngine, model: Upstream | None = None) -> Iterator[App]:
+def _install(settings: Settings, engine: FakeEngine, model: Upstream | None = None) -> Iterator[App]:
     upstreams = {"fake": model or FakeUpstream()}
     app = App(settings, prepare_home(settings.home), Edges(engine_of(engine), upstreams, "fake", 0.001))
     try:
@@ -49,9 +49,9 @@ def test_a_first_start_makes_operator_and_agent(tmp_path: Path) -> None:
     """A second one makes neither again."""
     settings = _settings(tmp_path)
     for _ in range(2):
-        with _house(settings, FakeEngine()) as app:
+        with _install(settings, FakeEngine()) as app:
             assert [agent.name for agent in app.services.agents.list_agents()] == [FIRST_AGENT]
-            assert [user.name for user in app.services.people.list_users()] == ["operator"]
+            assert [user.name for user in app.services.users.list_users()] == ["operator"]
             assert app.services.health().is_ok
             assert requests.get(f"{settings.url}/api/health", timeout=5).json() == {"status": "ok"}
 
@@ -60,12 +60,12 @@ def test_a_first_start_makes_operator_and_agent(tmp_path: Path) -> None:
 def test_a_database_with_a_hostile_name_is_refused(tmp_path: Path, name: str) -> None:
     """It says so and what to do, and no folder is made by that name."""
     settings = _settings(tmp_path)
-    with _house(settings, FakeEngine()) as app, app._store.writing() as db:
+    with _install(settings, FakeEngine()) as app, app._store.writing() as db:
         db.execute("PRAGMA defer_foreign_keys = ON")
         db.execute("UPDATE cubicles SET agent = ?", (name,))
         db.execute("UPDATE agents SET name = ?", (name,))
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(Unavailable, match="no agent can be called"), _house(settings, FakeEngine()):
+    with pytest.raises(Unavailable, match="no agent can be called"), _install(settings, FakeEngine()):
         raise AssertionError("unreachable")
     made = [path for path in sorted(tmp_path.rglob("*")) if path not in before and path.is_dir()]
     assert [path for path in made if "backups" not in path.parts] == []
@@ -77,14 +77,14 @@ def test_a_port_that_is_taken_is_named_with_its_holder(tmp_path: Path) -> None:
     with socket.socket() as holder:
         holder.bind((settings.host, settings.port))
         holder.listen()
-        with pytest.raises(Unavailable, match=r"can't be used .*process \d+"), _house(settings, FakeEngine()):
+        with pytest.raises(Unavailable, match=r"can't be used .*process \d+"), _install(settings, FakeEngine()):
             raise AssertionError("it started")
 
 
 def test_an_address_that_is_not_ours_is_named(tmp_path: Path) -> None:
     """With what to write instead."""
     settings = _settings(tmp_path, HERMIT_HOST="192.0.2.1")
-    with pytest.raises(Unavailable, match=r"192\.0\.2\.1"), _house(settings, FakeEngine()):
+    with pytest.raises(Unavailable, match=r"192\.0\.2\.1"), _install(settings, FakeEngine()):
         raise AssertionError("it started")
 
 
@@ -92,7 +92,7 @@ def test_health_says_what_is_wrong(tmp_path: Path) -> None:
     """503 for everybody, the reason for those who are logged in."""
     settings, engine = _settings(tmp_path), DeadEngine()
     engine.is_dead = False
-    with _house(settings, engine) as app:
+    with _install(settings, engine) as app:
         engine.is_dead = True
         assert "does not answer" in app.services.health().engine
         assert requests.get(f"{settings.url}/api/health", timeout=5).status_code == 503
@@ -101,7 +101,7 @@ def test_health_says_what_is_wrong(tmp_path: Path) -> None:
 def test_deleting_an_agent_gives_every_message_an_outcome_first(tmp_path: Path) -> None:
     """Running and queued ones; container, folders and rows go."""
     engine = FakeEngine()
-    with _house(_settings(tmp_path), engine) as app:
+    with _install(_settings(tmp_path), engine) as app:
         services = app.services
         services.cubicles.ensure_running(KEY)
         running = services.turns.submit(KEY, "a", source="test")
@@ -127,8 +127,8 @@ def test_deleting_an_agent_gives_every_message_an_outcome_first(tmp_path: Path) 
 def test_deleting_a_person_takes_their_cubicles_along(tmp_path: Path) -> None:
     """Container, folders and queued messages; the operator stays."""
     engine = FakeEngine()
-    with _house(_settings(tmp_path), engine) as app:
-        member = app.services.people.add({"name": "mia"})
+    with _install(_settings(tmp_path), engine) as app:
+        member = app.services.users.add({"name": "mia"})
         key = CubicleKey(FIRST_AGENT, member.id)
         app.services.cubicles.ensure_running(key)
         turn = app.services.turns.submit(key, "hello", source="test")
@@ -137,16 +137,16 @@ def test_deleting_a_person_takes_their_cubicles_along(tmp_path: Path) -> None:
         assert key not in {container.key for container in engine.list_containers()}
         assert not (tmp_path / "home" / "workspaces" / FIRST_AGENT / str(member.id)).exists()
         with pytest.raises(NotFound):
-            app.services.people.get(member.id)
+            app.services.users.get(member.id)
         with pytest.raises(Conflict):
-            app.services.remove_user(app.services.people.get_operator().id)
+            app.services.remove_user(app.services.users.get_operator().id)
 
 
 def test_stopping_cuts_no_turn_short(tmp_path: Path) -> None:
     """A model call is cut, but its crab gets no answer at all, so that it asks the next orchestrator; its money is
     booked."""
     settings, engine, model = _settings(tmp_path), FakeEngine(), FakeUpstream("fake", Reply(hold_head=True))
-    with _house(settings, engine, model) as app:
+    with _install(settings, engine, model) as app:
         app.services.cubicles.ensure_running(KEY)
         app.services.turns.submit(KEY, "a", source="test")
         turn = app.services.turns.take_next(KEY, "boot", 20)
@@ -161,7 +161,7 @@ def test_stopping_cuts_no_turn_short(tmp_path: Path) -> None:
         assert model.is_held.wait(5)
     with closing(crab):
         assert crab.recv(65536) == b""
-    with _house(settings, engine) as app:
+    with _install(settings, engine) as app:
         assert app.services.turns.get(turn.id).status is TurnStatus.RUNNING
         assert app.services.budget.get_today(FIRST_AGENT).reserved_micro == 0
         assert app.services.budget.get_today(FIRST_AGENT).spent_micro > 0
@@ -181,7 +181,7 @@ def test_whoever_waits_is_let_go_at_a_stop(tmp_path: Path) -> None:
         except requests.RequestException:
             return
 
-    with _house(settings, FakeEngine()) as app:
+    with _install(settings, FakeEngine()) as app:
         message = {"text": "a", "wait": True, "timeout": 600}
         for thread in (
             threading.Thread(target=ask, args=("POST", "/api/agents/crab/messages"), kwargs={"json": message}),
@@ -199,14 +199,14 @@ def test_whoever_waits_is_let_go_at_a_stop(tmp_path: Path) -> None:
 def test_a_start_clears_up_after_a_death(tmp_path: Path) -> None:
     """Holds are booked, strays removed, doors of running cubicles open again."""
     settings, engine = _settings(tmp_path), FakeEngine()
-    with _house(settings, engine) as app:
+    with _install(settings, engine) as app:
         app.services.cubicles.ensure_running(KEY)
         agent = app.services.agents.get(FIRST_AGENT)
         app.services.budget.reserve(agent, KEY, None, provider="fake", model="m", micro=1234)
         real = next(iter(engine.containers.values()))
         stray = type(real)("x", "stray", CubicleKey("gone", 9), "i", "s", running=True, started_at=0.0)
         engine.containers["stray"] = stray
-    with _house(settings, engine) as app:
+    with _install(settings, engine) as app:
         assert app.services.budget.get_today(FIRST_AGENT).spent_micro == 1234
         assert "stray" not in engine.containers
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as crab:
@@ -216,7 +216,7 @@ def test_a_start_clears_up_after_a_death(tmp_path: Path) -> None:
 def test_ctrl_c_stops_the_cubicles_too(tmp_path: Path) -> None:
     """A restart leaves them running."""
     settings, engine = _settings(tmp_path), FakeEngine()
-    with _house(settings, engine) as app:
+    with _install(settings, engine) as app:
         app.services.cubicles.ensure_running(KEY)
     assert engine.containers
     app = App(settings, prepare_home(settings.home), Edges(engine_of(engine), {"fake": FakeUpstream()}, "fake"))

@@ -18,98 +18,103 @@ BUILD = "delete below work/build/"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[CoreFixture]:
+def install(tmp_path: Path) -> Iterator[CoreFixture]:
     """The rules over a fresh database."""
     with core_fixture(tmp_path / "home") as made:
         yield made
 
 
-def _start(house: CoreFixture, turn: Turn, n: int, command: str, approval: str | None = None) -> str:
-    return house.steps.start_step(turn.cubicle, turn.id, n, thought="", command=command, approval=approval).do
+def _start(install: CoreFixture, turn: Turn, n: int, command: str, approval: str | None = None) -> str:
+    return install.steps.start_step(turn.cubicle, turn.id, n, thought="", command=command, approval=approval).do
 
 
-def _asked(house: CoreFixture, turn: Turn, n: int, command: str) -> Approval:
-    assert _start(house, turn, n, command) == "ask"
-    return house.steps.ask_person(turn.cubicle, turn.id, n)
+def _asked(install: CoreFixture, turn: Turn, n: int, command: str) -> Approval:
+    assert _start(install, turn, n, command) == "ask"
+    return install.steps.ask_person(turn.cubicle, turn.id, n)
 
 
 def _say(
-    house: CoreFixture, asked: Approval, *, approve: bool, said: DecisionDetails, by: User | None = None
+    install: CoreFixture, asked: Approval, *, approve: bool, said: DecisionDetails, by: User | None = None
 ) -> Approval:
-    return house.approvals.decide(asked.id, approve=approve, by=by or house.operator, surface="test", said=said)
+    return install.approvals.decide(asked.id, approve=approve, by=by or install.operator, surface="test", said=said)
 
 
-def _held(house: CoreFixture) -> list[tuple[str, str]]:
-    return [(grant.subject, str(grant.scope)) for grant in house.grants.of_agent("crab", viewer=house.operator)]
+def _held(install: CoreFixture) -> list[tuple[str, str]]:
+    return [(grant.subject, str(grant.scope)) for grant in install.grants.of_agent("crab", viewer=install.operator)]
 
 
-def _pass_time(house: CoreFixture, seconds: float) -> None:
-    with house.store.writing() as db:
+def _pass_time(install: CoreFixture, seconds: float) -> None:
+    with install.store.writing() as db:
         db.execute("UPDATE grants SET since = since - ?, until = until - ?", (seconds, seconds))
 
 
-def test_a_kind_is_approved_for_an_hour(house: CoreFixture) -> None:
+def test_a_kind_is_approved_for_an_hour(install: CoreFixture) -> None:
     """The same kind runs without a question, another asks, and so does the same after the hour."""
-    turn = house.under_way()
-    _say(house, _asked(house, turn, 1, "rm -rf build/x"), approve=True, said=DecisionDetails(scope=GrantScope.HOUR))
-    assert _held(house) == [("delete below work/build/x/", "hour")]
-    assert _start(house, turn, 2, "rm -rf build/x/y") == "run"
-    assert "Allowed in advance" in house.turns.list_steps(turn.id)[1].reason
-    assert house.audited("command")[-1].detail["verdict"] == "run"
-    assert _start(house, turn, 3, "rm -rf build") == "ask"
-    assert _start(house, turn, 4, "rm -rf build/x/z; kill 12") == "ask"
-    _pass_time(house, 3601)
-    assert _start(house, turn, 5, "rm -rf build/x/y") == "ask"
-    assert _held(house) == []
+    turn = install.under_way()
+    _say(install, _asked(install, turn, 1, "rm -rf build/x"), approve=True, said=DecisionDetails(scope=GrantScope.HOUR))
+    assert _held(install) == [("delete below work/build/x/", "hour")]
+    assert _start(install, turn, 2, "rm -rf build/x/y") == "run"
+    assert "Allowed in advance" in install.turns.list_steps(turn.id)[1].reason
+    assert install.audited("command")[-1].detail["verdict"] == "run"
+    assert _start(install, turn, 3, "rm -rf build") == "ask"
+    assert _start(install, turn, 4, "rm -rf build/x/z; kill 12") == "ask"
+    _pass_time(install, 3601)
+    assert _start(install, turn, 5, "rm -rf build/x/y") == "ask"
+    assert _held(install) == []
 
 
-def test_a_conversation_ends_what_it_was_allowed(house: CoreFixture) -> None:
+def test_a_conversation_ends_what_it_was_allowed(install: CoreFixture) -> None:
     """When it is cleared, or after a day; another person's conversation never had it."""
-    turn = house.under_way()
+    turn = install.under_way()
     _say(
-        house, _asked(house, turn, 1, "rm -rf build"), approve=True, said=DecisionDetails(scope=GrantScope.CONVERSATION)
+        install,
+        _asked(install, turn, 1, "rm -rf build"),
+        approve=True,
+        said=DecisionDetails(scope=GrantScope.CONVERSATION),
     )
-    assert _start(house, turn, 2, "rm -rf build") == "run"
-    assert _start(house, house.under_way(key=OTHER), 1, "rm -rf build") == "ask"
-    house.turns.clear_history(KEY)
-    assert _start(house, turn, 3, "rm -rf build") == "ask"
-    house.grants.add_grant("crab", GrantKind.COMMAND, BUILD, GrantScope.CONVERSATION, by=house.operator, surface="test")
-    _pass_time(house, 24 * 3600 + 1)
-    assert _start(house, turn, 4, "rm -rf build") == "ask"
+    assert _start(install, turn, 2, "rm -rf build") == "run"
+    assert _start(install, install.under_way(key=OTHER), 1, "rm -rf build") == "ask"
+    install.turns.clear_history(KEY)
+    assert _start(install, turn, 3, "rm -rf build") == "ask"
+    install.grants.add_grant(
+        "crab", GrantKind.COMMAND, BUILD, GrantScope.CONVERSATION, by=install.operator, surface="test"
+    )
+    _pass_time(install, 24 * 3600 + 1)
+    assert _start(install, turn, 4, "rm -rf build") == "ask"
 
 
-def test_an_operator_allows_for_everybody_and_takes_it_back(house: CoreFixture) -> None:
+def test_an_operator_allows_for_everybody_and_takes_it_back(install: CoreFixture) -> None:
     """Always holds in each conversation, until it is revoked; both are in the audit log."""
-    given = house.grants.add_grant(
-        "crab", GrantKind.COMMAND, BUILD, GrantScope.ALWAYS, by=house.operator, surface="cli"
+    given = install.grants.add_grant(
+        "crab", GrantKind.COMMAND, BUILD, GrantScope.ALWAYS, by=install.operator, surface="cli"
     )
     assert (given.user, given.until, given.by) == (None, None, "ada (cli)")
-    assert _start(house, house.under_way(key=OTHER), 1, "rm -rf build") == "run"
-    house.grants.revoke_grant("crab", given.id, by=house.operator)
-    assert _start(house, house.under_way(), 1, "rm -rf build") == "ask"
-    assert [len(house.audited(kind)) for kind in ("command.allowed", "command.revoked")] == [1, 1]
+    assert _start(install, install.under_way(key=OTHER), 1, "rm -rf build") == "run"
+    install.grants.revoke_grant("crab", given.id, by=install.operator)
+    assert _start(install, install.under_way(), 1, "rm -rf build") == "ask"
+    assert [len(install.audited(kind)) for kind in ("command.allowed", "command.revoked")] == [1, 1]
 
 
-def test_members_decide_for_their_own_conversation(house: CoreFixture) -> None:
+def test_members_decide_for_their_own_conversation(install: CoreFixture) -> None:
     """They see what holds there, take back what is theirs, and allow nothing for ever."""
-    house.grants.add_grant("crab", GrantKind.COMMAND, BUILD, GrantScope.HOUR, by=house.operator, surface="test")
-    own = house.grants.add_grant(
-        "crab", GrantKind.COMMAND, "stop processes", GrantScope.HOUR, by=house.member, surface="test"
+    install.grants.add_grant("crab", GrantKind.COMMAND, BUILD, GrantScope.HOUR, by=install.operator, surface="test")
+    own = install.grants.add_grant(
+        "crab", GrantKind.COMMAND, "stop processes", GrantScope.HOUR, by=install.member, surface="test"
     )
-    always = house.grants.add_grant(
-        "crab", GrantKind.HOST, "a.example", GrantScope.ALWAYS, by=house.operator, surface="test"
+    always = install.grants.add_grant(
+        "crab", GrantKind.HOST, "a.example", GrantScope.ALWAYS, by=install.operator, surface="test"
     )
-    assert [grant.id for grant in house.grants.of_agent("crab", viewer=house.member)] == [own.id, always.id]
-    assert len(house.grants.of_agent("crab", viewer=house.operator)) == 3
+    assert [grant.id for grant in install.grants.of_agent("crab", viewer=install.member)] == [own.id, always.id]
+    assert len(install.grants.of_agent("crab", viewer=install.operator)) == 3
     with pytest.raises(Forbidden, match="operator"):
-        house.grants.add_grant("crab", GrantKind.COMMAND, BUILD, GrantScope.ALWAYS, by=house.member, surface="test")
+        install.grants.add_grant("crab", GrantKind.COMMAND, BUILD, GrantScope.ALWAYS, by=install.member, surface="test")
     with pytest.raises(NotFound):
-        house.grants.revoke_grant("crab", always.id, by=house.member)
-    house.grants.revoke_grant("crab", own.id, by=house.member)
-    asked = _asked(house, house.under_way(key=OTHER), 1, "rm -rf build")
+        install.grants.revoke_grant("crab", always.id, by=install.member)
+    install.grants.revoke_grant("crab", own.id, by=install.member)
+    asked = _asked(install, install.under_way(key=OTHER), 1, "rm -rf build")
     with pytest.raises(Forbidden, match="operator"):
-        _say(house, asked, approve=True, said=DecisionDetails(scope=GrantScope.ALWAYS), by=house.member)
-    assert str(house.approvals.get(asked.id).status) == "pending"
+        _say(install, asked, approve=True, said=DecisionDetails(scope=GrantScope.ALWAYS), by=install.member)
+    assert str(install.approvals.get(asked.id).status) == "pending"
 
 
 @pytest.mark.parametrize(
@@ -122,87 +127,89 @@ def test_members_decide_for_their_own_conversation(house: CoreFixture) -> None:
         ("host", "u@a.example"),
     ],
 )
-def test_what_is_no_subject_is_refused(house: CoreFixture, kind: str, subject: str) -> None:
+def test_what_is_no_subject_is_refused(install: CoreFixture, kind: str, subject: str) -> None:
     """By a sentence that says how it is written."""
     with pytest.raises(BadInput):
-        house.grants.add_grant("crab", GrantKind(kind), subject, GrantScope.HOUR, by=house.operator, surface="test")
+        install.grants.add_grant("crab", GrantKind(kind), subject, GrantScope.HOUR, by=install.operator, surface="test")
     with pytest.raises(NotFound):
-        house.grants.add_grant("nobody", GrantKind.COMMAND, BUILD, GrantScope.HOUR, by=house.operator, surface="test")
-    assert _held(house) == []
+        install.grants.add_grant(
+            "nobody", GrantKind.COMMAND, BUILD, GrantScope.HOUR, by=install.operator, surface="test"
+        )
+    assert _held(install) == []
 
 
-def test_a_list_nobody_reads_is_not_made(house: CoreFixture) -> None:
+def test_a_list_nobody_reads_is_not_made(install: CoreFixture) -> None:
     """At the bound there is an error; the same again replaces what was there."""
     for number in range(200):
-        house.grants.add_grant(
-            "crab", GrantKind.HOST, f"a{number}.example", GrantScope.HOUR, by=house.operator, surface="test"
+        install.grants.add_grant(
+            "crab", GrantKind.HOST, f"a{number}.example", GrantScope.HOUR, by=install.operator, surface="test"
         )
     with pytest.raises(TooMany, match="200"):
-        house.grants.add_grant("crab", GrantKind.COMMAND, BUILD, GrantScope.HOUR, by=house.operator, surface="test")
+        install.grants.add_grant("crab", GrantKind.COMMAND, BUILD, GrantScope.HOUR, by=install.operator, surface="test")
 
 
-def test_what_has_no_kind_is_approved_once(house: CoreFixture) -> None:
+def test_what_has_no_kind_is_approved_once(install: CoreFixture) -> None:
     """Longer is refused, and the question stays open."""
-    asked = _asked(house, house.under_way(), 1, f"rm -rf $X {'x' * 600}")
+    asked = _asked(install, install.under_way(), 1, f"rm -rf $X {'x' * 600}")
     with pytest.raises(BadInput, match="once"):
-        _say(house, asked, approve=True, said=DecisionDetails(scope=GrantScope.HOUR))
+        _say(install, asked, approve=True, said=DecisionDetails(scope=GrantScope.HOUR))
     with pytest.raises(BadInput, match="once"):
-        _say(house, asked, approve=False, said=DecisionDetails(scope=GrantScope.HOUR))
-    assert str(house.approvals.get(asked.id).status) == "pending"
+        _say(install, asked, approve=False, said=DecisionDetails(scope=GrantScope.HOUR))
+    assert str(install.approvals.get(asked.id).status) == "pending"
 
 
-def test_grants_go_with_their_agent(house: CoreFixture) -> None:
+def test_grants_go_with_their_agent(install: CoreFixture) -> None:
     """A new one of the same name begins with none."""
-    house.grants.add_grant("crab", GrantKind.COMMAND, BUILD, GrantScope.ALWAYS, by=house.operator, surface="test")
-    house.agents.remove("crab")
-    house.agents.create({"name": "crab"})
-    assert _held(house) == []
+    install.grants.add_grant("crab", GrantKind.COMMAND, BUILD, GrantScope.ALWAYS, by=install.operator, surface="test")
+    install.agents.remove("crab")
+    install.agents.create({"name": "crab"})
+    assert _held(install) == []
 
 
 # --- a no with words, and a no that lasts ------------------------------------------------------------------------
 
 
-def test_a_no_takes_words_to_the_agent(house: CoreFixture) -> None:
+def test_a_no_takes_words_to_the_agent(install: CoreFixture) -> None:
     """They stand with the question, in the audit log, and in the lock that the crab reads."""
-    asked = _asked(house, house.under_way(), 1, "rm -rf build")
-    denied = _say(house, asked, approve=False, said=DecisionDetails(note="No, use “trash” instead."))
+    asked = _asked(install, install.under_way(), 1, "rm -rf build")
+    denied = _say(install, asked, approve=False, said=DecisionDetails(note="No, use “trash” instead."))
     assert denied.detail["note"] == "No, use “trash” instead."
-    assert "They said: “No, use “trash” instead.”" in house.audited("approval.denied")[0].text
-    lock = json.loads((house.home / "run" / "crab" / "1" / f"hermit_deny.{asked.id}.lock").read_text())
+    assert "They said: “No, use “trash” instead.”" in install.audited("approval.denied")[0].text
+    lock = json.loads((install.home / "run" / "crab" / "1" / f"hermit_deny.{asked.id}.lock").read_text())
     assert (lock["status"], lock["note"]) == ("denied", "No, use “trash” instead.")
 
 
 @pytest.mark.parametrize("note", ["x" * 2_001, "\ud800"])
-def test_words_are_bounded(house: CoreFixture, note: str) -> None:
+def test_words_are_bounded(install: CoreFixture, note: str) -> None:
     """And with a yes there are none."""
-    asked = _asked(house, house.under_way(), 1, "rm -rf build")
+    asked = _asked(install, install.under_way(), 1, "rm -rf build")
     with pytest.raises(BadInput, match="note"):
-        _say(house, asked, approve=False, said=DecisionDetails(note=note))
+        _say(install, asked, approve=False, said=DecisionDetails(note=note))
     with pytest.raises(BadInput, match="note"):
-        _say(house, asked, approve=True, said=DecisionDetails(note="yes"))
-    assert str(house.approvals.get(asked.id).status) == "pending"
+        _say(install, asked, approve=True, said=DecisionDetails(note="yes"))
+    assert str(install.approvals.get(asked.id).status) == "pending"
 
 
-def test_a_no_lasts_for_the_turn(house: CoreFixture) -> None:
+def test_a_no_lasts_for_the_turn(install: CoreFixture) -> None:
     """The same text is not asked again in it, whatever ran in between; in the next turn it is."""
-    turn = house.under_way()
-    _say(house, _asked(house, turn, 1, "rm -rf build"), approve=False, said=DecisionDetails())
-    assert _start(house, turn, 2, "ls") == "run"
-    again = house.steps.start_step(KEY, turn.id, 3, thought="", command="rm -rf build", approval=None)
+    turn = install.under_way()
+    _say(install, _asked(install, turn, 1, "rm -rf build"), approve=False, said=DecisionDetails())
+    assert _start(install, turn, 2, "ls") == "run"
+    again = install.steps.start_step(KEY, turn.id, 3, thought="", command="rm -rf build", approval=None)
     assert (again.do, "Nobody is asked again" in again.reason) == ("refuse", True)
-    assert len(house.approvals.list_approvals()) == 1
-    house.turns.stop(turn.id)
-    house.turns.end_turn(KEY, turn.id, TurnStatus.STOPPED)
-    _asked(house, house.under_way(), 1, "rm -rf build")
+    assert len(install.approvals.list_approvals()) == 1
+    install.turns.stop(turn.id)
+    install.turns.end_turn(KEY, turn.id, TurnStatus.STOPPED)
+    _asked(install, install.under_way(), 1, "rm -rf build")
 
 
-def test_many_noes_end_the_asking(house: CoreFixture) -> None:
+def test_many_noes_end_the_asking(install: CoreFixture) -> None:
     """A text that changes by a letter each time is no way around it."""
-    turn = house.under_way()
+    turn = install.under_way()
     for n in range(1, 6):
-        _say(house, _asked(house, turn, n, f"rm -rf build{n}"), approve=False, said=DecisionDetails())
-    assert _start(house, turn, 6, "rm -rf build6") == "refuse"
-    assert len(house.approvals.list_approvals()) == 5
+        _say(install, _asked(install, turn, n, f"rm -rf build{n}"), approve=False, said=DecisionDetails())
+    assert _start(install, turn, 6, "rm -rf build6") == "refuse"
+    assert len(install.approvals.list_approvals()) == 5
 
 
 # --- what scripts hold ---------------------------------------------------------------------------------------------
@@ -216,8 +223,8 @@ def careful(tmp_path: Path) -> Iterator[CoreFixture]:
         yield made
 
 
-def _work(house: CoreFixture) -> Path:
-    return house.home / "workspaces" / "crab" / "1" / "work"
+def _work(install: CoreFixture) -> Path:
+    return install.home / "workspaces" / "crab" / "1" / "work"
 
 
 def test_a_script_that_changed_does_not_run(careful: CoreFixture) -> None:

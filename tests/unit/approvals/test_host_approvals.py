@@ -27,7 +27,7 @@ DETAIL = {"host": "example.com", "warnings": []}
 class Gate:
     """Questions about downloads, and what was heard of how they ended."""
 
-    house: CoreFixture
+    install: CoreFixture
     ended: list[tuple[str, ApprovalStatus, bool]] = field(default_factory=list)
     followed: list[str] = field(default_factory=list)
 
@@ -41,8 +41,8 @@ class Gate:
         timeout_s: int = 60,
     ) -> Approval:
         """A question, as a capability asks it."""
-        with self.house.store.writing() as db:
-            return self.house.approvals.ask_person(
+        with self.install.store.writing() as db:
+            return self.install.approvals.ask_person(
                 db,
                 key,
                 turn,
@@ -55,21 +55,21 @@ class Gate:
 
     def decide(self, approval: Approval, *, approve: bool = True, always: bool = False) -> Approval:
         """The operator's answer."""
-        by = self.house.operator
-        return self.house.approvals.decide(approval.id, approve=approve, by=by, surface="test", always=always)
+        by = self.install.operator
+        return self.install.approvals.decide(approval.id, approve=approve, by=by, surface="test", always=always)
 
 
 @pytest.fixture
 def gate(tmp_path: Path) -> Iterator[Gate]:
     """A house where somebody follows downloads."""
-    with core_fixture(tmp_path / "home") as house:
-        made = Gate(house)
+    with core_fixture(tmp_path / "home") as install:
+        made = Gate(install)
 
         def decided(_db: sqlite3.Connection, approval: Approval) -> None:
             made.ended.append((approval.text, approval.status, bool(approval.detail.get("always"))))
-            house.store.after_commit(partial(made.followed.append, approval.id))
+            install.store.after_commit(partial(made.followed.append, approval.id))
 
-        house.approvals.on_decision("asset", decided)
+        install.approvals.on_decision("asset", decided)
         yield made
 
 
@@ -77,9 +77,9 @@ def test_a_question_without_a_turn_is_asked_and_decided(gate: Gate) -> None:
     """The follower hears it in the transaction, everybody else after it; there is no lock for the crab."""
     asked: list[Approval] = []
     decided: list[Approval] = []
-    gate.house.hooks.approval_asked.subscribe(asked.append)
-    gate.house.hooks.approval_decided.subscribe(decided.append)
-    with watching(gate.house.broker) as news:
+    gate.install.hooks.approval_asked.subscribe(asked.append)
+    gate.install.hooks.approval_decided.subscribe(decided.append)
+    with watching(gate.install.broker) as news:
         approval = gate.ask()
         gate.decide(approval)
         statuses = [body["status"] for body in of_kind(heard(news), "approval")]
@@ -88,7 +88,7 @@ def test_a_question_without_a_turn_is_asked_and_decided(gate: Gate) -> None:
     assert (asked, [found.status for found in decided]) == ([approval], [ApprovalStatus.APPROVED])
     assert gate.ended == [(URL, ApprovalStatus.APPROVED, False)]
     assert gate.followed == [approval.id]
-    assert gate.house.lock_names() == set()
+    assert gate.install.lock_names() == set()
 
 
 def test_one_of_many_decisions_is_heard(gate: Gate) -> None:
@@ -118,12 +118,12 @@ def test_a_flood_is_stopped(gate: Gate) -> None:
 
 def test_it_outlives_its_turn(gate: Gate) -> None:
     """The turn's end cancels questions about commands, not what the host may still do."""
-    turn = gate.house.under_way()
+    turn = gate.install.under_way()
     approval = gate.ask(turn=turn.id)
-    assert gate.house.turns.get(turn.id).status is TurnStatus.RUNNING
-    gate.house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="ok")
-    gate.house.approvals.reconcile()
-    assert gate.house.approvals.get(approval.id).status is ApprovalStatus.PENDING
+    assert gate.install.turns.get(turn.id).status is TurnStatus.RUNNING
+    gate.install.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="ok")
+    gate.install.approvals.reconcile()
+    assert gate.install.approvals.get(approval.id).status is ApprovalStatus.PENDING
     gate.decide(approval, approve=False)
     assert gate.ended == [(URL, ApprovalStatus.DENIED, False)]
 
@@ -148,7 +148,7 @@ def test_always_is_about_a_host(gate: Gate) -> None:
 def test_nobody_in_time_is_a_no(gate: Gate) -> None:
     """It expires, the follower hears, and a late yes is refused."""
     approval = gate.ask(timeout_s=-1)
-    gate.house.approvals.expire_due()
+    gate.install.approvals.expire_due()
     assert gate.ended == [(URL, ApprovalStatus.EXPIRED, False)]
     with pytest.raises(Conflict, match="Too late"):
         gate.decide(approval)
@@ -157,5 +157,5 @@ def test_nobody_in_time_is_a_no(gate: Gate) -> None:
 def test_a_changed_agent_must_ask_again(gate: Gate) -> None:
     """What was asked under other settings is taken back."""
     gate.ask()
-    gate.house.approvals.withdraw("crab")
+    gate.install.approvals.withdraw("crab")
     assert gate.ended == [(URL, ApprovalStatus.CANCELLED, False)]

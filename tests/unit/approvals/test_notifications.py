@@ -23,22 +23,22 @@ CANCEL = Offer("Cancel it", "calendar.cancel")
 class Board:
     """Notices, and what their buttons did."""
 
-    house: CoreFixture
-    notices: Notifications
+    install: CoreFixture
+    notifications: Notifications
     done: list[str] = field(default_factory=list)
     followed: list[str] = field(default_factory=list)
 
     def post(self, *, subject: str = "7") -> Notice:
         """A new entry, with its button."""
-        return self.notices.post(KEY, "calendar", "New: tea at 5.", turn=3, subject=subject, offers=[CANCEL])
+        return self.notifications.post(KEY, "calendar", "New: tea at 5.", turn=3, subject=subject, offers=[CANCEL])
 
 
 @pytest.fixture
 def board(tmp_path: Path) -> Iterator[Board]:
     """A board whose one button cancels."""
-    with core_fixture(tmp_path / "home") as house:
-        made = Board(house, Notifications(house.store, house.broker))
-        made.notices.on_button("calendar.cancel", _cancelling(made))
+    with core_fixture(tmp_path / "home") as install:
+        made = Board(install, Notifications(install.store, install.broker))
+        made.notifications.on_button("calendar.cancel", _cancelling(made))
         yield made
 
 
@@ -47,7 +47,7 @@ def _cancelling(board: Board) -> Deed:
         if notice.subject == "gone":
             raise NotFound("It is gone already.")
         board.done.append(f"{notice.subject} by {by.name}")
-        board.house.store.after_commit(partial(board.followed.append, notice.subject))
+        board.install.store.after_commit(partial(board.followed.append, notice.subject))
         return "Cancelled."
 
     return cancel
@@ -55,37 +55,39 @@ def _cancelling(board: Board) -> Deed:
 
 def test_a_notice_is_a_row_before_anybody_hears(board: Board) -> None:
     """Posted it is there; committed it is news, in the form of the API."""
-    with watching(board.house.broker) as news:
-        with board.house.store.writing():
+    with watching(board.install.broker) as news:
+        with board.install.store.writing():
             notice = board.post()
             assert heard(news) == []
         bodies = of_kind(heard(news), "notice")
     assert bodies == [as_json(notice)]
     assert bodies[0]["offers"] == [{"label": "Cancel it", "do": "calendar.cancel"}]
-    assert board.notices.list_recent(KEY) == [notice]
-    assert board.notices.list_recent(OTHER) == []
+    assert board.notifications.list_recent(KEY) == [notice]
+    assert board.notifications.list_recent(OTHER) == []
 
 
 def test_one_of_many_presses_counts(board: Board) -> None:
     """The others are told how it ended; what follows happens once."""
     notice = board.post()
-    press = partial(board.notices.press_button, notice.id, "calendar.cancel", by=board.house.operator, surface="test")
+    press = partial(
+        board.notifications.press_button, notice.id, "calendar.cancel", by=board.install.operator, surface="test"
+    )
     results = at_once(*[press] * 10)
     assert sum(isinstance(result, Notice) for result in results) == 1
     assert {str(result) for result in results if isinstance(result, Conflict)} == {"That was already done: Cancelled."}
     assert (board.done, board.followed) == (["7 by ada"], ["7"])
-    settled = board.notices.get(notice.id)
+    settled = board.notifications.get(notice.id)
     assert (settled.outcome, as_json(settled)["offers"]) == ("Cancelled.", [])
-    assert board.house.audited("notice.calendar.cancel")[0].text == "Cancelled. By ada (test)."
+    assert board.install.audited("notice.calendar.cancel")[0].text == "Cancelled. By ada (test)."
 
 
 def test_a_press_is_for_whose_cubicle_it_is(board: Board) -> None:
     """For others the notice is not there; the operator may press for everybody."""
     notice = board.post()
     with pytest.raises(NotFound):
-        board.notices.press_button(notice.id, "calendar.cancel", by=board.house.member, surface="test")
+        board.notifications.press_button(notice.id, "calendar.cancel", by=board.install.member, surface="test")
     with pytest.raises(BadInput, match="no such button"):
-        board.notices.press_button(notice.id, "calendar.undo", by=board.house.operator, surface="test")
+        board.notifications.press_button(notice.id, "calendar.undo", by=board.install.operator, surface="test")
     assert board.done == []
 
 
@@ -93,22 +95,22 @@ def test_a_deed_that_fails_leaves_the_button(board: Board) -> None:
     """Nothing was settled, so the person may try again."""
     notice = board.post(subject="gone")
     with pytest.raises(NotFound, match="gone already"):
-        board.notices.press_button(notice.id, "calendar.cancel", by=board.house.operator, surface="test")
-    assert board.notices.get(notice.id).settled_at is None
+        board.notifications.press_button(notice.id, "calendar.cancel", by=board.install.operator, surface="test")
+    assert board.notifications.get(notice.id).settled_at is None
 
 
 def test_what_is_settled_elsewhere_offers_nothing_more(board: Board) -> None:
     """Every notice about that thing says so, those about others stay."""
     first, second, other = board.post(), board.post(), board.post(subject="8")
-    with watching(board.house.broker) as news:
-        board.notices.settle_buttons("calendar", "7", "It was deleted.")
+    with watching(board.install.broker) as news:
+        board.notifications.settle_buttons("calendar", "7", "It was deleted.")
         told = {body["id"]: body["outcome"] for body in of_kind(heard(news), "notice")}
     assert told == {first.id: "It was deleted.", second.id: "It was deleted."}
-    assert board.notices.get(other.id).settled_at is None
+    assert board.notifications.get(other.id).settled_at is None
 
 
 def test_pages_go_back_in_order(board: Board) -> None:
     """Oldest first within a page."""
     posted = [board.post(subject=str(n)) for n in range(5)]
-    assert board.notices.list_recent(KEY, limit=2) == posted[3:]
-    assert board.notices.list_recent(KEY, before=posted[3].id, limit=2) == posted[1:3]
+    assert board.notifications.list_recent(KEY, limit=2) == posted[3:]
+    assert board.notifications.list_recent(KEY, before=posted[3].id, limit=2) == posted[1:3]

@@ -31,25 +31,25 @@ from tests.support.fake_pdf_renderer import LONG_S, PAGE, FakePdfRenderer
 PDF = b"%PDF-1.7\n%%EOF\n"
 
 
-class Desk:
+class Fixture:
     """A house that draws, and a cubicle's ``out``."""
 
-    def __init__(self, house: CoreFixture, **more: float) -> None:
-        self.house, self.drawing = house, FakePdfRenderer()
+    def __init__(self, install: CoreFixture, **more: float) -> None:
+        self.install, self.drawing = install, FakePdfRenderer()
         self.outs: dict[object, Path] = {}
         for key in (KEY, OTHER):
-            house.workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid())
-            self.outs[key] = house.home / "workspaces" / key.agent / str(key.user) / "out"
-        self.folder = house.home / "pages"
+            install.workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid())
+            self.outs[key] = install.home / "workspaces" / key.agent / str(key.user) / "out"
+        self.folder = install.home / "pages"
         self.jobs = Jobs(
-            house.store,
-            Notifications(house.store, house.broker),
-            finish=Calls(store=house.store, agents=house.agents).finish_calls,
+            install.store,
+            Notifications(install.store, install.broker),
+            finish=Calls(store=install.store, agents=install.agents).finish_calls,
         )
         self.pages = PdfPages(
             self.drawing,
-            house.workspaces,
-            house.store,
+            install.workspaces,
+            install.store,
             self.jobs,
             folder=self.folder,
             image=lambda: "browser",
@@ -71,53 +71,53 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def fixture(tmp_path: Path) -> Iterator[Fixture]:
     """A house in which PDFs are drawn."""
-    with core_fixture(tmp_path / "home") as house:
-        made = Desk(house)
+    with core_fixture(tmp_path / "home") as install:
+        made = Fixture(install)
         yield made
         made.drawing.may_go.set()
         made.jobs.close()
 
 
-def test_the_first_pages_are_drawn_once(desk: Desk) -> None:
+def test_the_first_pages_are_drawn_once(fixture: Fixture) -> None:
     """They come as they were brought, with the number that the file has; the same file again costs nothing."""
-    desk.drawing.brings = {"count": b"30", "1.png": PAGE, "2.png": png(1400, 700)}
-    path = desk.write()
-    drawn = desk.pages.draw_pages(KEY, path, wait_s=LONG_S)
+    fixture.drawing.brings = {"count": b"30", "1.png": PAGE, "2.png": png(1400, 700)}
+    path = fixture.write()
+    drawn = fixture.pages.draw_pages(KEY, path, wait_s=LONG_S)
     assert drawn is not None
     assert (drawn.sizes, drawn.count) == (((990, 1400), (1400, 700)), 30)
-    assert desk.pages.get_page(KEY, drawn.digest, 1) == PAGE
-    assert desk.pages.draw_pages(KEY, path, wait_s=LONG_S) == drawn
-    assert len(desk.drawing.given) == 1
-    assert desk.drawing.given[0]["file.pdf"] == PDF
-    assert json.loads(desk.drawing.given[0]["task.json"]) == {"most": MOST_PAGES, "long_side": LONG_SIDE}
-    assert list((desk.folder / "box").iterdir()) == []
-    desk.write(content=PDF + b"changed")
-    assert desk.pages.draw_pages(KEY, path, wait_s=LONG_S) != drawn
-    assert len(desk.drawing.given) == 2
+    assert fixture.pages.get_page(KEY, drawn.digest, 1) == PAGE
+    assert fixture.pages.draw_pages(KEY, path, wait_s=LONG_S) == drawn
+    assert len(fixture.drawing.given) == 1
+    assert fixture.drawing.given[0]["file.pdf"] == PDF
+    assert json.loads(fixture.drawing.given[0]["task.json"]) == {"most": MOST_PAGES, "long_side": LONG_SIDE}
+    assert list((fixture.folder / "box").iterdir()) == []
+    fixture.write(content=PDF + b"changed")
+    assert fixture.pages.draw_pages(KEY, path, wait_s=LONG_S) != drawn
+    assert len(fixture.drawing.given) == 2
 
 
 @pytest.mark.parametrize("number", [0, -1, 2, 10**9])
-def test_there_are_no_other_pages(desk: Desk, number: int) -> None:
+def test_there_are_no_other_pages(fixture: Fixture, number: int) -> None:
     """Nor anybody else's, nor by what is no digest."""
-    drawn = desk.pages.draw_pages(KEY, desk.write(), wait_s=LONG_S)
+    drawn = fixture.pages.draw_pages(KEY, fixture.write(), wait_s=LONG_S)
     assert drawn is not None
     for key, digest, page in ((KEY, drawn.digest, number), (OTHER, drawn.digest, 1), (KEY, "../x", 1), (KEY, "", 1)):
         with pytest.raises(NotFound):
-            desk.pages.get_page(key, digest, page)
+            fixture.pages.get_page(key, digest, page)
 
 
 @pytest.mark.parametrize("content", [b"", b"plain text", png(), b"x" * 2000 + PDF])
-def test_what_is_no_pdf_is_not_drawn(desk: Desk, content: bytes) -> None:
+def test_what_is_no_pdf_is_not_drawn(fixture: Fixture, content: bytes) -> None:
     """By its first bytes, whatever it is called."""
-    assert isinstance(desk.fails(desk.write(content=content)), NotFound)
-    assert desk.drawing.given == []
+    assert isinstance(fixture.fails(fixture.write(content=content)), NotFound)
+    assert fixture.drawing.given == []
 
 
-def test_a_large_one_is_not_drawn(desk: Desk) -> None:
+def test_a_large_one_is_not_drawn(fixture: Fixture) -> None:
     """It would be copied and sent in, only to take too long."""
-    assert isinstance(desk.fails(desk.write(content=PDF.ljust(MOST_BYTES + 1))), TooLarge)
+    assert isinstance(fixture.fails(fixture.write(content=PDF.ljust(MOST_BYTES + 1))), TooLarge)
 
 
 @pytest.mark.parametrize(
@@ -135,81 +135,81 @@ def test_a_large_one_is_not_drawn(desk: Desk) -> None:
     ],
     ids=["nothing", "a count", "empty", "cut", "no png", "too wide", "no width", "too large", "only the second"],
 )
-def test_what_is_no_page_is_a_pdf_that_can_not_be_drawn(desk: Desk, brings: dict[str, bytes]) -> None:
+def test_what_is_no_page_is_a_pdf_that_can_not_be_drawn(fixture: Fixture, brings: dict[str, bytes]) -> None:
     """The container is a stranger; nothing of what it brought stays."""
-    desk.drawing.brings = brings
-    failure = desk.fails(desk.write())
+    fixture.drawing.brings = brings
+    failure = fixture.fails(fixture.write())
     assert isinstance(failure, Failed)
     assert "Download it" in failure.message
-    assert list((desk.folder / "box").iterdir()) == []
-    assert not list((desk.folder / "kept").glob("*-*"))
+    assert list((fixture.folder / "box").iterdir()) == []
+    assert not list((fixture.folder / "kept").glob("*-*"))
 
 
-def test_a_link_is_no_page(desk: Desk, tmp_path: Path) -> None:
+def test_a_link_is_no_page(fixture: Fixture, tmp_path: Path) -> None:
     """What it brings is opened as plain files alone."""
     (tmp_path / "secret.png").write_bytes(PAGE)
-    desk.drawing.brings = {}
-    desk.drawing.during = lambda spec: (spec.brought / "1.png").symlink_to(tmp_path / "secret.png")
-    assert isinstance(desk.fails(desk.write()), Failed)
-    desk.drawing.during = lambda spec: os.mkfifo(spec.brought / "1.png")
-    assert isinstance(desk.fails(), Failed)
+    fixture.drawing.brings = {}
+    fixture.drawing.during = lambda spec: (spec.brought / "1.png").symlink_to(tmp_path / "secret.png")
+    assert isinstance(fixture.fails(fixture.write()), Failed)
+    fixture.drawing.during = lambda spec: os.mkfifo(spec.brought / "1.png")
+    assert isinstance(fixture.fails(), Failed)
 
 
 @pytest.mark.parametrize("count", [b"", b"x", b"-4", b"99999999", b"1\n2"])
-def test_a_count_that_is_none_counts_what_is_there(desk: Desk, count: bytes) -> None:
+def test_a_count_that_is_none_counts_what_is_there(fixture: Fixture, count: bytes) -> None:
     """The pages show all the same."""
-    desk.drawing.brings["count"] = count
-    drawn = desk.pages.draw_pages(KEY, desk.write(), wait_s=LONG_S)
+    fixture.drawing.brings["count"] = count
+    drawn = fixture.pages.draw_pages(KEY, fixture.write(), wait_s=LONG_S)
     assert drawn is not None
     assert drawn.count == 1
 
 
-def test_no_more_pages_than_are_looked_at(desk: Desk) -> None:
+def test_no_more_pages_than_are_looked_at(fixture: Fixture) -> None:
     """Whatever else it brings."""
-    desk.drawing.brings = {"count": b"900"} | {f"{n}.png": PAGE for n in range(1, MOST_PAGES + 5)}
-    drawn = desk.pages.draw_pages(KEY, desk.write(), wait_s=LONG_S)
+    fixture.drawing.brings = {"count": b"900"} | {f"{n}.png": PAGE for n in range(1, MOST_PAGES + 5)}
+    drawn = fixture.pages.draw_pages(KEY, fixture.write(), wait_s=LONG_S)
     assert drawn is not None
     assert (len(drawn.sizes), drawn.count) == (MOST_PAGES, 900)
 
 
-def test_nobody_waits_for_long(desk: Desk) -> None:
+def test_nobody_waits_for_long(fixture: Fixture) -> None:
     """Who asked is told that it is not ready, may ask again for the same, and has it at last; one is drawn at a time,
     and only so many wait."""
-    desk.drawing.may_go.clear()
-    paths = [desk.write(f"{n}.pdf", PDF + b"%d" % n) for n in range(MOST_WAITING + 1)]
+    fixture.drawing.may_go.clear()
+    paths = [fixture.write(f"{n}.pdf", PDF + b"%d" % n) for n in range(MOST_WAITING + 1)]
     for path in paths[:MOST_WAITING]:
-        assert desk.pages.draw_pages(KEY, path, wait_s=0.01) is None
-    assert desk.pages.draw_pages(KEY, paths[0], wait_s=0.01) is None
-    assert isinstance(desk.fails(paths[-1]), TooMany)
-    assert len(desk.drawing.given) <= 1
-    desk.drawing.may_go.set()
+        assert fixture.pages.draw_pages(KEY, path, wait_s=0.01) is None
+    assert fixture.pages.draw_pages(KEY, paths[0], wait_s=0.01) is None
+    assert isinstance(fixture.fails(paths[-1]), TooMany)
+    assert len(fixture.drawing.given) <= 1
+    fixture.drawing.may_go.set()
     for path in paths:
-        assert desk.pages.draw_pages(KEY, path, wait_s=LONG_S) is not None
-    assert len(desk.drawing.given) == len(paths)
+        assert fixture.pages.draw_pages(KEY, path, wait_s=LONG_S) is not None
+    assert len(fixture.drawing.given) == len(paths)
 
 
-def test_an_engine_that_is_away_is_told_and_asked_again(desk: Desk) -> None:
+def test_an_engine_that_is_away_is_told_and_asked_again(fixture: Fixture) -> None:
     """Nothing of the failure is kept; a mistake of ours is told without its trace."""
     for breaks, words in ((Unavailable("There is no engine."), "no engine"), (KeyError("x"), "log says why")):
-        desk.drawing.breaks = breaks
-        assert words in desk.fails(desk.write()).message
-    desk.drawing.breaks = None
-    assert desk.pages.draw_pages(KEY, "out/a.pdf", wait_s=LONG_S) is not None
+        fixture.drawing.breaks = breaks
+        assert words in fixture.fails(fixture.write()).message
+    fixture.drawing.breaks = None
+    assert fixture.pages.draw_pages(KEY, "out/a.pdf", wait_s=LONG_S) is not None
 
 
 def test_pages_are_kept_for_a_while_and_not_too_many(tmp_path: Path) -> None:
     """Old ones go by themselves, the oldest also when there are many, and all with the next start."""
-    with core_fixture(tmp_path / "home") as house:
-        desk = Desk(house)
-        kept = desk.folder / "kept"
+    with core_fixture(tmp_path / "home") as install:
+        fixture = Fixture(install)
+        kept = fixture.folder / "kept"
         for n in range(MOST_KEPT + 3):
-            assert desk.pages.draw_pages(KEY, desk.write(content=PDF + b"%d" % n), wait_s=LONG_S) is not None
+            assert fixture.pages.draw_pages(KEY, fixture.write(content=PDF + b"%d" % n), wait_s=LONG_S) is not None
         assert MOST_KEPT <= len(list(kept.glob("*-*"))) <= MOST_KEPT + 1
-        desk.pages.start()
+        fixture.pages.start()
         assert list(kept.iterdir()) == []
-        assert desk.drawing.cleared == 2
-        desk.jobs.close()
-        brief = Desk(house, kept_s=0.2)
+        assert fixture.drawing.cleared == 2
+        fixture.jobs.close()
+        brief = Fixture(install, kept_s=0.2)
         drawn = brief.pages.draw_pages(KEY, brief.write(), wait_s=LONG_S)
         assert drawn is not None
         gone = threading.Event()
@@ -222,28 +222,30 @@ def test_pages_are_kept_for_a_while_and_not_too_many(tmp_path: Path) -> None:
         brief.jobs.close()
 
 
-def test_a_house_that_closes_breaks_off(desk: Desk) -> None:
+def test_a_house_that_closes_breaks_off(fixture: Fixture) -> None:
     """What is under way is no longer wanted, and nothing new begins."""
-    desk.drawing.may_go.clear()
-    assert desk.pages.draw_pages(KEY, desk.write(), wait_s=0.01) is None
-    closing = threading.Thread(target=desk.jobs.close)
+    fixture.drawing.may_go.clear()
+    assert fixture.pages.draw_pages(KEY, fixture.write(), wait_s=0.01) is None
+    closing = threading.Thread(target=fixture.jobs.close)
     closing.start()
-    while not desk.jobs.is_closing:
+    while not fixture.jobs.is_closing:
         closing.join(0.01)
-    desk.drawing.may_go.set()
+    fixture.drawing.may_go.set()
     closing.join(LONG_S)
-    assert desk.drawing.wanted == [False]
-    assert isinstance(desk.fails(desk.write("b.pdf", PDF + b"b")), TooMany)
+    assert fixture.drawing.wanted == [False]
+    assert isinstance(fixture.fails(fixture.write("b.pdf", PDF + b"b")), TooMany)
 
 
 def test_a_house_without_an_engine_draws_nothing(tmp_path: Path) -> None:
     """And says so before anybody asks."""
-    with core_fixture(tmp_path / "home") as house:
-        desk = Desk(house)
-        pages = PdfPages(None, house.workspaces, house.store, desk.jobs, folder=tmp_path / "none", image=lambda: "")
+    with core_fixture(tmp_path / "home") as install:
+        fixture = Fixture(install)
+        pages = PdfPages(
+            None, install.workspaces, install.store, fixture.jobs, folder=tmp_path / "none", image=lambda: ""
+        )
         pages.start()
-        assert (pages.is_there, desk.pages.is_there) == (False, True)
+        assert (pages.is_there, fixture.pages.is_there) == (False, True)
         with pytest.raises(NotFound):
-            pages.draw_pages(KEY, desk.write(), wait_s=LONG_S)
+            pages.draw_pages(KEY, fixture.write(), wait_s=LONG_S)
         assert not (tmp_path / "none").exists()
-        desk.jobs.close()
+        fixture.jobs.close()

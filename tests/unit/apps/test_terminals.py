@@ -41,56 +41,56 @@ def all_lines() -> ScriptedTtys:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory, all_lines: ScriptedTtys) -> Iterator[AppFixture]:
+def install(tmp_path_factory: pytest.TempPathFactory, all_lines: ScriptedTtys) -> Iterator[AppFixture]:
     """A house with terminals, for all tests that leave it standing."""
     with run_app(tmp_path_factory.mktemp("house"), environment=WITH_TERMINALS, crabs=False, lines=all_lines) as made:
         yield made
 
 
 @pytest.fixture
-def lines(house: AppFixture, all_lines: ScriptedTtys) -> Iterator[ScriptedTtys]:
+def lines(install: AppFixture, all_lines: ScriptedTtys) -> Iterator[ScriptedTtys]:
     """The same, of one test alone."""
     all_lines.lines, all_lines.hung_up, all_lines.is_broken = [], [], False
     yield all_lines
     all_lines.is_broken = False
-    for terminal in house.services.terminals._list_all():
-        house.services.terminals.end_terminal(terminal, "The test is over.")
+    for terminal in install.services.terminals._list_all():
+        install.services.terminals.end_terminal(terminal, "The test is over.")
 
 
 @pytest.fixture
-def key(house: AppFixture, lines: ScriptedTtys) -> CubicleKey:
+def key(install: AppFixture, lines: ScriptedTtys) -> CubicleKey:
     """A cubicle of an agent that no other test has."""
-    name = f"a{len(house.services.agents.list_agents())}"
-    return CubicleKey(house.services.agents.create({"name": name}).name, 1)
+    name = f"a{len(install.services.agents.list_agents())}"
+    return CubicleKey(install.services.agents.create({"name": name}).name, 1)
 
 
 @pytest.fixture
-def terminals(house: AppFixture) -> Terminals:
+def terminals(install: AppFixture) -> Terminals:
     """Its terminals."""
-    return house.services.terminals
+    return install.services.terminals
 
 
 @pytest.fixture
-def web(house: AppFixture) -> Flask:
+def web(install: AppFixture) -> Flask:
     """Its dashboard."""
-    return create_app(house.services)
+    return create_app(install.services)
 
 
 @pytest.fixture
-def ada(house: AppFixture, web: Flask) -> Browser:
+def ada(install: AppFixture, web: Flask) -> Browser:
     """The operator in a browser."""
-    return logged_in(house, web, house.services.people.get_operator())
+    return logged_in(install, web, install.services.users.get_operator())
 
 
-def opened(house: AppFixture, key: CubicleKey, *, is_welcome: bool = True) -> Terminal:
+def opened(install: AppFixture, key: CubicleKey, *, is_welcome: bool = True) -> Terminal:
     """A terminal of somebody."""
-    opener = Opener(house.services.people.get_operator(), "login", lambda: is_welcome)
-    return house.services.terminals.open_terminal(key, opener, Size(80, 24))
+    opener = Opener(install.services.users.get_operator(), "login", lambda: is_welcome)
+    return install.services.terminals.open_terminal(key, opener, Size(80, 24))
 
 
-def audited(house: AppFixture, kind: str, key: CubicleKey | None = None) -> list[Any]:
+def audited(install: AppFixture, kind: str, key: CubicleKey | None = None) -> list[Any]:
     """What the audit log says of terminals."""
-    return house.services.audit.search_records(kind=f"terminal.{kind}", agent=key.agent if key else None)
+    return install.services.audit.search_records(kind=f"terminal.{kind}", agent=key.agent if key else None)
 
 
 def delete(who: Browser, path: str) -> int:
@@ -153,9 +153,9 @@ def test_a_flood_is_slowed_down_and_a_page_of_text_is_not() -> None:
 # --- what is typed ---------------------------------------------------------------------------------------------
 
 
-def test_what_is_typed_arrives_once_and_in_order(house: AppFixture, key: CubicleKey, lines: ScriptedTtys) -> None:
+def test_what_is_typed_arrives_once_and_in_order(install: AppFixture, key: CubicleKey, lines: ScriptedTtys) -> None:
     """A piece sent twice is typed once, and none is skipped."""
-    terminal = opened(house, key)
+    terminal = opened(install, key)
     terminal.type_text(1, "ec")
     terminal.type_text(1, "ec")
     terminal.type_text(2, "ho ü\n")
@@ -175,9 +175,9 @@ def test_a_window_has_a_size(columns: int, rows: int) -> None:
         Size(columns, rows)
 
 
-def test_the_shell_knows_its_terminal_and_the_zone(house: AppFixture, key: CubicleKey, lines: ScriptedTtys) -> None:
+def test_the_shell_knows_its_terminal_and_the_zone(install: AppFixture, key: CubicleKey, lines: ScriptedTtys) -> None:
     """The mark is how everything that it starts is found again."""
-    terminal = opened(house, key)
+    terminal = opened(install, key)
     assert lines.lines[0].environment == {MARK: terminal.id, "TZ": "UTC"}
 
 
@@ -185,18 +185,18 @@ def test_the_shell_knows_its_terminal_and_the_zone(house: AppFixture, key: Cubic
 
 
 def test_closing_ends_what_runs_inside_and_is_written_down(
-    house: AppFixture, key: CubicleKey, lines: ScriptedTtys
+    install: AppFixture, key: CubicleKey, lines: ScriptedTtys
 ) -> None:
     """With who, how long and how much, and nothing of what."""
-    terminal = opened(house, key)
+    terminal = opened(install, key)
     lines.lines[0].say(b"secret output")
     eventually(lambda: terminal.bytes_out)
     terminal.type_text(1, "secret input")
-    house.services.terminals.end_terminal(terminal, "Its page was closed.")
-    house.services.terminals.end_terminal(terminal, "Its page was closed.")
-    assert lines.hung_up == [(house.services.cubicles.container_name(key), terminal.id)]
+    install.services.terminals.end_terminal(terminal, "Its page was closed.")
+    install.services.terminals.end_terminal(terminal, "Its page was closed.")
+    assert lines.hung_up == [(install.services.cubicles.container_name(key), terminal.id)]
     assert lines.lines[0].is_closed
-    (begun,), (done,) = audited(house, "opened", key), audited(house, "closed", key)
+    (begun,), (done,) = audited(install, "opened", key), audited(install, "closed", key)
     assert begun.text == f"ada opened a terminal in the cubicle of {key.agent}."
     assert (done.detail["bytes_in"], done.detail["bytes_out"]) == (12, 13)
     assert "secret" not in json.dumps([begun.text, done.text, done.detail])
@@ -212,38 +212,38 @@ def test_closing_ends_what_runs_inside_and_is_written_down(
         ("lost", "Its page was closed."),
     ],
 )
-def test_its_time_comes(house: AppFixture, key: CubicleKey, what: str, why: str) -> None:
+def test_its_time_comes(install: AppFixture, key: CubicleKey, what: str, why: str) -> None:
     """With the login, after a while without a key, a minute after the page was seen last."""
-    terminal = opened(house, key, is_welcome=what != "login")
+    terminal = opened(install, key, is_welcome=what != "login")
     if what == "idle":
         terminal._typed_at -= IDLE_S + 1
     if what == "lost":
         terminal._left_at -= LOST_S + 1
-    house.services.terminals.end_expired()
-    eventually(lambda: audited(house, "closed", key))
+    install.services.terminals.end_expired()
+    eventually(lambda: audited(install, "closed", key))
     assert terminal.why == why
 
 
-def test_one_that_is_used_stays(house: AppFixture, key: CubicleKey) -> None:
+def test_one_that_is_used_stays(install: AppFixture, key: CubicleKey) -> None:
     """However long it has been there, while somebody looks and types."""
-    terminal = opened(house, key)
+    terminal = opened(install, key)
     with terminal.looked_at():
         terminal._left_at -= LOST_S + 1
         terminal._typed_at -= IDLE_S - 60
-        house.services.terminals.end_expired()
+        install.services.terminals.end_expired()
         assert not terminal.is_over
 
 
 @pytest.mark.parametrize("is_stopped", [False, True])
 def test_a_shell_that_ends_says_why(
-    house: AppFixture, key: CubicleKey, lines: ScriptedTtys, *, is_stopped: bool
+    install: AppFixture, key: CubicleKey, lines: ScriptedTtys, *, is_stopped: bool
 ) -> None:
     """By itself, or with its cubicle."""
-    terminal = opened(house, key)
+    terminal = opened(install, key)
     if is_stopped:
-        house.services.cubicles.stop(key)
+        install.services.cubicles.stop(key)
     lines.lines[0].say(b"")
-    eventually(lambda: audited(house, "closed", key))
+    eventually(lambda: audited(install, "closed", key))
     assert terminal.why == ("The cubicle was stopped." if is_stopped else "The shell has ended.")
     assert len(lines.hung_up) == 1
 
@@ -274,28 +274,28 @@ def test_what_a_dead_house_left_is_ended_by_the_next(tmp_path: Path, lines: Scri
             assert len(audited(made, "ended")) == 1
 
 
-def test_there_are_a_few_at_once(house: AppFixture, key: CubicleKey, terminals: Terminals) -> None:
+def test_there_are_a_few_at_once(install: AppFixture, key: CubicleKey, terminals: Terminals) -> None:
     """One more is refused with a remedy, until another is closed."""
-    found = [opened(house, key) for _ in range(MOST)]
+    found = [opened(install, key) for _ in range(MOST)]
     with pytest.raises(TooMany, match="Close one"):
-        opened(house, key)
+        opened(install, key)
     terminals.end_terminal(found[0], "Its page was closed.")
-    opened(house, key)
+    opened(install, key)
 
 
-def test_a_broken_engine_takes_no_place(house: AppFixture, key: CubicleKey, lines: ScriptedTtys) -> None:
+def test_a_broken_engine_takes_no_place(install: AppFixture, key: CubicleKey, lines: ScriptedTtys) -> None:
     """It is said, and there is room for the next."""
     lines.is_broken = True
     for _ in range(MOST + 1):
         with pytest.raises(Unavailable):
-            opened(house, key)
+            opened(install, key)
     lines.is_broken = False
-    opened(house, key)
+    opened(install, key)
 
 
-def test_the_watch_rests_when_none_is_open(house: AppFixture, key: CubicleKey, terminals: Terminals) -> None:
+def test_the_watch_rests_when_none_is_open(install: AppFixture, key: CubicleKey, terminals: Terminals) -> None:
     """A house without terminals has no thread for them."""
-    terminals.end_terminal(opened(house, key), "Its page was closed.")
+    terminals.end_terminal(opened(install, key), "Its page was closed.")
     eventually(lambda: terminals._watch is None)
 
 
@@ -316,7 +316,7 @@ def test_without_the_setting_there_is_nothing(app: Flask, browser: Browser) -> N
 def test_members_have_none(tmp_path: Path) -> None:
     """Every route says 403, and no page shows the way."""
     with run_app(tmp_path, environment=WITH_TERMINALS, lines=ScriptedTtys()) as made:
-        ben = logged_in(made, create_app(made.services), made.services.people.add({"name": "ben"}))
+        ben = logged_in(made, create_app(made.services), made.services.users.add({"name": "ben"}))
         for path in ("", "/x/input", "/x/taken", "/x/size"):
             assert ben.post(f"{PATH}{path}", {}).status_code == 403
         assert delete(ben, f"{PATH}/x") == 403
@@ -336,19 +336,19 @@ def test_no_foreign_page_opens_one(ada: Browser, lines: ScriptedTtys) -> None:
 
 
 def test_a_terminal_belongs_to_the_login_that_opened_it(
-    house: AppFixture, web: Flask, ada: Browser, lines: ScriptedTtys
+    install: AppFixture, web: Flask, ada: Browser, lines: ScriptedTtys
 ) -> None:
     """Another login of the same person, and another agent's address, find nothing."""
     number = ada.post(PATH, {"columns": 90, "rows": 20}).get_json()["id"]
-    again = logged_in(house, web, house.services.people.get_operator())
-    house.services.agents.create({"name": "other"})
+    again = logged_in(install, web, install.services.users.get_operator())
+    install.services.agents.create({"name": "other"})
     assert len(lines.lines) == 1
     assert again.post(f"{PATH}/{number}/input", {"seq": 1, "text": "x"}).status_code == 404
     assert ada.post(f"/api/agents/other/terminals/{number}/input", {"seq": 1, "text": "x"}).status_code == 404
     assert ada.post(f"{PATH}/{number}/input", {"seq": 1, "text": "x"}).status_code == 204
 
 
-def test_the_whole_way(house: AppFixture, key: CubicleKey, ada: Browser, lines: ScriptedTtys) -> None:
+def test_the_whole_way(install: AppFixture, key: CubicleKey, ada: Browser, lines: ScriptedTtys) -> None:
     """Opened, typed into, resized, read, closed; the log-out of its login ends the next."""
     base = f"/api/agents/{key.agent}/terminals"
     number = ada.post(base, {"columns": 90, "rows": 20}).get_json()["id"]
@@ -357,7 +357,7 @@ def test_the_whole_way(house: AppFixture, key: CubicleKey, ada: Browser, lines: 
     assert ada.post(f"{path}/size", {"columns": 50, "rows": 40}).status_code == 204
     assert (line.typed, line.sizes) == (b"ls\r", [Size(90, 20), Size(50, 40)])
     line.say(b"event: closed\ndata: x\n\n\xff")
-    terminal = house.services.terminals._open[number]
+    terminal = install.services.terminals._open[number]
     eventually(lambda: terminal.bytes_out)
     assert ada.post(f"{path}/taken", {"offset": 0}).status_code == 204
     assert ada.post(f"{path}/taken", {"offset": 99}).status_code == 400
@@ -373,8 +373,8 @@ def test_the_whole_way(house: AppFixture, key: CubicleKey, ada: Browser, lines: 
     assert next(pieces) == 'event: closed\ndata: {"why": "Its page was closed."}\n\n'
     assert ada.client.get(f"{path}/output").status_code == 404
     ada.post(base, {})
-    house.services.people.log_out(ada.session)
-    eventually(lambda: len(audited(house, "closed", key)) == 2)
+    install.services.users.log_out(ada.session)
+    eventually(lambda: len(audited(install, "closed", key)) == 2)
     assert lines.lines[1].is_closed
 
 

@@ -26,38 +26,40 @@ from tests.support.fake_browser import FakeBrowser, png
 FRONT = b"<!doctype html><title>Game</title><canvas></canvas>"
 
 
-class Desk:
+class Fixture:
     """A house with thumbnails, and a cubicle's ``www``."""
 
-    def __init__(self, house: CoreFixture, browser: FakeBrowser) -> None:
-        self.house, self.browser, self.now = house, browser, 1_000_000.0
+    def __init__(self, install: CoreFixture, browser: FakeBrowser) -> None:
+        self.install, self.browser, self.now = install, browser, 1_000_000.0
         self.images = 0
-        house.workspaces.prepare_folders(KEY, uid=os.geteuid(), gid=os.getegid())
-        self.www = house.home / "workspaces" / KEY.agent / str(KEY.user) / "www"
-        self.folder = house.home / "thumbnails"
+        install.workspaces.prepare_folders(KEY, uid=os.geteuid(), gid=os.getegid())
+        self.www = install.home / "workspaces" / KEY.agent / str(KEY.user) / "www"
+        self.folder = install.home / "thumbnails"
         self.folder.mkdir(exist_ok=True)
-        self.news = house.broker.subscribe("app")
-        apps = Apps(house.workspaces)
-        photographer = ThumbnailRenderer(browser, house.workspaces, folder=house.home / "browser", image=self._image)
-        notices = Notifications(house.store, house.broker)
+        self.news = install.broker.subscribe("app")
+        apps = Apps(install.workspaces)
+        photographer = ThumbnailRenderer(
+            browser, install.workspaces, folder=install.home / "browser", image=self._image
+        )
+        notifications = Notifications(install.store, install.broker)
         self.jobs = Jobs(
-            house.store,
-            notices,
-            finish=Calls(store=house.store, agents=house.agents).finish_calls,
+            install.store,
+            notifications,
+            finish=Calls(store=install.store, agents=install.agents).finish_calls,
             now=lambda: self.now,
         )
         self.thumbnails = Thumbnails(
-            house.store,
+            install.store,
             apps,
-            house.broker,
+            install.broker,
             self.jobs,
             folder=self.folder,
             photographer=photographer,
             now=lambda: self.now,
         )
-        changes = AppChanges(house.store, apps, house.workspaces)
-        house.hooks.turn_ended.subscribe(lambda ended: changes.on_turn_end(ended.turn))
-        house.hooks.turn_ended.subscribe(lambda ended: self.thumbnails.on_turn_end(ended.turn))
+        changes = AppChanges(install.store, apps, install.workspaces)
+        install.hooks.turn_ended.subscribe(lambda ended: changes.on_turn_end(ended.turn))
+        install.hooks.turn_ended.subscribe(lambda ended: self.thumbnails.on_turn_end(ended.turn))
         self.jobs.reconcile()
         self.jobs.prepare_kinds()
 
@@ -72,10 +74,10 @@ class Desk:
 
     def turn(self, deed: Callable[[], None], key: CubicleKey = KEY) -> int:
         """A turn in which this happened."""
-        turn = self.house.under_way(key=key)
-        self.house.steps.start_step(key, turn.id, 1, thought="", command="ls", approval=None)
+        turn = self.install.under_way(key=key)
+        self.install.steps.start_step(key, turn.id, 1, thought="", command="ls", approval=None)
         deed()
-        self.house.turns.end_turn(key, turn.id, TurnStatus.DONE, reply="Made it.")
+        self.install.turns.end_turn(key, turn.id, TurnStatus.DONE, reply="Made it.")
         return turn.id
 
     def works(self) -> int:
@@ -87,7 +89,7 @@ class Desk:
         return len(known - self._open())
 
     def _open(self) -> set[int]:
-        with self.house.store.reading() as db:
+        with self.install.store.reading() as db:
             return {job.id for job in job_rows.list_jobs(db, KIND)}
 
     def picture(self, app: str = "game") -> bytes | None:
@@ -97,17 +99,17 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def fixture(tmp_path: Path) -> Iterator[Fixture]:
     """A house with a browser."""
-    with core_fixture(tmp_path / "home") as house:
-        made = Desk(house, FakeBrowser())
+    with core_fixture(tmp_path / "home") as install:
+        made = Fixture(install, FakeBrowser())
         yield made
-        house.broker.unsubscribe(made.news)
+        install.broker.unsubscribe(made.news)
 
 
-def made(desk: Desk, app: str = "game") -> None:
+def made(fixture: Fixture, app: str = "game") -> None:
     """A turn made this app."""
-    desk.turn(lambda: desk.write(f"{app}/index.html"))
+    fixture.turn(lambda: fixture.write(f"{app}/index.html"))
 
 
 # --- which bytes are a picture ---------------------------------------------------------------------------------
@@ -137,21 +139,21 @@ def test_a_size_is_read_from_the_header_alone(content: bytes, size: tuple[int, i
     [None, b"", b"<svg/>", png(1281, 800), png(40_000, 40_000), png(800, 1280), png(extra=bytes(MOST_BYTES))],
     ids=["nothing", "an empty file", "no PNG", "too wide", "a bomb", "upright", "too long"],
 )
-def test_what_is_no_picture_of_that_size_is_not_kept(desk: Desk, brings: bytes | None) -> None:
+def test_what_is_no_picture_of_that_size_is_not_kept(fixture: Fixture, brings: bytes | None) -> None:
     """The app has no picture then, not even the one from before, and nobody tries again until it changes."""
-    made(desk)
-    assert desk.works() == 1
-    assert desk.picture() == png()
-    desk.browser.brings = brings
-    made(desk)
-    assert (desk.works(), desk.works()) == (1, 0)
-    assert desk.picture() is None
-    assert not desk.thumbnails.is_coming(KEY, "game")
-    assert list(desk.folder.iterdir()) == []
+    made(fixture)
+    assert fixture.works() == 1
+    assert fixture.picture() == png()
+    fixture.browser.brings = brings
+    made(fixture)
+    assert (fixture.works(), fixture.works()) == (1, 0)
+    assert fixture.picture() is None
+    assert not fixture.thumbnails.is_coming(KEY, "game")
+    assert list(fixture.folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
-def test_what_lies_in_the_place_of_a_picture_is_not_opened(desk: Desk, tmp_path: Path, kind: str) -> None:
+def test_what_lies_in_the_place_of_a_picture_is_not_opened(fixture: Fixture, tmp_path: Path, kind: str) -> None:
     """A container that was taken over may leave anything."""
     secret = tmp_path / "secret.png"
     secret.write_bytes(png())
@@ -165,193 +167,193 @@ def test_what_lies_in_the_place_of_a_picture_is_not_opened(desk: Desk, tmp_path:
         else:
             path.mkdir()
 
-    desk.browser.during, desk.browser.brings = leave, None
-    made(desk)
-    assert desk.works() == 1
-    assert desk.picture() is None
+    fixture.browser.during, fixture.browser.brings = leave, None
+    made(fixture)
+    assert fixture.works() == 1
+    assert fixture.picture() is None
 
 
-def test_a_smaller_one_is_fine(desk: Desk) -> None:
+def test_a_smaller_one_is_fine(fixture: Fixture) -> None:
     """The browser halves what would be too many bytes."""
-    desk.browser.brings = png(640, 400)
-    made(desk)
-    desk.works()
-    assert desk.picture() == png(640, 400)
+    fixture.browser.brings = png(640, 400)
+    made(fixture)
+    fixture.works()
+    assert fixture.picture() == png(640, 400)
 
 
 # --- when one is taken -----------------------------------------------------------------------------------------
 
 
-def test_an_app_that_a_turn_made_gets_a_picture(desk: Desk) -> None:
+def test_an_app_that_a_turn_made_gets_a_picture(fixture: Fixture) -> None:
     """It is private to the house's own user, and those who show apps are told."""
-    made(desk)
-    assert desk.thumbnails.is_coming(KEY, "game")
-    assert desk.works() == 1
-    assert not desk.thumbnails.is_coming(KEY, "game")
-    assert desk.picture() == png()
-    path = desk.thumbnails.picture_of(KEY, "game")
+    made(fixture)
+    assert fixture.thumbnails.is_coming(KEY, "game")
+    assert fixture.works() == 1
+    assert not fixture.thumbnails.is_coming(KEY, "game")
+    assert fixture.picture() == png()
+    path = fixture.thumbnails.picture_of(KEY, "game")
     assert path is not None
     assert path.stat().st_mode & 0o777 == 0o600
-    event = desk.news.get(0)
+    event = fixture.news.get(0)
     assert event is not None
     assert (event.cubicle, event.body) == (KEY, {"agent": "crab", "app": "game"})
-    assert desk.thumbnails.picture_of(OTHER, "game") is None
-    assert list((desk.house.home / "browser").iterdir()) == []
+    assert fixture.thumbnails.picture_of(OTHER, "game") is None
+    assert list((fixture.install.home / "browser").iterdir()) == []
 
 
-def test_one_that_changed_gets_a_new_one(desk: Desk) -> None:
+def test_one_that_changed_gets_a_new_one(fixture: Fixture) -> None:
     """The old file goes; a turn that changed nothing asks for nothing."""
-    made(desk)
-    desk.works()
-    before = desk.thumbnails.picture_of(KEY, "game")
+    made(fixture)
+    fixture.works()
+    before = fixture.thumbnails.picture_of(KEY, "game")
     time.sleep(0.05)  # the kernel's clock for files has ticks
-    desk.turn(lambda: None)
-    assert desk.works() == 0
-    desk.turn(lambda: desk.write("game/more.js", b"1"))
-    assert desk.works() == 1
-    after = desk.thumbnails.picture_of(KEY, "game")
+    fixture.turn(lambda: None)
+    assert fixture.works() == 0
+    fixture.turn(lambda: fixture.write("game/more.js", b"1"))
+    assert fixture.works() == 1
+    after = fixture.thumbnails.picture_of(KEY, "game")
     assert before is not None
     assert after != before
-    assert list(desk.folder.iterdir()) == [after]
+    assert list(fixture.folder.iterdir()) == [after]
 
 
-def test_what_changes_while_a_picture_is_taken_is_taken_once_more(desk: Desk) -> None:
+def test_what_changes_while_a_picture_is_taken_is_taken_once_more(fixture: Fixture) -> None:
     """Turns that end one after the other, while the browser is busy, are one wish."""
-    made(desk)
+    made(fixture)
 
     def meanwhile(_: HelperSpec) -> None:
-        desk.browser.during = lambda _: None
+        fixture.browser.during = lambda _: None
         for _n in range(3):
-            desk.now += 1
-            made(desk)
+            fixture.now += 1
+            made(fixture)
 
-    desk.browser.during = meanwhile
-    assert desk.works() == 2
+    fixture.browser.during = meanwhile
+    assert fixture.works() == 2
 
 
-def test_live_and_unfinished_apps_have_none(desk: Desk) -> None:
+def test_live_and_unfinished_apps_have_none(fixture: Fixture) -> None:
     """An app that becomes one of these has none any more."""
 
     def deed() -> None:
-        desk.write("live/app.json", b'{"port": 8080}')
-        desk.write("nothing/notes.txt", b"")
+        fixture.write("live/app.json", b'{"port": 8080}')
+        fixture.write("nothing/notes.txt", b"")
 
-    desk.turn(deed)
-    assert desk.works() == 0
-    made(desk)
-    desk.works()
-    desk.turn(lambda: desk.write("game/app.json", b'{"port": 8080}'))
-    assert desk.works() == 0
-    assert desk.picture() is None
-    assert list(desk.folder.iterdir()) == []
+    fixture.turn(deed)
+    assert fixture.works() == 0
+    made(fixture)
+    fixture.works()
+    fixture.turn(lambda: fixture.write("game/app.json", b'{"port": 8080}'))
+    assert fixture.works() == 0
+    assert fixture.picture() is None
+    assert list(fixture.folder.iterdir()) == []
 
 
-def test_a_picture_goes_with_its_app_and_with_its_agent(desk: Desk) -> None:
+def test_a_picture_goes_with_its_app_and_with_its_agent(fixture: Fixture) -> None:
     """Its file too."""
-    made(desk)
-    made(desk, "other")
-    desk.works()
-    desk.turn((desk.www / "game" / "index.html").unlink)
-    desk.works()
-    assert desk.picture() is None
-    assert len(list(desk.folder.iterdir())) == 1
-    desk.house.agents.remove("crab")
-    desk.works()
-    assert desk.thumbnails.picture_of(KEY, "other") is None
-    assert list(desk.folder.iterdir()) == []
+    made(fixture)
+    made(fixture, "other")
+    fixture.works()
+    fixture.turn((fixture.www / "game" / "index.html").unlink)
+    fixture.works()
+    assert fixture.picture() is None
+    assert len(list(fixture.folder.iterdir())) == 1
+    fixture.install.agents.remove("crab")
+    fixture.works()
+    assert fixture.thumbnails.picture_of(KEY, "other") is None
+    assert list(fixture.folder.iterdir()) == []
 
 
-def test_so_many_an_hour(desk: Desk) -> None:
+def test_so_many_an_hour(fixture: Fixture) -> None:
     """The next one waits, and is taken later; another person's does not wait."""
     for _ in range(MOST_AN_HOUR):
-        made(desk)
-        assert desk.works() == 1
-    made(desk)
-    assert desk.works() == 0
-    assert desk.thumbnails.is_coming(KEY, "game")
-    desk.now += 3601
-    assert desk.works() == 1
+        made(fixture)
+        assert fixture.works() == 1
+    made(fixture)
+    assert fixture.works() == 0
+    assert fixture.thumbnails.is_coming(KEY, "game")
+    fixture.now += 3601
+    assert fixture.works() == 1
 
 
-def test_what_a_death_left_is_taken_after_the_start(desk: Desk) -> None:
+def test_what_a_death_left_is_taken_after_the_start(fixture: Fixture) -> None:
     """What is broken off because the house stops as well; what broke off three times is given up."""
-    made(desk)
-    desk.browser.during = lambda _: desk.jobs.close()
-    assert desk.works() == 0
-    desk.browser.during = lambda _: None
-    desk = Desk(desk.house, desk.browser)
-    assert desk.works() == 1
+    made(fixture)
+    fixture.browser.during = lambda _: fixture.jobs.close()
+    assert fixture.works() == 0
+    fixture.browser.during = lambda _: None
+    fixture = Fixture(fixture.install, fixture.browser)
+    assert fixture.works() == 1
 
     def dies(_: HelperSpec) -> None:
         raise KeyboardInterrupt
 
-    made(desk)
-    desk.browser.during = dies
+    made(fixture)
+    fixture.browser.during = dies
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
-            desk.jobs.run_next()
-        desk.jobs.reconcile()
-    again = Desk(desk.house, desk.browser)
-    assert desk.browser.cleared == 3
+            fixture.jobs.run_next()
+        fixture.jobs.reconcile()
+    again = Fixture(fixture.install, fixture.browser)
+    assert fixture.browser.cleared == 3
     assert again.works() == 1
     assert again.picture() is None
-    desk.house.broker.unsubscribe(again.news)
+    fixture.install.broker.unsubscribe(again.news)
 
 
-def test_a_picture_that_a_restored_house_lost_is_taken_anew(desk: Desk) -> None:
+def test_a_picture_that_a_restored_house_lost_is_taken_anew(fixture: Fixture) -> None:
     """The row alone came back."""
-    made(desk)
-    desk.works()
-    for path in desk.folder.iterdir():
+    made(fixture)
+    fixture.works()
+    for path in fixture.folder.iterdir():
         path.unlink()
-    assert desk.picture() is None
-    desk.jobs.prepare_kinds()
-    assert desk.works() == 1
-    assert desk.picture() == png()
+    assert fixture.picture() is None
+    fixture.jobs.prepare_kinds()
+    assert fixture.works() == 1
+    assert fixture.picture() == png()
 
 
-def test_without_an_engine_one_waits(desk: Desk) -> None:
+def test_without_an_engine_one_waits(fixture: Fixture) -> None:
     """It is not tried all the time, and nothing is lost."""
-    desk.browser.is_broken = True
-    made(desk)
-    assert (desk.works(), desk.works(), desk.images) == (0, 0, 1)
-    desk.browser.is_broken = False
-    assert desk.works() == 0
-    desk.now += 601
-    assert desk.works() == 1
-    assert desk.picture() == png()
+    fixture.browser.is_broken = True
+    made(fixture)
+    assert (fixture.works(), fixture.works(), fixture.images) == (0, 0, 1)
+    fixture.browser.is_broken = False
+    assert fixture.works() == 0
+    fixture.now += 601
+    assert fixture.works() == 1
+    assert fixture.picture() == png()
 
 
-def test_what_nobody_could_take_for_a_day_is_given_up(desk: Desk) -> None:
+def test_what_nobody_could_take_for_a_day_is_given_up(fixture: Fixture) -> None:
     """Nobody waits for it any more."""
-    made(desk)
-    desk.now += 25 * 3600
-    assert desk.works() == 1
-    assert not desk.thumbnails.is_coming(KEY, "game")
-    assert desk.browser.given == []
+    made(fixture)
+    fixture.now += 25 * 3600
+    assert fixture.works() == 1
+    assert not fixture.thumbnails.is_coming(KEY, "game")
+    assert fixture.browser.given == []
 
 
 # --- what the browser is given ---------------------------------------------------------------------------------
 
 
-def test_the_browser_gets_copies_under_numbers(desk: Desk, tmp_path: Path) -> None:
+def test_the_browser_gets_copies_under_numbers(fixture: Fixture, tmp_path: Path) -> None:
     """Each file has its type and the app's own restrictions; links, pipes and hidden files are none."""
     (tmp_path / "secret").write_text("secret")
 
     def deed() -> None:
-        desk.write("game/index.html")
-        desk.write("game/js/main.js", b"let x;")
-        desk.write("game/pages/index.html")
-        desk.write("game/.env", b"hidden")
-        desk.write("game/p\xe4th \xf0\x9f\x90\x9a.css", b"b{}")
-        (desk.www / "game/link.txt").symlink_to(tmp_path / "secret")
-        os.mkfifo(desk.www / "game/pipe")
-        (desk.www / "game/up").symlink_to(tmp_path, target_is_directory=True)
-        os.link(desk.www / "game/js/main.js", desk.www / "game/twice.js")
+        fixture.write("game/index.html")
+        fixture.write("game/js/main.js", b"let x;")
+        fixture.write("game/pages/index.html")
+        fixture.write("game/.env", b"hidden")
+        fixture.write("game/p\xe4th \xf0\x9f\x90\x9a.css", b"b{}")
+        (fixture.www / "game/link.txt").symlink_to(tmp_path / "secret")
+        os.mkfifo(fixture.www / "game/pipe")
+        (fixture.www / "game/up").symlink_to(tmp_path, target_is_directory=True)
+        os.link(fixture.www / "game/js/main.js", fixture.www / "game/twice.js")
 
-    desk.turn(deed)
-    assert desk.works() == 1
-    task, given = desk.browser.task(), desk.browser.given[0]
+    fixture.turn(deed)
+    assert fixture.works() == 1
+    task, given = fixture.browser.task(), fixture.browser.given[0]
     files = task["files"]
     assert set(files) == {
         *("", "index.html", ".hermit/shim.js", "pages/", "pages/index.html", "p\xe4th \xf0\x9f\x90\x9a.css")
@@ -366,30 +368,30 @@ def test_the_browser_gets_copies_under_numbers(desk: Desk, tmp_path: Path) -> No
     assert b"secret" not in b"".join(given.values())
 
 
-def test_a_large_app_is_cut(desk: Desk) -> None:
+def test_a_large_app_is_cut(fixture: Fixture) -> None:
     """The front page is always among what is taken."""
 
     def deed() -> None:
         for n in range(520):
-            desk.write(f"game/{n:03}.txt", b"x")
-        desk.write("game/index.html")
+            fixture.write(f"game/{n:03}.txt", b"x")
+        fixture.write("game/index.html")
         for n in range(3):
-            desk.write(f"large/{n}.bin", bytes(9_000_000))
-        desk.write("large/index.html")
+            fixture.write(f"large/{n}.bin", bytes(9_000_000))
+        fixture.write("large/index.html")
 
-    desk.turn(deed)
-    assert desk.works() == 2
-    by_name = {len(desk.browser.task(n)["files"]): desk.browser.given[n] for n in range(2)}
+    fixture.turn(deed)
+    assert fixture.works() == 2
+    by_name = {len(fixture.browser.task(n)["files"]): fixture.browser.given[n] for n in range(2)}
     few, many = min(by_name), max(by_name)
     assert many <= 502
     assert few == 5  # the front page under both its names, the house's script, two that fit
     assert sum(len(content) for content in by_name[few].values()) < 20_100_000
 
 
-def test_an_app_that_is_gone_when_its_turn_comes_has_none(desk: Desk) -> None:
+def test_an_app_that_is_gone_when_its_turn_comes_has_none(fixture: Fixture) -> None:
     """Nothing is sent for it."""
-    made(desk)
-    (desk.www / "game/index.html").unlink()
-    assert desk.works() == 1
-    assert desk.browser.given == []
-    assert desk.picture() is None
+    made(fixture)
+    (fixture.www / "game/index.html").unlink()
+    assert fixture.works() == 1
+    assert fixture.browser.given == []
+    assert fixture.picture() is None

@@ -18,16 +18,16 @@ NEXT = Next(7, "Tea\n\u202etime", datetime(2026, 3, 2, 9, tzinfo=UTC))
 
 def told(home: Path, *, space: Space | None, upcoming: Next | None, toolsets: tuple[str, ...]) -> Outcome:
     """What an agent with these hears."""
-    with core_fixture(home) as house:
+    with core_fixture(home) as install:
         report = StatusReport(
-            money=house.budget.get_standing,
+            money=install.budget.get_standing,
             space=lambda _key: space,
             upcoming=lambda _key: upcoming,
             toolsets=lambda _agent: toolsets,
             open_questions=question_rows.count_pending,
             commands=lambda _key: ["STATUS"],
         )
-        with house.store.writing() as db:
+        with install.store.writing() as db:
             return report.deeds["STATUS"](db, Caller(KEY, None), Status())
 
 

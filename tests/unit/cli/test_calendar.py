@@ -24,12 +24,12 @@ HINTS: list[str] = []
 @pytest.fixture
 def hermit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Hermit]:
     """What ``./hermit calendar crab …`` prints; raises the error that would be its one line."""
-    with run_app(tmp_path) as house:
+    with run_app(tmp_path) as install:
 
         def run(*arguments: str) -> str:
             options = parser().parse_args(["calendar", "crab", *arguments])
             capsys.readouterr()
-            assert options.run(Context(ROOT, {}, house.services.settings), options) == 0
+            assert options.run(Context(ROOT, {}, install.services.settings), options) == 0
             said = capsys.readouterr()
             HINTS.append(said.err)
             return said.out

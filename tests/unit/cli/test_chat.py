@@ -44,7 +44,7 @@ class Interrupted(Screen):
 class Terminal:
     """A person at one."""
 
-    house: AppFixture
+    install: AppFixture
     monkeypatch: pytest.MonkeyPatch
     code: int = 0
 
@@ -55,13 +55,13 @@ class Terminal:
         with self.monkeypatch.context() as here:
             here.setattr(sys, "stdout", out)
             here.setattr(sys, "stderr", aside)
-            self.code = options.run(Context(ROOT, {}, self.house.services.settings), options)
+            self.code = options.run(Context(ROOT, {}, self.install.services.settings), options)
         return out.getvalue(), aside.getvalue()
 
     def wait_until_watched(self) -> None:
         """Somebody follows the house's news."""
         deadline = time.monotonic() + PATIENCE_S
-        while not self.house.services.broker.count_clients():
+        while not self.install.services.broker.count_clients():
             assert time.monotonic() < deadline
             time.sleep(0.01)
 
@@ -69,8 +69,8 @@ class Terminal:
 @pytest.fixture
 def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
     """With no conversation yet."""
-    with run_app(tmp_path / "home") as house:
-        yield Terminal(house, monkeypatch)
+    with run_app(tmp_path / "home") as install:
+        yield Terminal(install, monkeypatch)
 
 
 def test_a_pipe_gets_the_reply_alone(terminal: Terminal) -> None:
@@ -78,12 +78,12 @@ def test_a_pipe_gets_the_reply_alone(terminal: Terminal) -> None:
     watchers: list[int] = []
 
     def play(scene: Scene) -> None:
-        watchers.append(terminal.house.services.broker.count_clients())
+        watchers.append(terminal.install.services.broker.count_clients())
         scene.stream("He", "Hel")
         scene.run(1, "ls -l")
         scene.say("Hello\n")
 
-    terminal.house.plays["hi"] = play
+    terminal.install.plays["hi"] = play
     assert terminal.hermit("chat", "crab", "hi", screen=io.StringIO()) == ("Hello\n\n", "  $ ls -l\n")
     assert watchers == [0]
 
@@ -98,7 +98,7 @@ def test_a_terminal_sees_the_reply_grow(terminal: Terminal) -> None:
         scene.stream("All", "All is", pause_s=0.02)
         scene.say("All is well\x1b[31m.")
 
-    terminal.house.plays["hi"] = play
+    terminal.install.plays["hi"] = play
     out, aside = terminal.hermit("chat", "crab", "hi")
     assert out.endswith("All is well\\x1b[31m.\n")
     assert out.count("well") == 1
@@ -117,7 +117,7 @@ def test_a_thought_is_shown_whole_or_not_at_all(terminal: Terminal) -> None:
         scene.run(2, "ls -l", thought="Nobody saw this begin.")
         scene.say("Done.")
 
-    terminal.house.plays["hi"] = play
+    terminal.install.plays["hi"] = play
     out, aside = terminal.hermit("chat", "crab", "hi")
     assert out == "I look around.\nDone.\n"
     assert aside == "  $ ls\n  $ ls -l\n"
@@ -129,12 +129,12 @@ def test_a_terminal_goes_on_without_news(terminal: Terminal) -> None:
     def play(scene: Scene) -> None:
         terminal.wait_until_watched()
         scene.stream("Hel")
-        for subscription in tuple(terminal.house.services.broker._subscribers):
+        for subscription in tuple(terminal.install.services.broker._subscribers):
             subscription.close()
         scene.run(1, "ls")
         scene.say("Hello")
 
-    terminal.house.plays["hi"] = play
+    terminal.install.plays["hi"] = play
     out, _ = terminal.hermit("chat", "crab", "hi")
     assert out in ("Hello\n", "Hel\nHello\n")
     assert terminal.code == 0
@@ -148,10 +148,10 @@ def test_ctrl_c_stops_the_turn(terminal: Terminal) -> None:
         scene.stream("Hel")
         scene.wait_for_stop()
 
-    terminal.house.plays["hi"] = play
+    terminal.install.plays["hi"] = play
     assert terminal.hermit("chat", "crab", "hi", screen=Interrupted()) == ("", "Stopped.\n")
     assert terminal.code == 130
-    assert terminal.house.services.turns.wait_for_end(1, PATIENCE_S).status is TurnStatus.STOPPED
+    assert terminal.install.services.turns.wait_for_end(1, PATIENCE_S).status is TurnStatus.STOPPED
 
 
 def test_a_pipe_gets_what_was_written_before_the_turn_was_stopped(terminal: Terminal) -> None:
@@ -159,9 +159,9 @@ def test_a_pipe_gets_what_was_written_before_the_turn_was_stopped(terminal: Term
 
     def play(scene: Scene) -> None:
         scene.stream("Hel")
-        terminal.house.services.turns.stop(scene.turn.id)
+        terminal.install.services.turns.stop(scene.turn.id)
 
-    terminal.house.plays["hi"] = play
+    terminal.install.plays["hi"] = play
     assert terminal.hermit("chat", "crab", "hi", screen=io.StringIO()) == ("Hel\n", "hermit: The turn was stopped.\n")
     assert terminal.code == 1
     told = terminal.hermit("history", "crab")[0]
@@ -178,7 +178,7 @@ def test_news_of_nobody_end_at_once() -> None:
 
 def test_news_end_at_once_while_nothing_comes(terminal: Terminal) -> None:
     """Whoever leaves does not wait for the next sign of life."""
-    with EventStream(terminal.house.url, API_TOKEN) as news:
+    with EventStream(terminal.install.url, API_TOKEN) as news:
         until = time.monotonic() + PATIENCE_S
         while not news.is_live and time.monotonic() < until:
             time.sleep(0.01)

@@ -30,10 +30,10 @@ _READ_S = 0.7
 
 
 @dataclass
-class Desk:
+class Fixture:
     """A person in front of a terminal, with a chat on it."""
 
-    house: AppFixture
+    install: AppFixture
     process: subprocess.Popen[bytes]
     terminal: int
     seen: str = ""
@@ -61,7 +61,7 @@ class Desk:
 
     def turn(self, number: int) -> TurnStatus:
         """How a turn ended."""
-        return self.house.services.turns.wait_for_end(number, PATIENCE_S).status
+        return self.install.services.turns.wait_for_end(number, PATIENCE_S).status
 
     def leaves(self) -> int:
         """Ctrl-D; the exit code."""
@@ -81,10 +81,10 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def fixture(tmp_path: Path) -> Iterator[Fixture]:
     """At an empty prompt."""
-    with run_app(tmp_path / "home") as house:
-        settings = house.services.settings
+    with run_app(tmp_path / "home") as install:
+        settings = install.services.settings
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
         environment = {
@@ -101,7 +101,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         command += [sys.executable, "-P", "-m", "orchestrator", "chat", "crab"]
         with subprocess.Popen(command, env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as process:
             os.close(theirs)
-            made = Desk(house, process, ours)
+            made = Fixture(install, process, ours)
             try:
                 made.waits_for_a_line()
                 yield made
@@ -110,19 +110,19 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         os.close(ours)
 
 
-def test_an_answer_is_drawn(desk: Desk) -> None:
+def test_an_answer_is_drawn(fixture: Fixture) -> None:
     """Markdown becomes bold and bullets; links show where they lead, and nothing reaches the terminal."""
     reply = "# Tea\n\nIt is **strong**.\n\n- one\n- [here](http://example.org/x)\n\n\x1b[2J"
-    desk.house.plays["hi"] = lambda scene: scene.say(reply)
-    desk.types("hi\r")
-    seen = desk.sees("Tea", "It is strong.", "• one", "here (http://example.org/x)", "\\x1b[2J", "› ")
+    fixture.install.plays["hi"] = lambda scene: scene.say(reply)
+    fixture.types("hi\r")
+    seen = fixture.sees("Tea", "It is strong.", "• one", "here (http://example.org/x)", "\\x1b[2J", "› ")
     assert "**" not in seen
     assert "\x1b[1mstrong" in seen
     assert "\x1b[2J" not in seen
-    assert desk.leaves() == 0
+    assert fixture.leaves() == 0
 
 
-def test_a_turn_is_watched(desk: Desk) -> None:
+def test_a_turn_is_watched(fixture: Fixture) -> None:
     """Words as they are written, thoughts and commands in their order, the answer once."""
 
     def play(scene: Scene) -> None:
@@ -131,68 +131,68 @@ def test_a_turn_is_watched(desk: Desk) -> None:
         scene.stream("All", "All is w", pause_s=0.3)
         scene.say("All is well.")
 
-    desk.house.plays["hi"] = play
-    desk.types("hi\r")
-    seen = desk.sees("I look around.", "$ make tea", "    one", "    two", "All is well.", "› ")
+    fixture.install.plays["hi"] = play
+    fixture.types("hi\r")
+    seen = fixture.sees("I look around.", "$ make tea", "    one", "    two", "All is well.", "› ")
     assert seen.count("All is well.") == 1
 
 
-def test_lines_are_edited_and_remembered(desk: Desk) -> None:
+def test_lines_are_edited_and_remembered(fixture: Fixture) -> None:
     """A backslash or Alt+Enter begins a new line, a paste sends nothing; what was typed is there next time, for nobody
     else to read."""
-    desk.types("one\\\rtwo\x1b\rthree\r")
-    desk.sees("You said: one two three", "› ")
-    assert desk.house.services.turns.wait_for_end(1, PATIENCE_S).prompt == "one\ntwo\nthree"
-    desk.types("\x1b[200~first\nsecond\x1b[201~")
-    desk.types(" line\r")
-    desk.sees("You said: first second line", "› ")
-    desk.types("\x1b[A\r")
-    desk.sees("You said: first second line", "› ")
-    assert desk.house.services.turns.wait_for_end(3, PATIENCE_S).prompt == "first\nsecond line"
-    kept = desk.house.services.settings.home / "logs" / "chat-history"
+    fixture.types("one\\\rtwo\x1b\rthree\r")
+    fixture.sees("You said: one two three", "› ")
+    assert fixture.install.services.turns.wait_for_end(1, PATIENCE_S).prompt == "one\ntwo\nthree"
+    fixture.types("\x1b[200~first\nsecond\x1b[201~")
+    fixture.types(" line\r")
+    fixture.sees("You said: first second line", "› ")
+    fixture.types("\x1b[A\r")
+    fixture.sees("You said: first second line", "› ")
+    assert fixture.install.services.turns.wait_for_end(3, PATIENCE_S).prompt == "first\nsecond line"
+    kept = fixture.install.services.settings.home / "logs" / "chat-history"
     assert "+second line" in kept.read_text()
     assert kept.stat().st_mode & 0o077 == 0
 
 
-def test_ctrl_c_stops_the_turn_and_ctrl_d_leaves(desk: Desk) -> None:
+def test_ctrl_c_stops_the_turn_and_ctrl_d_leaves(fixture: Fixture) -> None:
     """At the prompt Ctrl-C throws away what was typed; nobody sees a traceback."""
 
     def play(scene: Scene) -> None:
         scene.stream("Hel")
         scene.wait_for_stop()
 
-    desk.house.plays["hi"] = play
-    desk.types("hi\r")
-    desk.sees("Hel")
-    desk.types("\x03")
-    desk.sees("Stopped.", "› ")
-    assert desk.turn(1) is TurnStatus.STOPPED
-    desk.types("thrown away\x03")
-    desk.waits_for_a_line()
-    desk.types("kept\r")
-    desk.sees("You said: kept", "› ")
-    assert desk.leaves() == 0
-    assert "Traceback" not in desk.seen
+    fixture.install.plays["hi"] = play
+    fixture.types("hi\r")
+    fixture.sees("Hel")
+    fixture.types("\x03")
+    fixture.sees("Stopped.", "› ")
+    assert fixture.turn(1) is TurnStatus.STOPPED
+    fixture.types("thrown away\x03")
+    fixture.waits_for_a_line()
+    fixture.types("kept\r")
+    fixture.sees("You said: kept", "› ")
+    assert fixture.leaves() == 0
+    assert "Traceback" not in fixture.seen
 
 
 @pytest.mark.parametrize(("key", "is_run"), [("y", True), ("n", False)])
-def test_approvals_take_a_single_key(desk: Desk, key: str, *, is_run: bool) -> None:
+def test_approvals_take_a_single_key(fixture: Fixture, key: str, *, is_run: bool) -> None:
     """Others are not heard, nor is one that was pressed before the question could be read."""
-    desk.house.plays["go"] = lambda scene: scene.say(
+    fixture.install.plays["go"] = lambda scene: scene.say(
         "ran" if scene.run(1, "rm -rf /app/workspace/work") else "did not run"
     )
-    desk.types("go\ryyy")
-    desk.sees("rm -rf /app/workspace/work", "Run it? (y/n) ")
+    fixture.types("go\ryyy")
+    fixture.sees("rm -rf /app/workspace/work", "Run it? (y/n) ")
     time.sleep(_READ_S)
-    desk.types("x")
-    desk.types("\x1b[A")
+    fixture.types("x")
+    fixture.types("\x1b[A")
     time.sleep(0.3)
-    assert len(desk.house.services.approvals.list_approvals(status=ApprovalStatus.PENDING)) == 1
-    desk.types(f"{key}\r")
-    desk.sees("ran" if is_run else "did not run", "› ")
+    assert len(fixture.install.services.approvals.list_approvals(status=ApprovalStatus.PENDING)) == 1
+    fixture.types(f"{key}\r")
+    fixture.sees("ran" if is_run else "did not run", "› ")
 
 
-def test_what_a_command_printed_stands_above_the_next_question(desk: Desk) -> None:
+def test_what_a_command_printed_stands_above_the_next_question(fixture: Fixture) -> None:
     """A person decides with it in sight."""
 
     def play(scene: Scene) -> None:
@@ -200,33 +200,33 @@ def test_what_a_command_printed_stands_above_the_next_question(desk: Desk) -> No
         scene.run(2, "rm -rf /app/workspace/work")
         scene.say("Done.")
 
-    desk.house.plays["go"] = play
-    desk.types("go\r")
-    desk.sees("$ ls", "    notes.txt", "Run it? (y/n) ")
+    fixture.install.plays["go"] = play
+    fixture.types("go\r")
+    fixture.sees("$ ls", "    notes.txt", "Run it? (y/n) ")
     time.sleep(_READ_S)
-    desk.types("n")
-    desk.sees("Done.", "› ")
+    fixture.types("n")
+    fixture.sees("Done.", "› ")
 
 
-def test_a_long_command_is_seen_whole_before_a_yes_counts(desk: Desk) -> None:
+def test_a_long_command_is_seen_whole_before_a_yes_counts(fixture: Fixture) -> None:
     """The first yes shows the rest."""
     command = "rm -rf /app/workspace/work\n" + "\n".join(f"echo {n}" for n in range(40)) + "\nrm hidden"
-    desk.house.plays["go"] = lambda scene: scene.say("ran" if scene.run(1, command) else "did not run")
-    desk.types("go\r")
-    assert "hidden" not in desk.sees("Run it? (y/n, v shows 22 more lines) ")
+    fixture.install.plays["go"] = lambda scene: scene.say("ran" if scene.run(1, command) else "did not run")
+    fixture.types("go\r")
+    assert "hidden" not in fixture.sees("Run it? (y/n, v shows 22 more lines) ")
     time.sleep(_READ_S)
-    desk.types("y")
-    desk.sees("rm hidden", "Run it? (y/n) ")
+    fixture.types("y")
+    fixture.sees("rm hidden", "Run it? (y/n) ")
     time.sleep(_READ_S)
-    desk.types("y")
-    desk.sees("ran", "› ")
+    fixture.types("y")
+    fixture.sees("ran", "› ")
 
 
-def test_a_question_is_answered_in_place(desk: Desk) -> None:
+def test_a_question_is_answered_in_place(fixture: Fixture) -> None:
     """By the number of a choice; the chat goes on."""
 
     def play(scene: Scene) -> None:
-        calls, steps = scene.house.app._capabilities.calls, scene.house.steps
+        calls, steps = scene.install.app._capabilities.calls, scene.install.steps
         steps.start_step(scene.key, scene.turn.id, 1, thought="", command="hermit ask", approval=None)
         fields = {"question": "Which tea?", "choices": ["green", "black"]}
         calls.run_command(Caller(scene.key, scene.turn.id), "q1", "ASK", fields)
@@ -234,61 +234,61 @@ def test_a_question_is_answered_in_place(desk: Desk) -> None:
         steps.end_step(scene.key, scene.turn.id, 1, exit_code=0, output=done.text, ended="exited")
         scene.say(f"So {done.text}.")
 
-    desk.house.plays["go"] = play
-    desk.types("go\r")
-    desk.sees("crab asks:", "Which tea?", "2. black", "Your answer:")
-    desk.types("3\r")
-    desk.sees("choose one of green, black", "Your answer:")
-    desk.types("2\r")
-    desk.sees("So black.", "› ")
+    fixture.install.plays["go"] = play
+    fixture.types("go\r")
+    fixture.sees("crab asks:", "Which tea?", "2. black", "Your answer:")
+    fixture.types("3\r")
+    fixture.sees("choose one of green, black", "Your answer:")
+    fixture.types("2\r")
+    fixture.sees("So black.", "› ")
 
 
-def test_a_conversation_survives_what_goes_wrong(desk: Desk) -> None:
+def test_a_conversation_survives_what_goes_wrong(fixture: Fixture) -> None:
     """A turn that fails and a message that is refused are each a line, and the prompt comes back."""
-    desk.house.plays["hi"] = lambda scene: scene.fail("The model\x1b[2J refused.")
-    desk.types("hi\r")
-    desk.sees("The model\\x1b[2J refused.", "› ")
-    desk.house.services.agents.remove("crab")
-    desk.types("again\r")
-    desk.sees("There is no agent called", "› ")
-    assert desk.leaves() == 1
+    fixture.install.plays["hi"] = lambda scene: scene.fail("The model\x1b[2J refused.")
+    fixture.types("hi\r")
+    fixture.sees("The model\\x1b[2J refused.", "› ")
+    fixture.install.services.agents.remove("crab")
+    fixture.types("again\r")
+    fixture.sees("There is no agent called", "› ")
+    assert fixture.leaves() == 1
 
 
-def test_what_is_decided_elsewhere_is_not_asked_any_more(desk: Desk) -> None:
+def test_what_is_decided_elsewhere_is_not_asked_any_more(fixture: Fixture) -> None:
     """The chat goes on by itself."""
-    desk.house.plays["go"] = lambda scene: scene.say(
+    fixture.install.plays["go"] = lambda scene: scene.say(
         "ran" if scene.run(1, "rm -rf /app/workspace/work") else "did not run"
     )
-    desk.types("go\r")
-    desk.sees("Run it? (y/n) ")
-    services = desk.house.services
+    fixture.types("go\r")
+    fixture.sees("Run it? (y/n) ")
+    services = fixture.install.services
     (approval,) = services.approvals.list_approvals(status=ApprovalStatus.PENDING)
-    services.approvals.decide(approval.id, approve=True, by=services.people.get_operator(), surface="test")
-    desk.sees("It was decided elsewhere.", "ran", "› ")
+    services.approvals.decide(approval.id, approve=True, by=services.users.get_operator(), surface="test")
+    fixture.sees("It was decided elsewhere.", "ran", "› ")
 
 
-def test_commands_of_the_chat(desk: Desk) -> None:
+def test_commands_of_the_chat(fixture: Fixture) -> None:
     """They are not sent to the agent; a path that only begins like one is."""
     key = CubicleKey("crab", 1)
-    mounts = desk.house.services.workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid())
+    mounts = fixture.install.services.workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid())
     (mounts.out / "report\x1b.txt").write_text("four")
-    desk.types("/he\t\r")
-    desk.sees("/clear", "Ctrl-D leaves", "› ")
-    desk.types("/files\r")
-    desk.sees("report\\x1b.txt  4 bytes", "› ")
-    desk.types("/stop\r")
-    desk.sees("Nothing is running.", "› ")
-    desk.types("/nonsense\r")
-    desk.sees("There is no such command.", "/quit", "› ")
-    desk.types("/etc/hosts is odd\r")
-    desk.sees("You said: /etc/hosts is odd", "› ")
-    desk.types("/clear\r")
-    desk.sees("Clear it? (y/n) ")
+    fixture.types("/he\t\r")
+    fixture.sees("/clear", "Ctrl-D leaves", "› ")
+    fixture.types("/files\r")
+    fixture.sees("report\\x1b.txt  4 bytes", "› ")
+    fixture.types("/stop\r")
+    fixture.sees("Nothing is running.", "› ")
+    fixture.types("/nonsense\r")
+    fixture.sees("There is no such command.", "/quit", "› ")
+    fixture.types("/etc/hosts is odd\r")
+    fixture.sees("You said: /etc/hosts is odd", "› ")
+    fixture.types("/clear\r")
+    fixture.sees("Clear it? (y/n) ")
     time.sleep(_READ_S)
-    desk.types("y")
-    desk.sees("This is a new conversation.", "› ")
-    assert not desk.house.services.turns.wait_for_end(1, PATIENCE_S).prompt.startswith("/he")
-    desk.types("a line\n")  # as programs send it that sit at a terminal
-    desk.sees("You said: a line", "› ")
-    desk.types("/quit\r")
-    assert desk.ends() == 0
+    fixture.types("y")
+    fixture.sees("This is a new conversation.", "› ")
+    assert not fixture.install.services.turns.wait_for_end(1, PATIENCE_S).prompt.startswith("/he")
+    fixture.types("a line\n")  # as programs send it that sit at a terminal
+    fixture.sees("You said: a line", "› ")
+    fixture.types("/quit\r")
+    assert fixture.ends() == 0

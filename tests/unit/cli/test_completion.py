@@ -36,7 +36,7 @@ LINES: dict[str, set[str]] = {
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Path:
+def fixture(tmp_path: Path) -> Path:
     """A folder with files, and a ``hermit`` that knows two agents."""
     (tmp_path / "report one.pdf").touch()
     (tmp_path / "report.txt").touch()
@@ -47,9 +47,9 @@ def desk(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _script(shell: str, desk: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+def _script(shell: str, fixture: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     assert main(["completion", shell]) == 0
-    path = desk / f"completion.{shell}"
+    path = fixture / f"completion.{shell}"
     path.write_text(capsys.readouterr().out)
     return path
 
@@ -58,32 +58,32 @@ def _program(shell: str) -> str:
     return shutil.which(shell) or pytest.skip(f"{shell} is not installed")
 
 
-def _ran(desk: Path, *command: str) -> str:
-    environment = {"PATH": f"{desk / 'bin'}:{os.environ['PATH']}", "HOME": str(desk)}
-    ran = subprocess.run(command, cwd=desk, env=environment, capture_output=True, text=True, timeout=60, check=True)
+def _ran(fixture: Path, *command: str) -> str:
+    environment = {"PATH": f"{fixture / 'bin'}:{os.environ['PATH']}", "HOME": str(fixture)}
+    ran = subprocess.run(command, cwd=fixture, env=environment, capture_output=True, text=True, timeout=60, check=True)
     assert ran.stderr == ""
     return ran.stdout
 
 
-def test_bash(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bash(fixture: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Commands, options, their values, agents and files, each where it belongs."""
-    script = _script("bash", desk, capsys)
+    script = _script("bash", fixture, capsys)
     asks = [f'. "{script}"']
     for line in LINES:
         words, _, last = line.rpartition(" ")
         asks.append(f"COMP_WORDS=({words} '{last}') COMP_CWORD={len(words.split())}; _hermit")
         asks.append("printf '%s|' \"${COMPREPLY[@]}\"; echo")
-    found = _ran(desk, _program("bash"), "--norc", "-c", "\n".join(asks)).splitlines()
+    found = _ran(fixture, _program("bash"), "--norc", "-c", "\n".join(asks)).splitlines()
     assert {line: {one for one in said.split("|") if one} for line, said in zip(LINES, found, strict=True)} == LINES
 
 
-def test_bash_at_a_terminal(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bash_at_a_terminal(fixture: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Tab, pressed: also where the command is named by its path."""
-    script = _script("bash", desk, capsys)
+    script = _script("bash", fixture, capsys)
     terminal, theirs = pty.openpty()
     command = [_program("setsid"), "-c", _program("bash"), "--norc", "-i"]
     environment = {"PATH": os.environ["PATH"], "TERM": "dumb", "PS1": "% "}
-    with subprocess.Popen(command, cwd=desk, env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as shell:
+    with subprocess.Popen(command, cwd=fixture, env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as shell:
         os.close(theirs)
         _until(terminal, "% ")
         os.write(terminal, f". '{script}'\n".encode())
@@ -107,10 +107,10 @@ def _until(terminal: int, words: str) -> None:
     assert words.encode() in seen, seen
 
 
-def test_the_script_for_bash_passes_shellcheck(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_script_for_bash_passes_shellcheck(fixture: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It is read by shells of strangers."""
     checked = subprocess.run(
-        [_program("shellcheck"), "-s", "bash", str(_script("bash", desk, capsys))],
+        [_program("shellcheck"), "-s", "bash", str(_script("bash", fixture, capsys))],
         capture_output=True,
         text=True,
         check=False,
@@ -118,18 +118,18 @@ def test_the_script_for_bash_passes_shellcheck(desk: Path, capsys: pytest.Captur
     assert checked.stdout == ""
 
 
-def test_fish(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fish(fixture: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is missing; fish offers more where a verb may follow an agent."""
-    script = _script("fish", desk, capsys)
+    script = _script("fish", fixture, capsys)
     for line, wanted in LINES.items():
-        said = _ran(desk, _program("fish"), "--no-config", "-c", f"source {script}; complete -C '{line}'")
+        said = _ran(fixture, _program("fish"), "--no-config", "-c", f"source {script}; complete -C '{line}'")
         assert wanted <= {one.partition("\t")[0].replace("\\ ", " ") for one in said.splitlines()}, line
 
 
-def test_zsh(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_zsh(fixture: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It takes the script, and knows it for the command."""
-    script = _script("zsh", desk, capsys)
-    assert "_bash_complete" in _ran(desk, _program("zsh"), "-f", "-c", f". {script}; echo $_comps[hermit]")
+    script = _script("zsh", fixture, capsys)
+    assert "_bash_complete" in _ran(fixture, _program("zsh"), "-f", "-c", f". {script}; echo $_comps[hermit]")
 
 
 def test_an_unknown_shell_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,7 +31,7 @@ DEEDS: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[AppFixture]:
+def install(tmp_path: Path) -> Iterator[AppFixture]:
     """An install with something to lose in it."""
     with run_app(tmp_path / "home") as made:
         mounts = made.services.workspaces.prepare_folders(CubicleKey("crab", 1), uid=os.geteuid(), gid=os.getegid())
@@ -42,9 +42,9 @@ def house(tmp_path: Path) -> Iterator[AppFixture]:
         yield made
 
 
-def _run(house: AppFixture, *arguments: str) -> None:
+def _run(install: AppFixture, *arguments: str) -> None:
     options = parser().parse_args(list(arguments))
-    assert options.run(Context(ROOT, {}, house.services.settings), options) == 0
+    assert options.run(Context(ROOT, {}, install.services.settings), options) == 0
 
 
 @contextmanager
@@ -69,9 +69,9 @@ def _piped(monkeypatch: pytest.MonkeyPatch, text: str) -> Iterator[None]:
         yield
 
 
-def _left(house: AppFixture) -> set[str]:
+def _left(install: AppFixture) -> set[str]:
     """Which of the things to lose are there."""
-    with Context(ROOT, {}, house.services.settings).client as client:
+    with Context(ROOT, {}, install.services.settings).client as client:
         agents = client.get("/agents")["agents"]
         if not agents:
             return set()
@@ -89,37 +89,37 @@ def _left(house: AppFixture) -> set[str]:
 
 @pytest.mark.parametrize("deed", DEEDS)
 @pytest.mark.parametrize("piped", ["", "\n", "y\n", "yes\n", "crab\n"])
-def test_no_terminal_is_no_yes(house: AppFixture, monkeypatch: pytest.MonkeyPatch, deed: str, piped: str) -> None:
+def test_no_terminal_is_no_yes(install: AppFixture, monkeypatch: pytest.MonkeyPatch, deed: str, piped: str) -> None:
     """Whatever is piped in, closed and empty standard input included; the line names the option."""
     arguments, _ = DEEDS[deed]
     with _piped(monkeypatch, piped), pytest.raises(OrchestratorError) as caught:
-        _run(house, *arguments)
+        _run(install, *arguments)
     assert "--yes" in caught.value.message
     assert "\n" not in caught.value.message
-    assert _left(house) == set(DEEDS)
+    assert _left(install) == set(DEEDS)
 
 
 @pytest.mark.parametrize("deed", DEEDS)
 @pytest.mark.parametrize("typed", ["", "no", "y es", "CRAB"])
-def test_another_word_is_no_yes(house: AppFixture, monkeypatch: pytest.MonkeyPatch, deed: str, typed: str) -> None:
+def test_another_word_is_no_yes(install: AppFixture, monkeypatch: pytest.MonkeyPatch, deed: str, typed: str) -> None:
     """Pressing Enter deletes nothing."""
     with _typed(monkeypatch, typed), pytest.raises(OrchestratorError, match=r"Nothing was (deleted|removed)\."):
-        _run(house, *DEEDS[deed][0])
-    assert _left(house) == set(DEEDS)
+        _run(install, *DEEDS[deed][0])
+    assert _left(install) == set(DEEDS)
 
 
 @pytest.mark.parametrize("deed", DEEDS)
 @pytest.mark.parametrize("way", ["typed", "--yes"])
-def test_a_yes_is_one(house: AppFixture, monkeypatch: pytest.MonkeyPatch, deed: str, way: str) -> None:
+def test_a_yes_is_one(install: AppFixture, monkeypatch: pytest.MonkeyPatch, deed: str, way: str) -> None:
     """Typed to the letter, or given as an option where nobody sits."""
     arguments, expected = DEEDS[deed]
     if way == "typed":
         with _typed(monkeypatch, expected):
-            _run(house, *arguments)
+            _run(install, *arguments)
     else:
         with _piped(monkeypatch, ""):
-            _run(house, *arguments, way)
-    assert _left(house) == (set() if deed == "an agent" else set(DEEDS) - {deed})
+            _run(install, *arguments, way)
+    assert _left(install) == (set() if deed == "an agent" else set(DEEDS) - {deed})
 
 
 def test_what_was_not_done_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,11 +133,11 @@ def test_what_was_not_done_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     "arguments", [["agent", "list"], ["agent", "show", "crab"], ["agent", "set", "crab", "role=x"]]
 )
 def test_secret_addresses_are_not_shown(
-    house: AppFixture, capsys: pytest.CaptureFixture[str], arguments: list[str]
+    install: AppFixture, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     """They land in bug reports otherwise; whoever asks for them gets them."""
     for more in ([], ["--json"]):
-        _run(house, *arguments, *more)
+        _run(install, *arguments, *more)
         assert ".ics" not in capsys.readouterr().out
-    _run(house, "agent", "show", "crab", "--secrets")
+    _run(install, "agent", "show", "crab", "--secrets")
     assert ".ics" in capsys.readouterr().out

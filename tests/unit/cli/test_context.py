@@ -27,13 +27,13 @@ from tests.support.command_line import ROOT, CommandLine
 @pytest.fixture
 def hermit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[CommandLine]:
     """A command line in front of a house."""
-    with run_app(tmp_path / "home") as house:
-        yield CommandLine(house, capsys)
+    with run_app(tmp_path / "home") as install:
+        yield CommandLine(install, capsys)
 
 
 def _environment(hermit: CommandLine) -> dict[str, str]:
     """Of a process of its own."""
-    settings = hermit.house.services.settings
+    settings = hermit.install.services.settings
     return {
         "PATH": os.environ["PATH"],
         "HERMIT_HOME": str(settings.home),
@@ -55,16 +55,16 @@ def test_a_person_from_first_to_last(hermit: CommandLine) -> None:
         "2   ben   member    -         Europe/Vienna",
     ]
     assert hermit.good("user", "set", "ben", "name=Benjamin", "telegram_id=4200001") == "Benjamin is changed.\n"
-    assert hermit.house.services.people.get(2).id_in("telegram") == 4_200_001
+    assert hermit.install.services.users.get(2).id_in("telegram") == 4_200_001
     hermit.good("user", "set", "2", "telegram_id=", "role=operator")
-    person = hermit.house.services.people.get(2)
+    person = hermit.install.services.users.get(2)
     assert (person.id_in("telegram"), person.role.value) == (None, "operator")
     again = hermit.good("user", "login-link", "Benjamin").splitlines()[-1]
     assert again != link
     assert "--yes" in hermit.refused("user", "rm", "Benjamin")
     assert len(json.loads(hermit.good("user", "list", "--json"))["users"]) == 2
     assert hermit.good("user", "rm", "Benjamin", "--yes") == "Benjamin is deleted.\n"
-    assert [user.name for user in hermit.house.services.people.list_users()] == ["ada"]
+    assert [user.name for user in hermit.install.services.users.list_users()] == ["ada"]
 
 
 def test_json_of_a_new_person(hermit: CommandLine) -> None:
@@ -93,8 +93,8 @@ def test_a_token_from_first_to_last(hermit: CommandLine) -> None:
     hermit.good("user", "add", "ben")
     token = hermit.good("token", "create", "backup/job", "--user", "ben").strip()
     assert "only this once" in hermit.aside
-    people = hermit.house.services.people
-    assert (user := people.of_token(token)) is not None
+    users = hermit.install.services.users
+    assert (user := users.of_token(token)) is not None
     assert user.name == "ben"
     head, row = hermit.good("token", "list").splitlines()
     assert head.startswith("NAME")
@@ -102,7 +102,7 @@ def test_a_token_from_first_to_last(hermit: CommandLine) -> None:
     assert token not in hermit.good("token", "list", "--json")
     assert "--yes" in hermit.refused("token", "rm", "backup/job")
     assert hermit.good("token", "rm", "backup/job", "--yes") == "The token backup/job is deleted.\n"
-    assert people.of_token(token) is None
+    assert users.of_token(token) is None
     assert "no token called 'backup/job'" in hermit.refused("token", "rm", "backup/job", "--yes")
 
 
@@ -135,7 +135,7 @@ def test_where_a_browser_is(environment: dict[str, str], platform: str, *, is_on
 def test_on_a_server_the_line_for_ones_own_computer_is_told(hermit: CommandLine) -> None:
     """With this install's ports, and the name and the address that the person came by; beside the link itself."""
     hermit.environment = {"SSH_CONNECTION": "198.51.100.7 50212 203.0.113.9 22", "USER": "ada"}
-    settings = hermit.house.services.settings
+    settings = hermit.install.services.settings
     ways = f"-L {settings.port}:127.0.0.1:{settings.port} -L {settings.preview_port}:127.0.0.1:{settings.preview_port}"
     line = f"On another computer, first run this there: ssh {ways} ada@203.0.113.9\n"
     for command in ("login-link", "open"):
@@ -182,7 +182,7 @@ def test_open_hands_the_link_to_the_browser_alone(hermit: CommandLine, tmp_path:
     assert ran.returncode == 0, ran.stderr
     link = ran.stdout.strip()
     page = Path(opened.read_text().strip().removeprefix("file://"))
-    assert link.startswith(f"{hermit.house.url}/login/")
+    assert link.startswith(f"{hermit.install.url}/login/")
     assert link in page.read_text()
     assert page.stat().st_mode & 0o077 == 0
     assert "opens in your browser" in ran.stderr
@@ -190,7 +190,7 @@ def test_open_hands_the_link_to_the_browser_alone(hermit: CommandLine, tmp_path:
 
 def test_open_without_a_browser_prints_the_link(hermit: CommandLine) -> None:
     """As over SSH."""
-    assert hermit.good("open").startswith(f"{hermit.house.url}/login/")
+    assert hermit.good("open").startswith(f"{hermit.install.url}/login/")
     assert hermit.aside.startswith("There is no browser here.")
     assert "15 minutes" in hermit.aside
 
@@ -213,7 +213,7 @@ def test_the_audit_log(hermit: CommandLine) -> None:
 def test_the_audit_log_for_other_programs(hermit: CommandLine, how: str) -> None:
     """All of it, whatever a page holds."""
     for name in ("ben", "cem"):
-        hermit.house.services.people.add({"name": name})
+        hermit.install.services.users.add({"name": name})
     text = hermit.good("audit", "--kind", "user.added", "--export", how)
     rows = list(csv.DictReader(io.StringIO(text))) if how == "csv" else [json.loads(line) for line in text.splitlines()]
     assert {"User ben was added.", "User cem was added."} <= {row["text"] for row in rows}
@@ -221,8 +221,8 @@ def test_the_audit_log_for_other_programs(hermit: CommandLine, how: str) -> None
 
 def test_the_audit_log_is_followed(hermit: CommandLine) -> None:
     """What happens is printed as it happens, once and in order; Ctrl-C ends it without a trace."""
-    people = hermit.house.services.people
-    people.add({"name": "ben"})
+    users = hermit.install.services.users
+    users.add({"name": "ben"})
     words = ["audit", "--kind", "user.added", "--follow", "--json"]
     with subprocess.Popen(
         # Tests that run in the background may be deaf for Ctrl-C, which a person at a terminal is not.
@@ -237,7 +237,7 @@ def test_the_audit_log_is_followed(hermit: CommandLine) -> None:
             if json.loads(line)["text"] == "User ben was added.":
                 break
         for name in ("cem", "dan"):
-            people.add({"name": name})
+            users.add({"name": name})
         seen = [json.loads(follower.stdout.readline())["text"] for _ in range(2)]
         follower.send_signal(signal.SIGINT)
         assert follower.wait(20) == 130
@@ -253,24 +253,26 @@ def test_a_cubicle_is_looked_at_and_put_in_order(hermit: CommandLine) -> None:
     assert said.startswith("state    running\nsince    20")
     assert "memory   7 MB\n" in said
     assert "disk     0.0 of " in said
-    before = hermit.house.engine.containers.copy()
+    before = hermit.install.engine.containers.copy()
     assert "running" in hermit.good("cubicle", "crab", "restart")
-    assert hermit.house.engine.containers.keys() == before.keys()
-    assert hermit.house.engine.containers != before
+    assert hermit.install.engine.containers.keys() == before.keys()
+    assert hermit.install.engine.containers != before
     assert json.loads(hermit.good("cubicle", "crab", "stop", "--json"))["state"] == "stopped"
-    assert not hermit.house.engine.containers
+    assert not hermit.install.engine.containers
     assert "no agent called" in hermit.refused("cubicle", "nobody", "status")
 
 
 def test_apps_have_addresses(hermit: CommandLine) -> None:
     """Of all agents, or of one."""
     assert hermit.good("apps").startswith("There are no apps yet.")
-    mounts = hermit.house.services.workspaces.prepare_folders(CubicleKey("crab", 1), uid=os.geteuid(), gid=os.getegid())
+    mounts = hermit.install.services.workspaces.prepare_folders(
+        CubicleKey("crab", 1), uid=os.geteuid(), gid=os.getegid()
+    )
     (mounts.www / "clock").mkdir()
     (mounts.www / "clock" / "index.html").write_text("<h1>now</h1>")
     for words in (["apps"], ["apps", "crab"]):
         _, row = hermit.good(*words).splitlines()
         assert row.startswith("crab   clock  ada ")
-        assert f"  {hermit.house.url}/" in row
+        assert f"  {hermit.install.url}/" in row
         assert [app["name"] for app in json.loads(hermit.good(*words, "--json"))["apps"]] == ["clock"]
     assert "no agent called" in hermit.refused("apps", "nobody")

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 class Terminal:
     """A person with a folder of their own."""
 
-    house: AppFixture
+    install: AppFixture
     workspace: Path
     here: Path
     capture: pytest.CaptureFixture[str]
@@ -33,7 +33,7 @@ class Terminal:
         """What a command prints; raises the error that would be its one line."""
         options = parser().parse_args(list(arguments))
         self.capture.readouterr()
-        assert options.run(Context(ROOT, {}, self.house.services.settings), options) == 0
+        assert options.run(Context(ROOT, {}, self.install.services.settings), options) == 0
         return self.capture.readouterr().out
 
     def refused(self, *arguments: str) -> str:
@@ -49,10 +49,10 @@ def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: py
     """In a folder of its own."""
     here = tmp_path / "here"
     here.mkdir()
-    with run_app(tmp_path / "home") as house, monkeypatch.context() as moved:
-        mounts = house.services.workspaces.prepare_folders(CubicleKey("crab", 1), uid=os.geteuid(), gid=os.getegid())
+    with run_app(tmp_path / "home") as install, monkeypatch.context() as moved:
+        mounts = install.services.workspaces.prepare_folders(CubicleKey("crab", 1), uid=os.geteuid(), gid=os.getegid())
         moved.chdir(here)
-        yield Terminal(house, mounts.out.parent, here, capsys)
+        yield Terminal(install, mounts.out.parent, here, capsys)
 
 
 def test_files_go_there_and_back(terminal: Terminal) -> None:
@@ -153,10 +153,10 @@ def test_files_and_folders_are_deleted(terminal: Terminal) -> None:
 @pytest.mark.parametrize("verb", ["ls", "get", "rm"])
 def test_no_path_leads_to_another_address(terminal: Terminal, verb: str, path: str) -> None:
     """Where a client would fold it together with the API's own path: an agent is not deleted as a file."""
-    terminal.house.services.agents.create({"name": "spare"})
+    terminal.install.services.agents.create({"name": "spare"})
     arguments = [verb, *(["--yes"] if verb == "rm" else []), "crab", path]
     assert "is not a path" in terminal.refused("files", *arguments)
-    assert terminal.house.services.agents.get("spare").name == "spare"
+    assert terminal.install.services.agents.get("spare").name == "spare"
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ from tests.support.command_line import ROOT, CommandLine
 @pytest.fixture
 def hermit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[CommandLine]:
     """A command line in front of a house that counts as running."""
-    with run_app(tmp_path / "home") as house:
-        claim = HomeLock(prepare_home(house.services.settings.home))
-        yield CommandLine(house, capsys)
+    with run_app(tmp_path / "home") as install:
+        claim = HomeLock(prepare_home(install.services.settings.home))
+        yield CommandLine(install, capsys)
         claim.release()
 
 
@@ -31,11 +31,11 @@ def test_status_tells_what_one_looks_up_next(hermit: CommandLine) -> None:
     """Model, money, what waits and the disk; each agent with its own."""
     hermit.good("agent", "create", "clerk", "daily_budget_usd=2.5", "model=small")
     lines = hermit.good("status").splitlines()
-    assert lines[0] == f"HermitShell at {hermit.house.url}"
+    assert lines[0] == f"HermitShell at {hermit.install.url}"
     assert "  engine     ok" in lines
     assert "  model      rehearsal: rehearsal" in lines
     assert "  approvals  none waiting" in lines
-    budget = hermit.house.services.budget.get_standing("crab").budget_micro / 1e6 + 2.5
+    budget = hermit.install.services.budget.get_standing("crab").budget_micro / 1e6 + 2.5
     assert f"  spent      $0.00 of ${budget:.2f} today" in lines
     assert any(re.fullmatch(r"  disk       [\d,.]+ of [\d,.]+ GB free", line) for line in lines)
     assert any(re.fullmatch(r"  clerk  \w+ +\$0\.00 of \$2\.50 +small", line) for line in lines)
@@ -47,8 +47,8 @@ def test_status_names_what_waits(hermit: CommandLine) -> None:
     def play(scene: Scene) -> None:
         scene.run(1, "rm -rf /app/workspace/work")
 
-    hermit.house.plays["go"] = play
-    with Context(ROOT, {}, hermit.house.services.settings).client as client:
+    hermit.install.plays["go"] = play
+    with Context(ROOT, {}, hermit.install.services.settings).client as client:
         client.post("/agents/crab/messages", {"text": "go", "wait": False})
         deadline = time.monotonic() + PATIENCE_S
         while not (waiting := client.get("/approvals", status="pending")["approvals"]):

@@ -32,7 +32,7 @@ ADA = 4_200_001
 class Terminal:
     """Somebody who types commands."""
 
-    house: AppFixture
+    install: AppFixture
     telegram: BotApi
     screen: pytest.CaptureFixture[str]
     keys: pytest.MonkeyPatch
@@ -41,7 +41,7 @@ class Terminal:
         """A command that works; what it prints."""
         self.keys.setattr(sys, "stdin", io.StringIO(said))
         options = parser().parse_args(["telegram", *words])
-        settings = self.house.services.settings
+        settings = self.install.services.settings
         assert options.run(Context(ROOT, {}, settings), options) == 0
         return self.screen.readouterr().out
 
@@ -53,7 +53,7 @@ class Terminal:
 
     def code(self) -> str:
         """What the bot would send."""
-        state = self.house.services.bots.find_bot("crab")
+        state = self.install.services.bots.find_bot("crab")
         assert state is not None
         return str(state.code)
 
@@ -63,9 +63,9 @@ def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: py
     """A terminal in front of a house."""
     with (
         BotApi() as telegram,
-        run_app(tmp_path, environment={"HERMIT_TELEGRAM_API_URL": telegram.url}) as house,
+        run_app(tmp_path, environment={"HERMIT_TELEGRAM_API_URL": telegram.url}) as install,
     ):
-        yield Terminal(house, telegram, capsys, monkeypatch)
+        yield Terminal(install, telegram, capsys, monkeypatch)
 
 
 def test_a_bot_from_nothing_to_gone(terminal: Terminal) -> None:
@@ -76,7 +76,7 @@ def test_a_bot_from_nothing_to_gone(terminal: Terminal) -> None:
     assert f"Send {terminal.code()} to @crab_bot in Telegram (https://t.me/crab_bot)" in said
     listed = terminal.types("list")
     assert terminal.code() in listed
-    assert terminal.house.services.bots.on_code("crab", ADA, terminal.code())
+    assert terminal.install.services.bots.on_code("crab", ADA, terminal.code())
     assert "paired  Write to @crab_bot" in terminal.types("list")
     assert "no Telegram bot any more" in terminal.types("rm", "crab", "--yes")
     assert "crab" in terminal.refused("rm", "crab", "--yes")
@@ -85,7 +85,7 @@ def test_a_bot_from_nothing_to_gone(terminal: Terminal) -> None:
 
 def test_a_code_that_the_bot_sends(terminal: Terminal) -> None:
     """``add`` waits to hear which way it goes, then says what to type; a wrong code is refused, the right one pairs."""
-    terminal.house.services.people.update_user(1, {"telegram_id": ADA})
+    terminal.install.services.users.update_user(1, {"telegram_id": ADA})
     token = terminal.telegram.bot("Crab", username="crab_bot")
     terminal.telegram.person(ADA).opens(token)
     said = terminal.types("add", "crab", said=token)
@@ -128,8 +128,8 @@ def test_rm_names_a_setting_that_would_bring_the_bot_back(
     """At the next start."""
     with BotApi() as telegram:
         environment = {"HERMIT_TELEGRAM_API_URL": telegram.url, "TELEGRAM_BOT_TOKEN": telegram.bot()}
-        with run_app(tmp_path, environment=environment) as house:
-            assert "TELEGRAM_BOT_TOKEN is still set" in Terminal(house, telegram, capsys, monkeypatch).types(
+        with run_app(tmp_path, environment=environment) as install:
+            assert "TELEGRAM_BOT_TOKEN is still set" in Terminal(install, telegram, capsys, monkeypatch).types(
                 "rm", "crab", "--yes"
             )
 
@@ -137,7 +137,7 @@ def test_rm_names_a_setting_that_would_bring_the_bot_back(
 def test_a_terminal_does_not_show_the_token(terminal: Terminal) -> None:
     """It is asked for, typed, and not echoed."""
     token = terminal.telegram.bot("Crab", username="crab_bot")
-    settings = terminal.house.services.settings
+    settings = terminal.install.services.settings
     environment = {
         **os.environ,
         "HERMIT_HOME": str(settings.home),

@@ -52,21 +52,21 @@ def seen(browser: Browser, path: str) -> str:
     return " ".join(checked(page(browser, path)).text.split())
 
 
-def set_in_motion(paper: AppFixture, name: str, key: CubicleKey = KEY, turn: int | None = None, **fields: Any) -> Any:
+def set_in_motion(webapp: AppFixture, name: str, key: CubicleKey = KEY, turn: int | None = None, **fields: Any) -> Any:
     """As the agent does it."""
-    calls = paper.app._capabilities.calls
+    calls = webapp.app._capabilities.calls
     return calls.run_command(Caller(key, turn), os.urandom(8).hex(), name, fields).result
 
 
-def ask_about(paper: AppFixture, kind: str, detail: dict[str, Any], text: str, turn: int | None = None) -> str:
+def ask_about(webapp: AppFixture, kind: str, detail: dict[str, Any], text: str, turn: int | None = None) -> str:
     """A question about what the host shall do; its id."""
-    approvals = paper.services.approvals
+    approvals = webapp.services.approvals
     approvals.on_decision(kind, lambda _db, _approval: ())
-    with paper.app._store.writing() as db:
+    with webapp.app._store.writing() as db:
         return approvals.ask_person(db, KEY, turn, kind=kind, text=text, reason=EVIL, detail=detail, timeout_s=60).id
 
 
-def asset(paper: AppFixture, turn: int | None = None) -> str:
+def asset(webapp: AppFixture, turn: int | None = None) -> str:
     """A download, hostile in every field."""
     detail = {
         "host": EVIL,
@@ -76,35 +76,35 @@ def asset(paper: AppFixture, turn: int | None = None) -> str:
         "description": EVIL,
         "file_type": EVIL,
     }
-    return ask_about(paper, "asset", detail, f"https://evil.example/{EVIL}", turn)
+    return ask_about(webapp, "asset", detail, f"https://evil.example/{EVIL}", turn)
 
 
-def packages(paper: AppFixture) -> str:
+def packages(webapp: AppFixture) -> str:
     """Packages, hostile in every field."""
     line = {"name": EVIL, "version": EVIL, "size_bytes": 5, "sha256": "x"}
     return ask_about(
-        paper,
+        webapp,
         "packages",
         {"system": EVIL, "asked": [EVIL], "packages": [line], "total_bytes": 5},
         f"pip install\n{EVIL}",
     )
 
 
-def test_nothing_that_is_set_in_motion_reaches_the_browser_as_markup(paper: AppFixture, browser: Browser) -> None:
+def test_nothing_that_is_set_in_motion_reaches_the_browser_as_markup(webapp: AppFixture, browser: Browser) -> None:
     """Cards, questions, answers, notices, entries, memories: hostile in all, text in all."""
-    house = paper.services
-    turn = house.turns.submit(KEY, EVIL, source="calendar").id
-    house.turns.wait_for_end(turn, PATIENCE_S)
-    asset(paper)
-    packages(paper)
-    set_in_motion(paper, "ASK", question=EVIL, choices=[EVIL[:40], "b"], free_text=True)
-    answered = set_in_motion(paper, "ASK", question=EVIL)["question"]
-    house.questions.answer_question(answered, EVIL, by=house.people.get_operator(), surface="test")
-    house.notices.post(KEY, "calendar", EVIL, turn=turn, offers=[Offer(EVIL, EVIL)])
-    house.notices.post(KEY, "budget", EVIL)
+    install = webapp.services
+    turn = install.turns.submit(KEY, EVIL, source="calendar").id
+    install.turns.wait_for_end(turn, PATIENCE_S)
+    asset(webapp)
+    packages(webapp)
+    set_in_motion(webapp, "ASK", question=EVIL, choices=[EVIL[:40], "b"], free_text=True)
+    answered = set_in_motion(webapp, "ASK", question=EVIL)["question"]
+    install.questions.answer_question(answered, EVIL, by=install.users.get_operator(), surface="test")
+    install.notifications.post(KEY, "calendar", EVIL, turn=turn, offers=[Offer(EVIL, EVIL)])
+    install.notifications.post(KEY, "budget", EVIL)
     fields = {"title": EVIL, "prompt": EVIL, "start": "2099-01-01T09:00", "repeat": "FREQ=DAILY"}
-    entry = house.agenda.create_entry(KEY, fields, by=None).id
-    house.memories.add_fact(KEY, EVIL, by=EVIL, turn=turn)
+    entry = install.calendar.create_entry(KEY, fields, by=None).id
+    install.memories.add_fact(KEY, EVIL, by=EVIL, turn=turn)
     paths = (
         *(f"/agents/crab{path}" for path in (*PAGES, f"/turns/{turn}", f"/calendar/{entry}", "/memory?q=<script>")),
         "/",
@@ -120,9 +120,9 @@ def test_nothing_that_is_set_in_motion_reaches_the_browser_as_markup(paper: AppF
     assert "&lt;script&gt;alert(1)" in chat
 
 
-def test_an_address_is_no_link(paper: AppFixture, browser: Browser) -> None:
+def test_an_address_is_no_link(webapp: AppFixture, browser: Browser) -> None:
     """Nobody follows it by mistake; it is there to its last letter, the buttons are off, and nothing has the focus."""
-    asset(paper)
+    asset(webapp)
     html = page(browser, "/")
     card = html[html.index("data-approval") : html.index("</section>", html.index("data-approval"))]
     assert 'href="http' not in html
@@ -130,55 +130,55 @@ def test_an_address_is_no_link(paper: AppFixture, browser: Browser) -> None:
     assert "autofocus" not in html
 
 
-def test_what_a_download_sends_is_written_out(paper: AppFixture, browser: Browser) -> None:
+def test_what_a_download_sends_is_written_out(webapp: AppFixture, browser: Browser) -> None:
     """The end of the address, after the host's name: all that the host is sent."""
     detail = {"host": "example.com", "url_chars": 9, "warnings": []}
-    ask_about(paper, "asset", detail, "https://example.com/data.csv")
+    ask_about(webapp, "asset", detail, "https://example.com/data.csv")
     assert "9 characters: /data.csv" in seen(browser, "/")
-    ask_about(paper, "asset", {**detail, "url_chars": 58}, "https://example.com/other.csv")
+    ask_about(webapp, "asset", {**detail, "url_chars": 58}, "https://example.com/other.csv")
     assert "58 characters:" not in seen(browser, "/")
 
 
-def test_members_may_not_allow_for_ever(paper: AppFixture, app: Flask, member: Api) -> None:
+def test_members_may_not_allow_for_ever(webapp: AppFixture, app: Flask, member: Api) -> None:
     """That button is the operator's."""
-    approvals = paper.services.approvals
+    approvals = webapp.services.approvals
     approvals.on_decision("asset", lambda _db, _approval: ())
     key = CubicleKey("crab", member.user.id)
-    with paper.app._store.writing() as db:
+    with webapp.app._store.writing() as db:
         approvals.ask_person(
             db, key, None, kind="asset", text="https://a.example/", reason="", detail={"host": "a.example"}, timeout_s=9
         )
-    mine = seen(logged_in(paper, app, member.user), "/")
+    mine = seen(logged_in(webapp, app, member.user), "/")
     assert "wants a file from the internet" in mine
     assert "Always allow" not in mine
 
 
-def test_what_was_decided_stands_at_its_turn(paper: AppFixture, browser: Browser) -> None:
+def test_what_was_decided_stands_at_its_turn(webapp: AppFixture, browser: Browser) -> None:
     """How it ended, and who said so."""
-    turn = paper.services.turns.submit(KEY, "hi", source="api").id
-    paper.services.turns.wait_for_end(turn, PATIENCE_S)
-    asked = asset(paper, turn)
+    turn = webapp.services.turns.submit(KEY, "hi", source="api").id
+    webapp.services.turns.wait_for_end(turn, PATIENCE_S)
+    asked = asset(webapp, turn)
     assert "Approved by" not in seen(browser, "/agents/crab")
-    operator = paper.services.people.get_operator()
-    paper.services.approvals.decide(asked, approve=True, by=operator, surface="telegram", always=True)
+    operator = webapp.services.users.get_operator()
+    webapp.services.approvals.decide(asked, approve=True, by=operator, surface="telegram", always=True)
     assert "Approved by ada (telegram), and always for this host." in seen(browser, "/agents/crab")
 
 
-def test_what_is_anothers_is_nowhere(paper: AppFixture, app: Flask, browser: Browser, member: Api) -> None:
+def test_what_is_anothers_is_nowhere(webapp: AppFixture, app: Flask, browser: Browser, member: Api) -> None:
     """A member finds nothing of the operator's, and the operator's own pages have nothing of a member's."""
-    house = paper.services
-    house.memories.add_fact(KEY, "the code is in the clock", by="ada")
+    install = webapp.services
+    install.memories.add_fact(KEY, "the code is in the clock", by="ada")
     fields = {"title": "secret meeting", "prompt": "x", "start": "2099-01-01T09:00"}
-    entry = house.agenda.create_entry(KEY, fields, by=house.people.get_operator()).id
-    notice = house.notices.post(KEY, "calendar", "secret notice").id
-    turn = house.turns.submit(KEY, "hi", source="api").id
-    house.turns.wait_for_end(turn, PATIENCE_S)
-    set_in_motion(paper, "ASK", question="secret question")
+    entry = install.calendar.create_entry(KEY, fields, by=install.users.get_operator()).id
+    notice = install.notifications.post(KEY, "calendar", "secret notice").id
+    turn = install.turns.submit(KEY, "hi", source="api").id
+    install.turns.wait_for_end(turn, PATIENCE_S)
+    set_in_motion(webapp, "ASK", question="secret question")
     theirs = CubicleKey("crab", member.user.id)
-    house.memories.add_fact(theirs, "bens memory", by="ben")
-    operator = house.people.get_operator()
-    house.grants.add_grant("crab", GrantKind.COMMAND, "run: my grant", GrantScope.HOUR, by=operator, surface="test")
-    them = logged_in(paper, app, member.user)
+    install.memories.add_fact(theirs, "bens memory", by="ben")
+    operator = install.users.get_operator()
+    install.grants.add_grant("crab", GrantKind.COMMAND, "run: my grant", GrantScope.HOUR, by=operator, surface="test")
+    them = logged_in(webapp, app, member.user)
     for path in ("/", "/parts/waiting", *(f"/agents/crab{path}" for path in PAGES)):
         html = page(them, path)
         assert "secret" not in html, path
@@ -195,19 +195,19 @@ def test_what_is_anothers_is_nowhere(paper: AppFixture, app: Flask, browser: Bro
     assert "secret meeting" in page(browser, "/agents/crab/calendar")
 
 
-def test_empty_pages_teach(paper: AppFixture, browser: Browser) -> None:
+def test_empty_pages_teach(webapp: AppFixture, browser: Browser) -> None:
     """What could be there, and how it gets there."""
     assert "Nothing is scheduled. Tell crab in the chat" in seen(browser, "/agents/crab/calendar")
     assert "No memories yet. Add a fact above" in seen(browser, "/agents/crab/memory")
     assert "Nothing yet. You can approve something" in seen(browser, "/agents/crab/settings")
-    paper.services.agents.update_agent("crab", {"toolsets": []})
+    webapp.services.agents.update_agent("crab", {"toolsets": []})
     assert "Calendar is off" in seen(browser, "/agents/crab/calendar")
     assert "Memory is off" in seen(browser, "/agents/crab/memory")
 
 
-def test_members_look_at_settings(paper: AppFixture, app: Flask, member: Api) -> None:
+def test_members_look_at_settings(webapp: AppFixture, app: Flask, member: Api) -> None:
     """And can't change them: no button, no field that is on."""
-    html = page(logged_in(paper, app, member.user), "/agents/crab/settings")
+    html = page(logged_in(webapp, app, member.user), "/agents/crab/settings")
     assert "Only an admin can change them" in html
     own = html.partition("<main")[2].partition("</main>")[0]
     assert own.count("<form") == own.count('<fieldset class="stack" disabled>') > 5
@@ -215,12 +215,12 @@ def test_members_look_at_settings(paper: AppFixture, app: Flask, member: Api) ->
     assert "always fetch" not in html
 
 
-def test_runs_of_the_calendar_are_marked(paper: AppFixture, browser: Browser) -> None:
+def test_runs_of_the_calendar_are_marked(webapp: AppFixture, browser: Browser) -> None:
     """One that told something, and one that was silent: folded."""
-    agenda, turns = paper.services.agenda, paper.services.turns
-    entry = agenda.create_entry(KEY, {"title": "Tides", "prompt": "tell", "start": "2099-01-01T09:00"}, by=None)
-    paper.plays["tell"] = lambda scene: scene.say("High water at six.")
-    turns.wait_for_end(agenda.run_now(entry.id), PATIENCE_S)
+    calendar, turns = webapp.services.calendar, webapp.services.turns
+    entry = calendar.create_entry(KEY, {"title": "Tides", "prompt": "tell", "start": "2099-01-01T09:00"}, by=None)
+    webapp.plays["tell"] = lambda scene: scene.say("High water at six.")
+    turns.wait_for_end(calendar.run_now(entry.id), PATIENCE_S)
     assert "Tides, from the calendar" in seen(browser, "/agents/crab")
     assert '<details class="silent"' not in page(browser, "/agents/crab")
 
@@ -228,20 +228,20 @@ def test_runs_of_the_calendar_are_marked(paper: AppFixture, browser: Browser) ->
         scene.run(1, "ls", output="notes.txt")
         scene.say("")
 
-    paper.plays["tell"] = whisper
-    turns.wait_for_end(agenda.run_now(entry.id), PATIENCE_S)
+    webapp.plays["tell"] = whisper
+    turns.wait_for_end(calendar.run_now(entry.id), PATIENCE_S)
     html = page(browser, "/agents/crab")
     assert html.count('<details class="silent"') == 1
     assert "nothing to report" in html
 
 
-def test_notices_stand_where_they_were_said(paper: AppFixture, browser: Browser) -> None:
+def test_notices_stand_where_they_were_said(webapp: AppFixture, browser: Browser) -> None:
     """Between the turns by their time, those about a turn within it."""
-    house = paper.services
+    install = webapp.services
     for n in range(3):
-        turn = house.turns.submit(KEY, f"message {n}", source="api").id
-        house.turns.wait_for_end(turn, PATIENCE_S)
-        house.notices.post(KEY, "budget", f"notice {n}", turn=turn if n == 1 else None)
+        turn = install.turns.submit(KEY, f"message {n}", source="api").id
+        install.turns.wait_for_end(turn, PATIENCE_S)
+        install.notifications.post(KEY, "budget", f"notice {n}", turn=turn if n == 1 else None)
     html = page(browser, "/agents/crab")
     order = [html.index(text) for n in range(3) for text in (f'dir="auto">message {n}', f"notice {n}")]
     assert order == sorted(order)
@@ -269,9 +269,9 @@ def test_money_worries_in_time(used: Used, level: str, percent: int) -> None:
     assert (money.level, money.percent) == (level, percent)
 
 
-def test_money_is_said_where_it_counts(paper: AppFixture, browser: Browser) -> None:
+def test_money_is_said_where_it_counts(webapp: AppFixture, browser: Browser) -> None:
     """Spent and left on the card, a warning in the chat, the rest in the settings."""
-    budget, agent = paper.services.budget, paper.services.agents.get("crab")
+    budget, agent = webapp.services.budget, webapp.services.agents.get("crab")
     assert "of today’s budget" not in page(browser, "/agents/crab")
     hold = budget.reserve(agent, KEY, None, provider="p", model="m", micro=4_500_000)
     budget.settle_hold(hold, 4_500_000, TokenUse(1, 1))
@@ -282,7 +282,7 @@ def test_money_is_said_where_it_counts(paper: AppFixture, browser: Browser) -> N
     assert "Spent today$4.50 Left$0.50" in seen(browser, "/agents/crab/settings")
 
 
-def test_ones_own_zone_is_set_by_hand_and_guessed_once(paper: AppFixture, member: Api) -> None:
+def test_ones_own_zone_is_set_by_hand_and_guessed_once(webapp: AppFixture, member: Api) -> None:
     """A guess counts only where nobody said anything; nobody sets another's."""
     guess = {"time_zone": "Europe/Vienna", "if_unknown": True}
     assert member.call("PATCH", "/me", guess).get_json()["time_zone"] == "Europe/Vienna"
@@ -291,7 +291,7 @@ def test_ones_own_zone_is_set_by_hand_and_guessed_once(paper: AppFixture, member
     assert member.refused("PATCH", "/me", {"time_zone": "Mars/Olympus"})[0] == 400
     assert member.refused("PATCH", "/me", {"time_zone": "UTC", "role": "operator"})[0] == 400
     assert member.get("/me")["name"] == "ben"
-    assert paper.services.people.get_operator().time_zone == "UTC"
+    assert webapp.services.users.get_operator().time_zone == "UTC"
 
 
 def test_days_and_times_are_in_the_persons_zone() -> None:

@@ -17,43 +17,43 @@ from tests.unit.dashboard.test_audit import page
 HIDDEN = "rm -rf work \u202e# fdp.exe"
 
 
-def asked(paper: AppFixture, command: str, user: int = 1, *, agent: str = "crab") -> str:
+def asked(webapp: AppFixture, command: str, user: int = 1, *, agent: str = "crab") -> str:
     """A question that waits; its id."""
-    key, before = CubicleKey(agent, user), {found.id for found in paper.services.approvals.list_approvals()}
-    paper.plays[command] = lambda scene: scene.say(f"ran: {scene.run(1, command)}")
-    paper.services.turns.submit(key, command, source="dashboard")
+    key, before = CubicleKey(agent, user), {found.id for found in webapp.services.approvals.list_approvals()}
+    webapp.plays[command] = lambda scene: scene.say(f"ran: {scene.run(1, command)}")
+    webapp.services.turns.submit(key, command, source="dashboard")
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
-        for found in paper.services.approvals.list_approvals(status=ApprovalStatus.PENDING):
+        for found in webapp.services.approvals.list_approvals(status=ApprovalStatus.PENDING):
             if found.id not in before:
                 return found.id
         time.sleep(0.02)
     raise AssertionError("nothing was asked")
 
 
-def decided(paper: AppFixture, command: str, user: int = 1, *, approve: bool, by: User | None = None) -> str:
+def decided(webapp: AppFixture, command: str, user: int = 1, *, approve: bool, by: User | None = None) -> str:
     """A question that was answered on Telegram; its id."""
-    question = asked(paper, command, user)
-    by = by or paper.services.people.get_operator()
-    paper.services.approvals.decide(question, approve=approve, by=by, surface="telegram")
+    question = asked(webapp, command, user)
+    by = by or webapp.services.users.get_operator()
+    webapp.services.approvals.decide(question, approve=approve, by=by, surface="telegram")
     return question
 
 
-def test_what_waits_is_on_top_and_what_would_else(paper: AppFixture, browser: Browser) -> None:
+def test_what_waits_is_on_top_and_what_would_else(webapp: AppFixture, browser: Browser) -> None:
     """The card is there with its exact text; without one the page says what it is for."""
     assert "Nothing is waiting for you." in page(browser, "/approvals")
     assert "No decisions yet." in page(browser, "/approvals")
-    question = asked(paper, HIDDEN)
+    question = asked(webapp, HIDDEN)
     for path in ("/approvals", "/parts/inbox"):
         html = browser.client.get(path).get_data(as_text=True)
         assert f'data-approval="{question}"' in html
         assert 'title="U+202E right-to-left override">\\u202e</mark>' in html
 
 
-def test_a_kind_without_a_card_of_its_own(paper: AppFixture, browser: Browser) -> None:
+def test_a_kind_without_a_card_of_its_own(webapp: AppFixture, browser: Browser) -> None:
     """Its exact text stands there as of any other, and its facts as text."""
-    approvals = paper.services.approvals
-    with paper.app._store.writing() as db:
+    approvals = webapp.services.approvals
+    with webapp.app._store.writing() as db:
         approvals.ask_person(
             db,
             CubicleKey("crab", 1),
@@ -70,9 +70,9 @@ def test_a_kind_without_a_card_of_its_own(paper: AppFixture, browser: Browser) -
     assert "wants HermitShell to do this" in page(browser, "/approvals")
 
 
-def test_how_it_ended_is_told_whole(paper: AppFixture, browser: Browser, member: Api) -> None:
+def test_how_it_ended_is_told_whole(webapp: AppFixture, browser: Browser, member: Api) -> None:
     """Its exact text with what hides in it, why, who asked in whose conversation, who decided and where."""
-    decided(paper, HIDDEN, member.user.id, approve=False)
+    decided(webapp, HIDDEN, member.user.id, approve=False)
     html = browser.client.get("/parts/approvals").get_data(as_text=True)
     assert 'title="U+202E right-to-left override">\\u202e</mark>' in html
     seen = page(browser, "/parts/approvals")
@@ -81,11 +81,11 @@ def test_how_it_ended_is_told_whole(paper: AppFixture, browser: Browser, member:
     assert "/agents/crab/turns/1" in html
 
 
-def test_everybody_finds_their_own(paper: AppFixture, app: Flask, browser: Browser, member: Api) -> None:
+def test_everybody_finds_their_own(webapp: AppFixture, app: Flask, browser: Browser, member: Api) -> None:
     """A member neither sees nor guesses what others were asked; an operator sees all."""
-    decided(paper, "rm -rf ours", approve=True)
-    decided(paper, "rm -rf theirs", member.user.id, approve=True, by=member.user)
-    theirs = logged_in(paper, app, member.user)
+    decided(webapp, "rm -rf ours", approve=True)
+    decided(webapp, "rm -rf theirs", member.user.id, approve=True, by=member.user)
+    theirs = logged_in(webapp, app, member.user)
     for path in ("/approvals", "/parts/approvals", "/parts/approvals?agent=crab"):
         assert "rm -rf ours" not in page(theirs, path)
         assert "rm -rf theirs" in page(theirs, path)
@@ -93,10 +93,10 @@ def test_everybody_finds_their_own(paper: AppFixture, app: Flask, browser: Brows
     assert [found["text"] for found in member.get("/approvals")["approvals"]] == ["rm -rf theirs"]
 
 
-def test_filters_hold_together(paper: AppFixture, browser: Browser, operator: Api) -> None:
+def test_filters_hold_together(webapp: AppFixture, browser: Browser, operator: Api) -> None:
     """Agent, kind and outcome, on the page and in the API; what fits nothing says so."""
-    decided(paper, "rm -rf a", approve=True)
-    decided(paper, "rm -rf b", approve=False)
+    decided(webapp, "rm -rf a", approve=True)
+    decided(webapp, "rm -rf b", approve=False)
     for query, seen in (
         ("status=approved", ["rm -rf a"]),
         ("status=denied&agent=crab&kind=command", ["rm -rf b"]),
@@ -113,9 +113,9 @@ def test_filters_hold_together(paper: AppFixture, browser: Browser, operator: Ap
     assert operator.refused("GET", "/approvals?before=gone")[0] == 400
 
 
-def test_pages_follow_each_other(paper: AppFixture, operator: Api) -> None:
+def test_pages_follow_each_other(webapp: AppFixture, operator: Api) -> None:
     """Nothing twice, nothing left out, newest first."""
-    rows(paper, 7)
+    rows(webapp, 7)
     seen: list[str] = []
     before = ""
     while True:
@@ -127,10 +127,10 @@ def test_pages_follow_each_other(paper: AppFixture, operator: Api) -> None:
     assert seen == [f"q{n}" for n in reversed(range(7))]
 
 
-def test_a_page_of_very_many_looks_at_few(paper: AppFixture) -> None:
+def test_a_page_of_very_many_looks_at_few(webapp: AppFixture) -> None:
     """However they are filtered, the rows of a page are read from an index that has them in order."""
-    rows(paper, 3000)
-    store = paper.app._store
+    rows(webapp, 3000)
+    store = webapp.app._store
     for wanted in (
         ApprovalFilter(),
         ApprovalFilter((ApprovalStatus.EXPIRED,)),
@@ -153,9 +153,9 @@ def test_a_page_of_very_many_looks_at_few(paper: AppFixture) -> None:
         assert looks[0] < 4000, wanted
 
 
-def rows(paper: AppFixture, count: int) -> None:
+def rows(webapp: AppFixture, count: int) -> None:
     """Approved questions about a command, one a second."""
-    with paper.app._store.writing() as db:
+    with webapp.app._store.writing() as db:
         db.executemany(
             "INSERT INTO approvals (id, agent, user, kind, text, sha256, reason, status, asked_at, expires_at) "
             "VALUES (?, 'crab', 1, 'command', 'rm x', '', '', 'approved', ?, 0)",

@@ -41,9 +41,9 @@ HOSTILE = (
 
 
 @pytest.fixture
-def workspace(paper: AppFixture) -> Path:
+def workspace(webapp: AppFixture) -> Path:
     """The operator's workspace with ``crab``, with its folders made."""
-    return prepared(paper, 1)
+    return prepared(webapp, 1)
 
 
 def page(browser: Browser, path: str, status: int = 200) -> Page:
@@ -70,10 +70,10 @@ def picture(browser: Browser, path: str) -> TestResponse:
 # --- folders ---------------------------------------------------------------------------------------------------
 
 
-def test_an_empty_workspace_teaches(browser: Browser, paper: AppFixture) -> None:
+def test_an_empty_workspace_teaches(browser: Browser, webapp: AppFixture) -> None:
     """Before it is made, and folder by folder."""
     assert "No workspace yet." in text(browser, "/agents/crab/files")
-    prepared(paper, 1)
+    prepared(webapp, 1)
     names = re.findall(r'<bdi class="entry-name">(\w+)</bdi>', _html(browser))
     assert names == ["work", "in", "out", "www", "data"]
     assert "Nothing here yet. Upload files" in text(browser, "/agents/crab/files/in")
@@ -140,10 +140,10 @@ def test_there_is_nothing_outside(browser: Browser, workspace: Path, path: str) 
     assert picture(browser, path).status_code == 404
 
 
-def test_what_is_anothers_is_nowhere(paper: AppFixture, app: Flask, member: Api, workspace: Path) -> None:
+def test_what_is_anothers_is_nowhere(webapp: AppFixture, app: Flask, member: Api, workspace: Path) -> None:
     """Each sees their own workspace."""
     (workspace / "out" / "secret.txt").write_text("secret")
-    them = logged_in(paper, app, member.user)
+    them = logged_in(webapp, app, member.user)
     assert "secret" not in _html(them, "/agents/crab/files/out")
     for look in ("", "?user=1"):
         assert them.client.get(f"/agents/crab/files/out/secret.txt{look}").status_code == 404

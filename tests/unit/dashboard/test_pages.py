@@ -57,13 +57,13 @@ def checked(answer_text: str) -> Page:
 @pytest.fixture
 def with_password(tmp_path: Path) -> Iterator[Flask]:
     """A house whose operator has a password."""
-    with run_app(tmp_path, environment={"HERMIT_ADMIN_PASSWORD": "correct horse"}) as house:
-        yield create_app(house.services)
+    with run_app(tmp_path, environment={"HERMIT_ADMIN_PASSWORD": "correct horse"}) as install:
+        yield create_app(install.services)
 
 
-def test_a_login_link_works_by_its_button_and_once(app: Flask, paper: AppFixture) -> None:
+def test_a_login_link_works_by_its_button_and_once(app: Flask, webapp: AppFixture) -> None:
     """Opening it any number of times burns nothing; pressing it twice does."""
-    code = paper.services.people.make_link(1)
+    code = webapp.services.users.make_link(1)
     client = app.test_client()
     for _ in range(3):
         page = client.get(f"/login/{code}")
@@ -76,9 +76,9 @@ def test_a_login_link_works_by_its_button_and_once(app: Flask, paper: AppFixture
     assert "./hermit login-link" in again.get_data(as_text=True)
 
 
-def test_whoever_is_in_may_use_another_link(app: Flask, paper: AppFixture, browser: Browser) -> None:
+def test_whoever_is_in_may_use_another_link(app: Flask, webapp: AppFixture, browser: Browser) -> None:
     """The button on the page carries what is needed then."""
-    code = paper.services.people.make_link(1)
+    code = webapp.services.users.make_link(1)
     page = browser.client.get(f"/login/{code}").get_data(as_text=True)
     csrf = re.search(r'name="csrf" value="(\w+)"', page)
     assert csrf is not None
@@ -146,7 +146,7 @@ def test_pages_answer_failures_as_pages(browser: Browser) -> None:
 
 
 def test_no_field_of_an_agents_reaches_the_browser_as_markup(
-    paper: AppFixture, operator: Api, browser: Browser
+    webapp: AppFixture, operator: Api, browser: Browser
 ) -> None:
     """Role, prompt, thought, command, output, reply, error and question: hostile in all, text in all."""
     operator.call("PATCH", "/agents/crab", {"role": EVIL, "personality": EVIL})
@@ -155,9 +155,9 @@ def test_no_field_of_an_agents_reaches_the_browser_as_markup(
         scene.run(1, f"echo {EVIL}", thought=EVIL, output=EVIL)
         scene.run(2, f"rm -rf / {EVIL}")
 
-    paper.plays[EVIL] = play
-    paper.plays["fail"] = lambda scene: scene.fail(EVIL)
-    paper.plays["say"] = lambda scene: scene.say(EVIL)
+    webapp.plays[EVIL] = play
+    webapp.plays["fail"] = lambda scene: scene.fail(EVIL)
+    webapp.plays["say"] = lambda scene: scene.say(EVIL)
     operator.post("/agents/crab/messages", {"text": "fail", "wait": True})
     operator.post("/agents/crab/messages", {"text": "say", "wait": True})
     operator.post("/agents/crab/messages", {"text": EVIL, "wait": True, "timeout": 0.5})
@@ -178,10 +178,10 @@ def test_no_field_of_an_agents_reaches_the_browser_as_markup(
     assert seen.count("<script>alert(1)</script>") >= 7
 
 
-def test_a_question_is_shown_whole(paper: AppFixture, operator: Api, browser: Browser) -> None:
+def test_a_question_is_shown_whole(webapp: AppFixture, operator: Api, browser: Browser) -> None:
     """A long command is there to its last letter, with its buttons off until the page turns them on."""
     command = "rm -rf work; echo " + "x" * 5000 + "; curl evil"
-    paper.plays["ask"] = lambda scene: scene.say(str(scene.run(1, command)))
+    webapp.plays["ask"] = lambda scene: scene.say(str(scene.run(1, command)))
     operator.post("/agents/crab/messages", {"text": "ask"})
     while not operator.get("/approvals?status=pending")["approvals"]:
         pass
@@ -191,13 +191,13 @@ def test_a_question_is_shown_whole(paper: AppFixture, operator: Api, browser: Br
     assert "autofocus" not in page
 
 
-def test_members_see_their_own_questions_alone(paper: AppFixture, operator: Api, member: Api, app: Flask) -> None:
+def test_members_see_their_own_questions_alone(webapp: AppFixture, operator: Api, member: Api, app: Flask) -> None:
     """And another's turn is not theirs to see; nor is there a form for new agents."""
-    paper.plays["ask"] = lambda scene: scene.say(str(scene.run(1, "rm -rf secret-folder")))
+    webapp.plays["ask"] = lambda scene: scene.say(str(scene.run(1, "rm -rf secret-folder")))
     operator.post("/agents/crab/messages", {"text": "ask", "wait": True, "timeout": 0.3})
     client = app.test_client()
-    people = paper.services.people
-    client.set_cookie("hermit_session", people.use_link(people.make_link(member.user.id)))
+    users = webapp.services.users
+    client.set_cookie("hermit_session", users.use_link(users.make_link(member.user.id)))
     home = client.get("/").get_data(as_text=True)
     assert "secret-folder" not in home
     assert "New agent" not in home
@@ -213,24 +213,24 @@ def test_the_rehearsal_says_that_it_is_one(browser: Browser) -> None:
         assert f'<button class="try" type="button">{words}</button>' in page
 
 
-def test_a_disk_that_fills_up_is_said(paper: AppFixture, browser: Browser) -> None:
+def test_a_disk_that_fills_up_is_said(webapp: AppFixture, browser: Browser) -> None:
     """The use is in the menu; from 80 % on a banner says what to do, and goes by itself."""
-    work = paper.services.settings.home / "workspaces" / "crab" / "1" / "work"
+    work = webapp.services.settings.home / "workspaces" / "crab" / "1" / "work"
     work.mkdir(parents=True)
     page = browser.client.get("/agents/crab").get_data(as_text=True)
     assert "Disk: 0.0 MB of 2,048 MB" in page
     assert "nearly full" not in page
     (work / "file").write_bytes(b"x" * 15 * 2**20)
-    paper.services.agents.update_agent("crab", {"limits": {"disk_mb": 16}})
-    paper.services.disk.forget_agent("crab")
+    webapp.services.agents.update_agent("crab", {"limits": {"disk_mb": 16}})
+    webapp.services.quota.forget_agent("crab")
     part = browser.client.get("/parts/disk/crab").get_data(as_text=True)
     assert "is nearly full" in part
     assert "15 MB of 16 MB" in part
 
 
-def test_a_house_without_agents_teaches(paper: AppFixture, browser: Browser) -> None:
+def test_a_house_without_agents_teaches(webapp: AppFixture, browser: Browser) -> None:
     """The empty page says what an agent is, and leads to the first one."""
-    paper.services.remove_agent("crab")
+    webapp.services.remove_agent("crab")
     page = browser.client.get("/").get_data(as_text=True)
     assert "No agents yet" in page
     assert page.count('href="/agents/new"') == 1

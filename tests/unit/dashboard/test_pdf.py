@@ -27,11 +27,11 @@ def drawing() -> FakePdfRenderer:
 
 
 @pytest.fixture
-def paper(tmp_path: Path, drawing: FakePdfRenderer) -> Iterator[AppFixture]:
+def webapp(tmp_path: Path, drawing: FakePdfRenderer) -> Iterator[AppFixture]:
     """A house in which PDFs are drawn."""
-    with run_app(tmp_path, pages=drawing) as house:
-        (prepared(house, 1) / "out" / "a b.pdf").write_bytes(PDF)
-        yield house
+    with run_app(tmp_path, pages=drawing) as install:
+        (prepared(install, 1) / "out" / "a b.pdf").write_bytes(PDF)
+        yield install
         drawing.may_go.set()
 
 
@@ -60,11 +60,11 @@ def test_its_pages_are_pictures_that_nothing_runs_in(browser: Browser, drawing: 
         assert answer.headers["Cache-Control"] == "no-store"
 
 
-def test_what_is_anothers_is_nowhere(paper: AppFixture, app: Flask, browser: Browser, member: Api) -> None:
+def test_what_is_anothers_is_nowhere(webapp: AppFixture, app: Flask, browser: Browser, member: Api) -> None:
     """A page that was drawn for somebody is shown to nobody else who knows its name."""
     (source,) = re.findall(r'<img src="([^"]+)"', _html(browser, f"/parts/pages/crab/{PLACE}"))
-    prepared(paper, member.user.id)
-    other = logged_in(paper, app, member.user)
+    prepared(webapp, member.user.id)
+    other = logged_in(webapp, app, member.user)
     assert _html(other, "/agents/crab/files")
     for path in (source, f"/parts/pages/crab/{PLACE}"):
         assert other.client.get(path).status_code == 404, path
@@ -96,11 +96,11 @@ def test_what_can_not_be_drawn_says_why(browser: Browser, drawing: FakePdfRender
     assert "data-soon" not in part
 
 
-def test_a_large_one_is_for_ones_own_program(paper: AppFixture, browser: Browser) -> None:
+def test_a_large_one_is_for_ones_own_program(webapp: AppFixture, browser: Browser) -> None:
     """Its page does not even ask."""
-    with (prepared(paper, 1) / "out" / "large.pdf").open("wb") as file:
+    with (prepared(webapp, 1) / "out" / "large.pdf").open("wb") as file:
         file.write(PDF)
-        file.truncate(paper.services.pdf_pages.most_bytes + 1)
+        file.truncate(webapp.services.pdf_pages.most_bytes + 1)
     html = _html(browser, "/agents/crab/files/out/large.pdf")
     assert "too large" in html
     assert 'data-part="/parts/pages' not in html

@@ -25,10 +25,10 @@ YEAR = datetime.now(UTC).year + 1
 """Nothing of it has passed."""
 
 
-def plan(paper: AppFixture, title: str, start: str, key: CubicleKey = KEY, **words: Any) -> CalendarEntry:
+def plan(webapp: AppFixture, title: str, start: str, key: CubicleKey = KEY, **words: Any) -> CalendarEntry:
     """A person's entry."""
-    user = paper.services.people.get(key.user)
-    return paper.services.agenda.create_entry(
+    user = webapp.services.users.get(key.user)
+    return webapp.services.calendar.create_entry(
         key, {"title": title, "prompt": "Look.", "start": start, **words}, by=user
     )
 
@@ -42,14 +42,14 @@ def sundays(month: int) -> date:
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("month", [3, 10])
 def test_days_are_the_viewers_when_clocks_are_changed(
-    paper: AppFixture, browser: Browser, view: str, month: int
+    webapp: AppFixture, browser: Browser, view: str, month: int
 ) -> None:
     """Just after one midnight and just before the next one, on the day that has 23 hours or 25."""
-    paper.services.people.update_user(1, {"time_zone": "Europe/Vienna"})
+    webapp.services.users.update_user(1, {"time_zone": "Europe/Vienna"})
     day = sundays(month)
-    plan(paper, "early bird", f"{day}T00:10")
-    plan(paper, "night owl", f"{day}T23:50")
-    plan(paper, "next day", f"{day + timedelta(days=1)}T00:00")
+    plan(webapp, "early bird", f"{day}T00:10")
+    plan(webapp, "night owl", f"{day}T23:50")
+    plan(webapp, "next day", f"{day + timedelta(days=1)}T00:00")
     html = page(browser, f"/calendar?view={view}&at={day}")
     found = html.partition('class="planner-day"')[2] if view == "month" else html.partition(f'data-drop="{day}"')[2]
     found = found.partition("data-drop=" if view != "month" else "</section>")[0]
@@ -57,15 +57,15 @@ def test_days_are_the_viewers_when_clocks_are_changed(
 
 
 def test_everybody_sees_their_own_and_an_operator_all(
-    paper: AppFixture, app: Flask, browser: Browser, member: Api
+    webapp: AppFixture, app: Flask, browser: Browser, member: Api
 ) -> None:
     """A member gets nothing of others, however they ask; an operator's look at others changes nothing of theirs."""
     ben = CubicleKey("crab", member.user.id)
-    plan(paper, "adas tides", f"{YEAR}-03-10T09:00")
-    theirs = plan(paper, "bens tides", f"{YEAR}-03-10T09:00", ben)
-    turn = paper.services.agenda.run_now(theirs.id)
+    plan(webapp, "adas tides", f"{YEAR}-03-10T09:00")
+    theirs = plan(webapp, "bens tides", f"{YEAR}-03-10T09:00", ben)
+    turn = webapp.services.calendar.run_now(theirs.id)
     at = f"at={YEAR}-03-10"
-    of_ben = logged_in(paper, app, member.user)
+    of_ben = logged_in(webapp, app, member.user)
     for view in VIEWS:
         shown = seen(of_ben, f"/calendar?view={view}&who=all&{at}")
         assert ("bens tides" in shown, "adas tides" in shown, "Whose" in shown) == (True, False, False)
@@ -80,35 +80,37 @@ def test_everybody_sees_their_own_and_an_operator_all(
     assert f"/turns/{turn}" in page(of_ben, "/calendar")
 
 
-def test_one_agent_alone(paper: AppFixture, browser: Browser) -> None:
+def test_one_agent_alone(webapp: AppFixture, browser: Browser) -> None:
     """The filter holds on the ways to other times; an unknown agent is none."""
-    paper.services.agents.create({"name": "other"})
-    plan(paper, "of crab", f"{YEAR}-03-10T09:00")
-    plan(paper, "of other", f"{YEAR}-03-10T09:00", CubicleKey("other", 1))
+    webapp.services.agents.create({"name": "other"})
+    plan(webapp, "of crab", f"{YEAR}-03-10T09:00")
+    plan(webapp, "of other", f"{YEAR}-03-10T09:00", CubicleKey("other", 1))
     html = page(browser, f"/calendar?agent=other&at={YEAR}-03-10")
     assert ("of other" in html, "of crab" in html) == (True, False)
     assert f"/calendar?view=month&amp;at={YEAR}-04-01&amp;agent=other" in html
     assert "of crab" in page(browser, f"/calendar?agent=nobody&at={YEAR}-03-10")
 
 
-def test_a_day_of_a_series_is_left_out(paper: AppFixture, browser: Browser) -> None:
+def test_a_day_of_a_series_is_left_out(webapp: AppFixture, browser: Browser) -> None:
     """The button sends the day of the entry's own zone beside those before; its page says them, and puts them back."""
-    paper.services.people.update_user(1, {"time_zone": "Asia/Tokyo"})
-    entry = plan(paper, "tides", f"{YEAR}-03-01T20:00", repeat="FREQ=DAILY", time_zone="UTC", without=[f"{YEAR}-03-10"])
+    webapp.services.users.update_user(1, {"time_zone": "Asia/Tokyo"})
+    entry = plan(
+        webapp, "tides", f"{YEAR}-03-01T20:00", repeat="FREQ=DAILY", time_zone="UTC", without=[f"{YEAR}-03-10"]
+    )
     html = page(browser, f"/calendar?view=list&at={YEAR}-03-13")
     assert f"[&#34;{YEAR}-03-10&#34;, &#34;{YEAR}-03-12&#34;]" in html, "20:00 there is the 13th here"
     html = seen(browser, f"/agents/crab/calendar/{entry.id}")
     day = date(YEAR, 3, 10)
     assert f"Skipped: {day:%a} 10 Mar {YEAR} Restore" in html
     assert "Every day at 20:00, with 1 exception" in html
-    plan(paper, "once", f"{YEAR}-04-01T20:00")
+    plan(webapp, "once", f"{YEAR}-04-01T20:00")
     assert "Leave “once” out" not in page(browser, f"/calendar?view=list&at={YEAR}-04-01")
 
 
-def test_hostile_words_stay_words(paper: AppFixture, browser: Browser) -> None:
+def test_hostile_words_stay_words(webapp: AppFixture, browser: Browser) -> None:
     """In titles, prompts, and in the address; a colour is a name or a number alone."""
-    plan(paper, EVIL, f"{YEAR}-03-10T09:00", color="#abc", repeat="FREQ=DAILY")
-    plan(paper, EVIL, f"{YEAR}-03-10T09:00", status="paused")
+    plan(webapp, EVIL, f"{YEAR}-03-10T09:00", color="#abc", repeat="FREQ=DAILY")
+    plan(webapp, EVIL, f"{YEAR}-03-10T09:00", status="paused")
     for view in VIEWS:
         html = page(browser, f"/calendar?view={view}&at={YEAR}-03-10")
         assert 'fill="#abc"' in html
@@ -116,12 +118,12 @@ def test_hostile_words_stay_words(paper: AppFixture, browser: Browser) -> None:
         page(browser, f"/calendar?view={EVIL}&agent={EVIL}&who={EVIL}&at={at}")
 
 
-def test_what_came_of_it_is_on_its_day(paper: AppFixture, browser: Browser) -> None:
+def test_what_came_of_it_is_on_its_day(webapp: AppFixture, browser: Browser) -> None:
     """A run leads to its turn; several of one day are one line, and the worst speaks for all."""
-    entry = plan(paper, "tides", f"{YEAR}-03-10T09:00", repeat="FREQ=WEEKLY")
-    turn = paper.services.agenda.run_now(entry.id)
-    paper.services.turns.wait_for_end(turn, PATIENCE_S)
-    with paper.app._store.writing() as db:
+    entry = plan(webapp, "tides", f"{YEAR}-03-10T09:00", repeat="FREQ=WEEKLY")
+    turn = webapp.services.calendar.run_now(entry.id)
+    webapp.services.turns.wait_for_end(turn, PATIENCE_S)
+    with webapp.app._store.writing() as db:
         for n, outcome in enumerate((RunResult.FAILED, RunResult.DONE, RunResult.MISSED)):
             due = datetime(2026, 2, 10, 9 + n, tzinfo=UTC).timestamp()
             run_rows.insert_run(db, Run(0, entry.id, due, 0, False, False, f"o{n}", None, outcome, due, due))
@@ -131,10 +133,10 @@ def test_what_came_of_it_is_on_its_day(paper: AppFixture, browser: Browser) -> N
     assert "Nothing ran on this day." in seen(browser, "/calendar?at=2026-02-11")
 
 
-def test_a_full_day_is_capped(paper: AppFixture, browser: Browser) -> None:
+def test_a_full_day_is_capped(webapp: AppFixture, browser: Browser) -> None:
     """The first few, and how many more; the day itself has them all."""
     for n in range(14):
-        plan(paper, f"number {n}", f"{YEAR}-03-10T09:{n:02}")
+        plan(webapp, f"number {n}", f"{YEAR}-03-10T09:{n:02}")
     html = page(browser, f"/calendar?at={YEAR}-03-01")
     assert "and 11 more" in html
     assert "number 3" not in html
@@ -142,11 +144,11 @@ def test_a_full_day_is_capped(paper: AppFixture, browser: Browser) -> None:
     assert "and 2 more" in page(browser, f"/calendar?view=week&at={YEAR}-03-10")
 
 
-def test_what_is_empty_teaches(paper: AppFixture, browser: Browser) -> None:
+def test_what_is_empty_teaches(webapp: AppFixture, browser: Browser) -> None:
     """No agent, or nothing planned."""
     assert "Nothing is scheduled on this day." in seen(browser, f"/calendar?at={YEAR}-03-10")
     assert "Nothing is scheduled in these two weeks." in seen(browser, "/calendar?view=list")
-    paper.services.remove_agent("crab")
+    webapp.services.remove_agent("crab")
     assert "No agents yet." in seen(browser, "/calendar")
 
 
@@ -163,10 +165,10 @@ def test_ways_to_other_times() -> None:
     assert PlannerQuery("week", date(2026, 3, 29), everybody=False, agent="").title == "23 Mar – 29 Mar 2026"
 
 
-def test_ten_thousand_entries(paper: AppFixture, browser: Browser) -> None:
+def test_ten_thousand_entries(webapp: AppFixture, browser: Browser) -> None:
     """A month of them is made quickly."""
     kinds, now = ("FREQ=DAILY", "0 9 * * 1-5", "FREQ=WEEKLY;BYDAY=MO", "FREQ=MONTHLY", ""), time.time()
-    with paper.app._store.writing() as db:
+    with webapp.app._store.writing() as db:
         for n in range(10_000):
             start = f"{YEAR}-03-{1 + n % 20:02}T{n % 24:02}:{n % 60:02}"
             rows.insert_entry(db, CalendarEntry(
@@ -181,5 +183,5 @@ def test_ten_thousand_entries(paper: AppFixture, browser: Browser) -> None:
     html = page(browser, f"/calendar?at={YEAR}-03-20")
     assert time.thread_time() - begun < 10 * unit  # a ratio, since machines differ
     assert "There is more than can be shown" not in html
-    found = paper.services.agenda.view_days(CalendarScope(user=1), "UTC", date(YEAR, 3, 1), 1, most_a_day=3)
+    found = webapp.services.calendar.view_days(CalendarScope(user=1), "UTC", date(YEAR, 3, 1), 1, most_a_day=3)
     assert (len(found.days[0].items), found.days[0].total) == (3, 500)

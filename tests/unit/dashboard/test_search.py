@@ -14,17 +14,17 @@ from tests.unit.dashboard.test_pages import EVALUATED, EVIL
 KEY = CubicleKey("crab", 1)
 
 
-def said(paper: AppFixture, text: str, key: CubicleKey = KEY) -> int:
+def said(webapp: AppFixture, text: str, key: CubicleKey = KEY) -> int:
     """A turn that has ended."""
-    turn = paper.services.turns.submit(key, text, source="dashboard").id
-    paper.services.turns.wait_for_end(turn, PATIENCE_S)
+    turn = webapp.services.turns.submit(key, text, source="dashboard").id
+    webapp.services.turns.wait_for_end(turn, PATIENCE_S)
     return turn
 
 
-def test_what_was_said_is_found_and_leads_to_its_place(paper: AppFixture, browser: Browser) -> None:
+def test_what_was_said_is_found_and_leads_to_its_place(webapp: AppFixture, browser: Browser) -> None:
     """The words marked, hostile text as text, newest first and a page at a time."""
     assert "Search everything" in seen(browser, "/agents/crab/search")
-    turn = said(paper, f"{EVIL} the Nautilus \x02\x03")
+    turn = said(webapp, f"{EVIL} the Nautilus \x02\x03")
     html = page(browser, "/agents/crab/search?q=naut")
     assert html.count("<mark>Nautilus</mark>") == 2
     assert f'href="/agents/crab/turns/{turn}#turn-{turn}"' in html
@@ -33,16 +33,16 @@ def test_what_was_said_is_found_and_leads_to_its_place(paper: AppFixture, browse
     for query in ("%22", "*", "zebra", "%3Cscript%3E", "x" * 10_000):
         assert "No results" in seen(browser, f"/agents/crab/search?q={query}") or query.startswith("%3C")
     for n in range(25):
-        said(paper, f"again Nautilus {n}")
+        said(webapp, f"again Nautilus {n}")
     first = page(browser, "/agents/crab/search?q=nautilus")
     assert (first.count('class="hit"'), "Older" in first) == (20, True)
     older = first.partition('href="/agents/crab/search?q=nautilus&amp;before=')[2].partition('"')[0]
     assert page(browser, f"/agents/crab/search?q=nautilus&before={older}").count('class="hit"') == 6
 
 
-def test_a_moment_stands_in_its_conversation(paper: AppFixture, browser: Browser, app: Flask) -> None:
+def test_a_moment_stands_in_its_conversation(webapp: AppFixture, browser: Browser, app: Flask) -> None:
     """Some turns before and after it, with the way on to either side; one that was cleared is alone."""
-    ids = [said(paper, f"word-{n}-") for n in range(20)]
+    ids = [said(webapp, f"word-{n}-") for n in range(20)]
     html = page(browser, f"/agents/crab/turns/{ids[10]}")
     assert [n for n in range(20) if f"word-{n}-</div>" in html] == list(range(4, 17))
     assert f'turn here" id="turn-{ids[10]}"' in html
@@ -51,20 +51,20 @@ def test_a_moment_stands_in_its_conversation(paper: AppFixture, browser: Browser
     later = page(browser, f"/agents/crab/turns?after={ids[16]}")
     assert [n for n in range(20) if f"word-{n}-</div>" in later] == [17, 18, 19]
     assert "data-later" not in later
-    paper.services.turns.clear_history(KEY)
+    webapp.services.turns.clear_history(KEY)
     alone = page(browser, f"/agents/crab/turns/{ids[10]}")
     assert "word-10-" in alone
     assert "word-11-" not in alone
     assert "data-earlier" not in alone
 
 
-def test_the_summary_is_shown_as_a_models_words(paper: AppFixture, browser: Browser) -> None:
+def test_the_summary_is_shown_as_a_models_words(webapp: AppFixture, browser: Browser) -> None:
     """With when it was made and up to where; nothing of it where there is none."""
-    turn = said(paper, "hi")
+    turn = said(webapp, "hi")
     assert "Summary of earlier" not in seen(browser, "/agents/crab/memory")
-    with paper.app._store.writing() as db:
+    with webapp.app._store.writing() as db:
         summary_rows.insert_summary(db, KEY, turn, EVIL, 1_700_000_000.0)
-    paper.services.notices.post(KEY, "summary", "It has grown long.", subject=str(turn))
+    webapp.services.notifications.post(KEY, "summary", "It has grown long.", subject=str(turn))
     html = page(browser, "/agents/crab/memory")
     assert "A model wrote it" in html
     assert "<script>alert" not in html

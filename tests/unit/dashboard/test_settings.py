@@ -32,10 +32,10 @@ def telegram() -> Iterator[BotApi]:
 
 
 @pytest.fixture
-def paper(tmp_path: Path, telegram: BotApi) -> Iterator[AppFixture]:
+def webapp(tmp_path: Path, telegram: BotApi) -> Iterator[AppFixture]:
     """A house that knows where Telegram is."""
-    with run_app(tmp_path, environment={"HERMIT_TELEGRAM_API_URL": telegram.url}) as house:
-        yield house
+    with run_app(tmp_path, environment={"HERMIT_TELEGRAM_API_URL": telegram.url}) as install:
+        yield install
 
 
 @dataclass
@@ -120,22 +120,22 @@ def text(browser: Browser, path: str) -> str:
     return " ".join(checked(page(browser, path)).text.split())
 
 
-def test_every_setting_is_on_the_page_and_saved_as_it_is(browser: Browser, operator: Api, paper: AppFixture) -> None:
+def test_every_setting_is_on_the_page_and_saved_as_it_is(browser: Browser, operator: Api, webapp: AppFixture) -> None:
     """What the forms send changes nothing while nobody typed; between them they have every setting there is."""
-    paper.services.agents.update_agent(
+    webapp.services.agents.update_agent(
         "crab", {"approval_timeout_s": 4_321, "limits": {"cpus": 0.25}, "personality": EVIL}
     )
-    before = paper.services.agents.get("crab")
+    before = webapp.services.agents.get("crab")
     forms = [form for form in Forms(page(browser)).found if form.method == "PATCH"]
     for form in forms:
         assert operator.call("PATCH", form.path.removeprefix("/api"), form.body).status_code == 200, form.body
-    assert paper.services.agents.get("crab") == before
+    assert webapp.services.agents.get("crab") == before
     sent = {name for form in forms for name in form.body}
     assert sent == set(FIELDS) - {"telegram_token"}
     assert {limit for form in forms for limit in form.body.get("limits", {})} == set(LIMITS)
 
 
-def test_choices_are_told_in_words(browser: Browser, paper: AppFixture) -> None:
+def test_choices_are_told_in_words(browser: Browser, webapp: AppFixture) -> None:
     """Times with their units, what policies mean, what a new container costs; a provider that is gone is named."""
     said = text(browser, SETTINGS)
     for words in (
@@ -148,9 +148,9 @@ def test_choices_are_told_in_words(browser: Browser, paper: AppFixture) -> None:
         "It is asleep now: start or stop it.",
     ):
         assert words in said, words
-    with paper.app._store.writing() as db:
+    with webapp.app._store.writing() as db:
         db.execute("UPDATE agents SET provider = 'gone' WHERE name = 'crab'")
-    paper.services.agents.update_agent("crab", {})  # whoever changes agents behind its back must say so
+    webapp.services.agents.update_agent("crab", {})  # whoever changes agents behind its back must say so
     assert "gone (not set up)" in text(browser, SETTINGS)
 
 
@@ -170,7 +170,7 @@ def test_times_are_in_the_largest_unit_that_fits(seconds: int, words: str) -> No
     assert format_span(seconds) == words
 
 
-def test_a_bot_from_nothing_to_gone(browser: Browser, operator: Api, paper: AppFixture, telegram: BotApi) -> None:
+def test_a_bot_from_nothing_to_gone(browser: Browser, operator: Api, webapp: AppFixture, telegram: BotApi) -> None:
     """Each state says what to do next; the token is in no page."""
     part = "/parts/bot/crab"
     assert "crab is not on Telegram." in text(browser, part)
@@ -178,27 +178,27 @@ def test_a_bot_from_nothing_to_gone(browser: Browser, operator: Api, paper: AppF
     code = operator.post("/agents/crab/telegram", {"token": token})["code"]
     assert "send this code to @crab_bot in Telegram. It is valid until" in text(browser, part)
     assert code in text(browser, part)
-    assert paper.services.bots.on_code("crab", ADA, code)
+    assert webapp.services.bots.on_code("crab", ADA, code)
     assert "crab answers as @crab_bot, linked to you just now." in text(browser, part)
     assert code not in text(browser, SETTINGS)
     for path in (part, SETTINGS):
         assert token not in page(browser, path)
         assert token.partition(":")[2] not in page(browser, path)
-    assert paper.services.bots.mark_revoked("crab")
+    assert webapp.services.bots.mark_revoked("crab")
     assert "Telegram refuses the token." in text(browser, part)
     assert operator.call("DELETE", "/agents/crab/telegram").status_code == 204
     assert "crab is not on Telegram." in text(browser, part)
 
 
 def test_a_code_that_the_bot_sent_is_shown_nowhere(
-    browser: Browser, operator: Api, paper: AppFixture, telegram: BotApi
+    browser: Browser, operator: Api, webapp: AppFixture, telegram: BotApi
 ) -> None:
     """It is typed in; when it is too old, another one is offered."""
-    paper.services.people.update_user(1, {"telegram_id": ADA})
+    webapp.services.users.update_user(1, {"telegram_id": ADA})
     token = telegram.bot("Crab", username="crab_bot")
     telegram.person(ADA).opens(token)
     operator.post("/agents/crab/telegram", {"token": token})
-    bot = paper.services.bots.get_bot("crab")
+    bot = webapp.services.bots.get_bot("crab")
     assert bot.code
     html = page(browser, "/parts/bot/crab")
     assert bot.code not in html
@@ -208,9 +208,9 @@ def test_a_code_that_the_bot_sent_is_shown_nowhere(
     assert "the last code has expired" in text(browser, "/parts/bot/crab")
 
 
-def test_members_look_and_do_nothing(paper: AppFixture, app: Flask, member: Api) -> None:
+def test_members_look_and_do_nothing(webapp: AppFixture, app: Flask, member: Api) -> None:
     """No button, no bot, no end."""
-    them = logged_in(paper, app, member.user)
+    them = logged_in(webapp, app, member.user)
     html = page(them)
     for word in ("telegram", "DELETE", "Save", "data-must-be"):
         assert word not in html.partition("<main")[2], word

@@ -22,33 +22,33 @@ OWN = {"Origin": OWN_ORIGIN}
 
 
 @pytest.fixture
-def paper(tmp_path: Path) -> Iterator[AppFixture]:
+def webapp(tmp_path: Path) -> Iterator[AppFixture]:
     """A house that nobody has set up."""
-    with run_app(tmp_path, environment={"HERMIT_ADMIN_USER": ""}) as house:
-        yield house
+    with run_app(tmp_path, environment={"HERMIT_ADMIN_USER": ""}) as install:
+        yield install
 
 
-def test_the_link_leads_there_once(paper: AppFixture, app: Flask) -> None:
+def test_the_link_leads_there_once(webapp: AppFixture, app: Flask) -> None:
     """An operator's link, until the page was left; not a member's, who is welcomed, nor a link to somewhere else."""
-    people = paper.services.people
-    member = people.add({"name": "ben"})
+    users = webapp.services.users
+    member = users.add({"name": "ben"})
 
     def led(user: int, path: str = "") -> str:
-        answer = app.test_client().post(f"/login/{people.make_link(user)}", data={"next": path}, headers=OWN)
+        answer = app.test_client().post(f"/login/{users.make_link(user)}", data={"next": path}, headers=OWN)
         return str(answer.location)
 
     assert (led(1), led(member.id), led(1, "/agents/crab")) == ("/setup", "/welcome", "/agents/crab")
-    paper.services.preferences.finish_set_up(by="ada")
+    webapp.services.install_settings.finish_set_up(by="ada")
     assert led(1) == "/"
 
 
 def test_it_is_the_operators_alone_and_no_more_once_it_was_left(
-    paper: AppFixture, app: Flask, browser: Browser
+    webapp: AppFixture, app: Flask, browser: Browser
 ) -> None:
     """A stranger goes to the login, a member is refused; afterwards Settings opens it anew, nobody else."""
-    people = paper.services.people
-    member = logged_in(paper, app, people.add({"name": "ben"}))
-    operator = someone(paper, app, people.get_operator())
+    users = webapp.services.users
+    member = logged_in(webapp, app, users.add({"name": "ben"}))
+    operator = someone(webapp, app, users.get_operator())
     for path in PAGES:
         page = browser.client.get(path)
         assert page.status_code == 200
@@ -79,10 +79,10 @@ def test_settings_that_say_enough_need_no_page(
     assert load({"HERMIT_HOME": str(tmp_path), **environment}, tmp_path).is_arranged is is_arranged
 
 
-def test_the_bots_code_is_shown_only_where_it_is_to_be_sent(paper: AppFixture, browser: Browser) -> None:
+def test_the_bots_code_is_shown_only_where_it_is_to_be_sent(webapp: AppFixture, browser: Browser) -> None:
     """Telegram can't be reached here, so the code goes by the person."""
     assert "Token" in browser.client.get("/parts/setup/bot").get_data(as_text=True)
-    bot = paper.services.bots.set_up("crab", f"123456789:AA{'x' * 33}")
+    bot = webapp.services.bots.set_up("crab", f"123456789:AA{'x' * 33}")
     page = browser.client.get("/parts/setup/bot").get_data(as_text=True)
     assert bot.code is not None
     assert bot.code in page
@@ -98,9 +98,9 @@ def test_the_version_is_written_in_one_place(browser: Browser) -> None:
     assert f"<dd>{VERSION}</dd>" in browser.client.get("/settings").get_data(as_text=True)
 
 
-def test_a_bot_with_a_name_is_a_link_and_a_qr_code(paper: AppFixture, browser: Browser) -> None:
+def test_a_bot_with_a_name_is_a_link_and_a_qr_code(webapp: AppFixture, browser: Browser) -> None:
     """For the browser and for the phone's camera; without a name of Telegram's form there is neither."""
-    bots = paper.services.bots
+    bots = webapp.services.bots
     bots.set_up("crab", f"123456789:AA{'x' * 33}")
     for path in ("/parts/setup/bot", "/parts/bot/crab"):
         page = browser.client.get(path).get_data(as_text=True)

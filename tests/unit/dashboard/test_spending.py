@@ -18,7 +18,7 @@ LONG_AGO = 40
 
 
 def spend(
-    paper: AppFixture,
+    webapp: AppFixture,
     agent: str,
     micro: int,
     *,
@@ -31,7 +31,7 @@ def spend(
     at = time.time() - ago * 86_400
     day = time.strftime("%Y-%m-%d", time.gmtime(at))
     most = 10**12
-    with paper.app._store.writing() as db:
+    with webapp.app._store.writing() as db:
         row = ledger.insert_reservation(
             db, agent=agent, user=1, turn=None, day=day, provider="custom", model=model, micro=0, budget_micro=most,
             now=at, tokens=10 if guess else 0, budget_tokens=most,
@@ -42,14 +42,14 @@ def spend(
         )
 
 
-def test_sums_are_the_ledgers(paper: AppFixture, browser: Browser) -> None:
+def test_sums_are_the_ledgers(webapp: AppFixture, browser: Browser) -> None:
     """Today, a week, thirty days; by agent and by model; what came to nothing or is too old is not counted."""
-    paper.services.agents.create({"name": "other"})
-    spend(paper, "crab", 1_000_000)
-    spend(paper, "crab", 2_000_000, ago=3)
-    spend(paper, "other", 4_000_000, ago=20, model="mine", guess=True)
-    spend(paper, "crab", 0, end="released")
-    spend(paper, "crab", 9_000_000, ago=LONG_AGO)
+    webapp.services.agents.create({"name": "other"})
+    spend(webapp, "crab", 1_000_000)
+    spend(webapp, "crab", 2_000_000, ago=3)
+    spend(webapp, "other", 4_000_000, ago=20, model="mine", guess=True)
+    spend(webapp, "crab", 0, end="released")
+    spend(webapp, "crab", 9_000_000, ago=LONG_AGO)
     seen = page(browser, "/spending")
     assert "Today$1.00 7 days$3.00 30 days$7.00" in seen
     assert "crab $3.00 2 calls · 240 tokens" in seen
@@ -67,26 +67,26 @@ def test_an_empty_ledger_teaches(browser: Browser) -> None:
         assert "Nothing was spent in the last 30 days." in page(browser, path)
 
 
-def test_hostile_names_stay_text(paper: AppFixture, browser: Browser) -> None:
+def test_hostile_names_stay_text(webapp: AppFixture, browser: Browser) -> None:
     """A model's name comes from elsewhere."""
-    spend(paper, "crab", 5, model=EVIL, guess=True)
+    spend(webapp, "crab", 5, model=EVIL, guess=True)
     seen = page(browser, "/spending")
     assert "<script>alert(1)</script>" in seen
     assert EVALUATED not in seen
 
 
-def test_a_deleted_agents_spending_stays(paper: AppFixture, browser: Browser) -> None:
+def test_a_deleted_agents_spending_stays(webapp: AppFixture, browser: Browser) -> None:
     """It was spent all the same; there is no budget to change any more."""
-    paper.services.agents.create({"name": "other"})
-    spend(paper, "other", 5_000_000)
-    paper.services.remove_agent("other")
+    webapp.services.agents.create({"name": "other"})
+    spend(webapp, "other", 5_000_000)
+    webapp.services.remove_agent("other")
     assert "other $5.00" in page(browser, "/spending")
     assert "Change the budget" not in page(browser, "/spending?agent=other")
 
 
-def test_members_see_none_of_it(paper: AppFixture, app: Flask, member: Api) -> None:
+def test_members_see_none_of_it(webapp: AppFixture, app: Flask, member: Api) -> None:
     """It is the operator's money."""
-    assert logged_in(paper, app, member.user).client.get("/spending").status_code == 403
+    assert logged_in(webapp, app, member.user).client.get("/spending").status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_a_budget_is_a_line_unless_it_is_far_above(budget: int, line: float | No
     assert drawn.bars[3].height == 1.0  # a day with something is never a day with nothing
 
 
-def test_days_are_utc_days_in_a_row(paper: AppFixture) -> None:
+def test_days_are_utc_days_in_a_row(webapp: AppFixture) -> None:
     """Today is the last."""
-    days = paper.services.budget.last_days(DAYS)
+    days = webapp.services.budget.last_days(DAYS)
     assert len(set(days)) == DAYS
     assert list(days) == sorted(days)
     assert days[-1] == time.strftime("%Y-%m-%d", time.gmtime())

@@ -11,22 +11,22 @@ from tests.unit.conftest import Api, Browser
 from tests.unit.dashboard.test_agent import KEY, seen
 
 
-def decide(paper: AppFixture, *, approve: bool) -> None:
+def decide(webapp: AppFixture, *, approve: bool) -> None:
     """The operator says yes or no as soon as there is a question."""
-    services, pause = paper.services, threading.Event()
+    services, pause = webapp.services, threading.Event()
     while not (pending := services.approvals.list_approvals(status="pending")):  # type: ignore[arg-type]
         pause.wait(0.02)
-    services.approvals.decide(pending[0].id, approve=approve, by=services.people.get_operator(), surface="test")
+    services.approvals.decide(pending[0].id, approve=approve, by=services.users.get_operator(), surface="test")
 
 
-def asked(paper: AppFixture, operator: Api, times: tuple[str, ...], *, approve: bool = True) -> int:
+def asked(webapp: AppFixture, operator: Api, times: tuple[str, ...], *, approve: bool = True) -> int:
     """A turn with one command that asked; afterwards the database says when everything was."""
-    paper.plays["clean"] = lambda scene: scene.say(str(scene.run(1, "rm -r old")))
-    person = threading.Thread(target=partial(decide, paper, approve=approve))
+    webapp.plays["clean"] = lambda scene: scene.say(str(scene.run(1, "rm -r old")))
+    person = threading.Thread(target=partial(decide, webapp, approve=approve))
     person.start()
     turn: int = operator.post("/agents/crab/messages", {"text": "clean", "wait": True})["turn"]
     person.join(10)
-    with paper.app._store.writing() as db:
+    with webapp.app._store.writing() as db:
         for change in times:
             db.execute(change)
     return turn
@@ -37,10 +37,10 @@ def part_of(browser: Browser) -> Callable[[int], str]:
     return lambda turn: seen(browser, f"/parts/turns/{turn}")
 
 
-def test_the_wait_for_a_person_is_no_run_time(paper: AppFixture, operator: Api, browser: Browser) -> None:
+def test_the_wait_for_a_person_is_no_run_time(webapp: AppFixture, operator: Api, browser: Browser) -> None:
     """The command ran for four seconds, the agent worked for six; the minute and a half was the person's own."""
     turn = asked(
-        paper,
+        webapp,
         operator,
         (
             "UPDATE turns SET started_at = 1000, ended_at = 1098",
@@ -55,10 +55,10 @@ def test_the_wait_for_a_person_is_no_run_time(paper: AppFixture, operator: Api, 
     assert told.count("1 min 32 s") == 2
 
 
-def test_a_no_that_took_its_time_is_no_work_either(paper: AppFixture, operator: Api, browser: Browser) -> None:
+def test_a_no_that_took_its_time_is_no_work_either(webapp: AppFixture, operator: Api, browser: Browser) -> None:
     """Nothing ran, and the agent was done in a moment."""
     turn = asked(
-        paper,
+        webapp,
         operator,
         (
             "UPDATE turns SET started_at = 1000, ended_at = 1061",
@@ -72,12 +72,12 @@ def test_a_no_that_took_its_time_is_no_work_either(paper: AppFixture, operator: 
     assert "Denied by ada (test). After 1 min 0 s." in told
 
 
-def test_where_a_message_came_from_is_said_in_words(paper: AppFixture, operator: Api, browser: Browser) -> None:
+def test_where_a_message_came_from_is_said_in_words(webapp: AppFixture, operator: Api, browser: Browser) -> None:
     """Not by the program's own word for it, and not at all for one that was written on this page."""
     assert "From the API · " in part_of(browser)(
         operator.post("/agents/crab/messages", {"text": "a", "wait": True})["turn"]
     )
-    turns = paper.services.turns
+    turns = webapp.services.turns
     for source, words in (("telegram", "From Telegram"), ("dashboard", "")):
         turn = turns.wait_for_end(turns.submit(KEY, "b", source=source).id, PATIENCE_S)
         told = part_of(browser)(turn.id)
@@ -87,12 +87,12 @@ def test_where_a_message_came_from_is_said_in_words(paper: AppFixture, operator:
 
 
 def test_another_persons_answer_was_not_stopped_by_whoever_looks(
-    paper: AppFixture, operator: Api, browser: Browser, member: Api
+    webapp: AppFixture, operator: Api, browser: Browser, member: Api
 ) -> None:
     """Who stopped it nobody knows later, but it was not you."""
-    paper.plays["long"] = lambda scene: scene.wait_for_stop()
+    webapp.plays["long"] = lambda scene: scene.wait_for_stop()
     for api, words in ((operator, "You stopped this answer."), (member, "This answer was stopped.")):
         turn = api.post("/agents/crab/messages", {"text": "long"})["turn"]
         api.post(f"/turns/{turn}/stop")
-        paper.services.turns.wait_for_end(turn, PATIENCE_S)
+        webapp.services.turns.wait_for_end(turn, PATIENCE_S)
         assert words in part_of(browser)(turn)

@@ -56,17 +56,17 @@ def test_the_doctor_looks_once_at_a_time() -> None:
         assert going.wait(30)
         return FOUND
 
-    checkups = DoctorRunner(examine, broker)
-    assert checkups.get_report().stage is Stage.NONE
-    assert checkups.begin_run().stage is Stage.RUNNING
+    doctor = DoctorRunner(examine, broker)
+    assert doctor.get_report().stage is Stage.NONE
+    assert doctor.begin_run().stage is Stage.RUNNING
     with pytest.raises(Conflict):
-        checkups.begin_run()
+        doctor.begin_run()
     going.set()
-    until(lambda: checkups.get_report().stage is Stage.DONE)
-    assert checkups.get_report().findings == tuple(FOUND)
+    until(lambda: doctor.get_report().stage is Stage.DONE)
+    assert doctor.get_report().findings == tuple(FOUND)
     assert [event.kind for _ in range(2) if (event := news.get(5))] == ["doctor", "doctor"]
-    checkups.begin_run()
-    checkups.close()
+    doctor.begin_run()
+    doctor.close()
 
 
 @pytest.mark.parametrize(
@@ -79,22 +79,22 @@ def test_a_round_that_breaks_off_says_so(error: Exception, said: str) -> None:
     def examine() -> list[Finding]:
         raise error
 
-    checkups = DoctorRunner(examine, Broker())
-    checkups.begin_run()
-    checkups.close()
-    report = checkups.get_report()
+    doctor = DoctorRunner(examine, Broker())
+    doctor.begin_run()
+    doctor.close()
+    report = doctor.get_report()
     assert report.stage is Stage.FAILED
     assert report.problem.startswith(said)
-    assert checkups.begin_run().problem == ""
-    checkups.close()
+    assert doctor.begin_run().problem == ""
+    doctor.close()
 
 
-def test_what_was_found_is_shown_worst_first(paper: AppFixture, operator: Api, browser: Browser) -> None:
+def test_what_was_found_is_shown_worst_first(webapp: AppFixture, operator: Api, browser: Browser) -> None:
     """With its mend, as text; the API has the same."""
     assert "Run diagnostics" in page(browser, "/parts/doctor")
-    paper.services.checkups._examine = lambda: FOUND
+    webapp.services.doctor._examine = lambda: FOUND
     assert operator.post("/doctor")["stage"] in ("running", "done")
-    paper.services.checkups.close()
+    webapp.services.doctor.close()
     assert [found["state"] for found in operator.get("/doctor")["findings"]] == ["ok", "warn", "fail"]
     seen = page(browser, "/settings")
     assert "1 thing to fix, 1 thing to know." in seen
@@ -102,29 +102,29 @@ def test_what_was_found_is_shown_worst_first(paper: AppFixture, operator: Api, b
     assert "Fix: Free some." in seen
 
 
-def test_the_diagnostics_write_the_name_as_it_is(paper: AppFixture, browser: Browser) -> None:
+def test_the_diagnostics_write_the_name_as_it_is(webapp: AppFixture, browser: Browser) -> None:
     """HermitShell, which the program itself calls ``hermitshell``."""
-    paper.services.checkups._examine = lambda: [ok("hermitshell", "Running and healthy.")]
-    paper.services.checkups.begin_run()
-    paper.services.checkups.close()
+    webapp.services.doctor._examine = lambda: [ok("hermitshell", "Running and healthy.")]
+    webapp.services.doctor.begin_run()
+    webapp.services.doctor.close()
     assert "HermitShell Running and healthy." in page(browser, "/parts/doctor")
 
 
 # --- backups ---------------------------------------------------------------------------------------------------
 
 
-def made(paper: AppFixture, api: Api) -> str:
+def made(webapp: AppFixture, api: Api) -> str:
     """A backup that is there; its name."""
     name: str = api.post("/backups")["file"]
-    until(lambda: paper.services.backups.get_progress().stage is not Stage.RUNNING)
-    assert paper.services.backups.get_progress().problem == ""
+    until(lambda: webapp.services.backups.get_progress().stage is not Stage.RUNNING)
+    assert webapp.services.backups.get_progress().problem == ""
     return name
 
 
-def test_a_backup_is_made_downloaded_and_deleted(paper: AppFixture, operator: Api, browser: Browser) -> None:
+def test_a_backup_is_made_downloaded_and_deleted(webapp: AppFixture, operator: Api, browser: Browser) -> None:
     """What is downloaded is a whole backup; each deed is in the audit log; what is gone is gone."""
     assert "No backup yet." in page(browser, "/parts/backups")
-    name = made(paper, operator)
+    name = made(webapp, operator)
     (listed,) = operator.get("/backups")["backups"]
     answer = operator.call("GET", f"/backups/{name}")
     content = answer.get_data()
@@ -136,18 +136,18 @@ def test_a_backup_is_made_downloaded_and_deleted(paper: AppFixture, operator: Ap
     assert operator.call("DELETE", f"/backups/{name}").status_code == 204
     assert operator.refused("GET", f"/backups/{name}")[0] == 404
     assert operator.refused("DELETE", f"/backups/{name}")[0] == 404
-    kinds = [row.kind for row in paper.services.audit.search_records(limit=50) if row.kind.startswith("backup.")]
+    kinds = [row.kind for row in webapp.services.audit.search_records(limit=50) if row.kind.startswith("backup.")]
     assert kinds == ["backup.deleted", "backup.downloaded", "backup.made"]
-    assert list((paper.services.settings.home / "backups").iterdir()) == []
+    assert list((webapp.services.settings.home / "backups").iterdir()) == []
 
 
 @pytest.mark.parametrize(
     "name", ["..%2fdb%2fhermit.db", "link.tar", "folder.tar", "before-upgrade-3.db", "nothing.tar"]
 )
-def test_nothing_but_a_backup_is_handed_out_or_deleted(paper: AppFixture, operator: Api, name: str) -> None:
+def test_nothing_but_a_backup_is_handed_out_or_deleted(webapp: AppFixture, operator: Api, name: str) -> None:
     """No link, no folder, no other file, and no way out of the folder."""
-    backups = paper.services.settings.home / "backups"
-    secret = paper.services.settings.home / "keys" / "command.token"
+    backups = webapp.services.settings.home / "backups"
+    secret = webapp.services.settings.home / "keys" / "command.token"
     (backups / "link.tar").symlink_to(secret)
     (backups / "folder.tar").mkdir()
     (backups / "before-upgrade-3.db").write_bytes(b"x")
@@ -162,9 +162,9 @@ def test_nothing_but_a_backup_is_handed_out_or_deleted(paper: AppFixture, operat
     assert secret.is_file()
 
 
-def test_a_disk_without_room_is_said_before_anything_is_written(paper: AppFixture, operator: Api) -> None:
+def test_a_disk_without_room_is_said_before_anything_is_written(webapp: AppFixture, operator: Api) -> None:
     """How much it would take, how much there is, what to do; and nothing is left."""
-    backups = paper.services.backups
+    backups = webapp.services.backups
 
     class Small:
         def measure_room(self) -> Room:
@@ -175,12 +175,12 @@ def test_a_disk_without_room_is_said_before_anything_is_written(paper: AppFixtur
     until(lambda: backups.get_progress().stage is not Stage.RUNNING)
     assert backups.get_progress().stage is Stage.FAILED
     assert "Free some space" in backups.get_progress().problem
-    assert list((paper.services.settings.home / "backups").iterdir()) == []
+    assert list((webapp.services.settings.home / "backups").iterdir()) == []
 
 
-def test_a_house_that_stops_gives_a_backup_up(paper: AppFixture, tmp_path: Path) -> None:
+def test_a_house_that_stops_gives_a_backup_up(webapp: AppFixture, tmp_path: Path) -> None:
     """Nothing of it is left, and it says why; one at a time before that."""
-    services = paper.services
+    services = webapp.services
     begun, going = threading.Event(), threading.Event()
 
     class Slow(Backups):
@@ -189,7 +189,7 @@ def test_a_house_that_stops_gives_a_backup_up(paper: AppFixture, tmp_path: Path)
             assert going.wait(30)
 
     slow = Slow(services.backups._home, services.audit, services.broker)
-    operator = services.people.get_operator()
+    operator = services.users.get_operator()
     slow.begin_backup(operator)
     assert begun.wait(30)
     with pytest.raises(Conflict):
@@ -204,13 +204,13 @@ def test_a_house_that_stops_gives_a_backup_up(paper: AppFixture, tmp_path: Path)
 # --- hosts, and who may see all this ---------------------------------------------------------------------------
 
 
-def test_the_grants_of_all_agents_stand_together(paper: AppFixture, browser: Browser) -> None:
+def test_the_grants_of_all_agents_stand_together(webapp: AppFixture, browser: Browser) -> None:
     """Each with its agent and a way to revoke it; and the names that the dashboard answers to."""
-    paper.services.agents.create({"name": "reader"})
-    operator = paper.services.people.get_operator()
-    with paper.app._store.writing() as db:
+    webapp.services.agents.create({"name": "reader"})
+    operator = webapp.services.users.get_operator()
+    with webapp.app._store.writing() as db:
         for agent, host in (("crab", "a.example"), ("reader", "b.example")):
-            paper.services.grants.insert_grant(
+            webapp.services.grants.insert_grant(
                 db, CubicleKey(agent, 1), GrantKind.HOST, (host,), GrantScope.ALWAYS, by=operator, surface="telegram"
             )
     seen = page(browser, "/settings")
@@ -221,9 +221,9 @@ def test_the_grants_of_all_agents_stand_together(paper: AppFixture, browser: Bro
     assert re.search(r'data-path="/api/agents/reader/grants/[a-z2-9]{8}"', html)
 
 
-def test_members_see_none_of_it(paper: AppFixture, app: Flask, member: Api) -> None:
+def test_members_see_none_of_it(webapp: AppFixture, app: Flask, member: Api) -> None:
     """Neither pages nor parts nor news."""
-    client = logged_in(paper, app, member.user).client
+    client = logged_in(webapp, app, member.user).client
     for path in ("/parts/doctor", "/parts/backups", "/parts/allowed", "/parts/strangers", "/agents/new"):
         assert client.get(path).status_code == 403, path
 
@@ -231,7 +231,7 @@ def test_members_see_none_of_it(paper: AppFixture, app: Flask, member: Api) -> N
 # --- a new agent -----------------------------------------------------------------------------------------------
 
 
-def test_every_role_makes_an_agent(paper: AppFixture, operator: Api, browser: Browser) -> None:
+def test_every_role_makes_an_agent(webapp: AppFixture, operator: Api, browser: Browser) -> None:
     """As it stands there; the page offers all of them, and knows which names are taken."""
     seen = page(browser, "/agents/new")
     for role in ROLES:
@@ -239,7 +239,7 @@ def test_every_role_makes_an_agent(paper: AppFixture, operator: Api, browser: Br
         given = {"name": role.name, "role": role.role, "personality": role.personality}
         more = {"toolsets": list(role.toolsets), "daily_budget_usd": role.daily_budget_usd, "image": role.image}
         operator.post("/agents", {**given, **more})
-        made = paper.services.agents.get(role.name)
+        made = webapp.services.agents.get(role.name)
         assert (made.toolsets, made.image) == (role.toolsets, role.image)
     assert "planner&#34;" in browser.client.get("/agents/new").get_data(as_text=True)
 
@@ -259,21 +259,21 @@ def test_no_agent_is_called_as_the_page_is(operator: Api, browser: Browser) -> N
     assert browser.client.get("/agents/new").status_code == 200
 
 
-def test_an_empty_house_teaches(paper: AppFixture, app: Flask, browser: Browser, member: Api) -> None:
+def test_an_empty_house_teaches(webapp: AppFixture, app: Flask, browser: Browser, member: Api) -> None:
     """The operator is shown the way, a member whom to ask."""
-    paper.services.remove_agent("crab")
+    webapp.services.remove_agent("crab")
     assert "Create your first agent" in page(browser, "/")
-    seen = page(logged_in(paper, app, member.user), "/")
+    seen = page(logged_in(webapp, app, member.user), "/")
     assert "Create your first agent" not in seen
     assert "Ask an admin to create one." in seen
 
 
-def test_a_backup_refuses_where_the_disk_does_not_answer(paper: AppFixture, browser: Browser) -> None:
+def test_a_backup_refuses_where_the_disk_does_not_answer(webapp: AppFixture, browser: Browser) -> None:
     """The page is there all the same."""
 
     class Away:
         def measure_room(self) -> Room:
             raise Unavailable("The disk is away.")
 
-    paper.services.backups._reserve = Away()  # type: ignore[assignment]  # a reserve is only asked for its room here
+    webapp.services.backups._reserve = Away()  # type: ignore[assignment]  # a reserve is only asked for its room here
     assert "Back up now" in page(browser, "/parts/backups")

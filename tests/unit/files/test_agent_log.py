@@ -135,10 +135,10 @@ def test_places_that_make_no_sense(text: str) -> None:
         agent_log.place_of(text)
 
 
-def test_the_page_shows_hostile_lines_as_text(browser: Browser, paper: AppFixture) -> None:
+def test_the_page_shows_hostile_lines_as_text(browser: Browser, webapp: AppFixture) -> None:
     """And teaches while there is none; the parts are as safe as the page."""
     assert "The log is empty." in browser.client.get("/agents/crab/log").get_data(as_text=True)
-    work = prepared(paper, 1) / "work"
+    work = prepared(webapp, 1) / "work"
     forged = f"2026-02-31T25:00:00.000Z 1 reply {EVIL}\n\x1b[2J\u202e forged\n"
     work.joinpath(".hermit.log").write_text(line(1, text=EVIL) + line(2, text="a\\n" * 30 + EVIL) + forged)
     parts = ("/parts/log/crab", "/parts/log/crab?after=0:0", "/parts/log/crab?before=0:99999", "/parts/app-log/crab")
@@ -153,20 +153,20 @@ def test_the_page_shows_hostile_lines_as_text(browser: Browser, paper: AppFixtur
     assert browser.client.get("/parts/log/crab?after=x").status_code == 400
 
 
-def test_lines_are_told_in_plain_words(browser: Browser, paper: AppFixture) -> None:
+def test_lines_are_told_in_plain_words(browser: Browser, webapp: AppFixture) -> None:
     """How a command ended is a sentence's part, and a panel action is a request with its result."""
     ends = line(1, "exit", "0 exited after 0.1 s") + line(2, "exit", "124 timeout after 60.0 s")
     asks = line(3, "actions", "memory add: I like tea") + line(4, "results", "done: Remembered.")
-    prepared(paper, 1).joinpath("work", ".hermit.log").write_text(ends + asks)
+    prepared(webapp, 1).joinpath("work", ".hermit.log").write_text(ends + asks)
     html = browser.client.get("/agents/crab/log").get_data(as_text=True)
     assert "Exit code 0 after 0.1 s<" in html
     assert "Exit code 124 after 60.0 s, out of time<" in html
     assert [f">{word}</span>" in html for word in ("ended", "request", "result")] == [True] * 3
 
 
-def test_each_sees_their_own(paper: AppFixture, browser: Browser, member: Api) -> None:
+def test_each_sees_their_own(webapp: AppFixture, browser: Browser, member: Api) -> None:
     """A member's page has nothing of the operator's."""
-    prepared(paper, 1).joinpath("work", ".hermit.log").write_text(line(1, text="secret"))
-    them = logged_in(paper, browser.client.application, member.user)
+    prepared(webapp, 1).joinpath("work", ".hermit.log").write_text(line(1, text="secret"))
+    them = logged_in(webapp, browser.client.application, member.user)
     assert "secret" in browser.client.get("/agents/crab/log").get_data(as_text=True)
     assert "secret" not in them.client.get("/agents/crab/log").get_data(as_text=True)

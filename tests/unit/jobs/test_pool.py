@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.agents import deletion_rows as leaving_rows
+from orchestrator.agents import deletion_rows
 from orchestrator.approvals.notifications import Notifications
 from orchestrator.core.errors import BadInput, Stopped, Unavailable
 from orchestrator.core.models import CubicleKey
@@ -30,18 +30,18 @@ class Died(BaseException):
 
 
 @dataclass
-class Desk:
+class Fixture:
     """A pool, and what tests do with it."""
 
-    house: CoreFixture
+    install: CoreFixture
     now: float = 1_000_000.0
     finished: list[tuple[str, bool, str]] = field(default_factory=list)
     ran: list[str] = field(default_factory=list)
     deed: Callable[[Running], Mapping[str, Any] | None] = lambda _: {}
 
     def __post_init__(self) -> None:
-        self.notices = Notifications(self.house.store, self.house.broker)
-        self.jobs = Jobs(self.house.store, self.notices, finish=self._finish, now=lambda: self.now)
+        self.notifications = Notifications(self.install.store, self.install.broker)
+        self.jobs = Jobs(self.install.store, self.notifications, finish=self._finish, now=lambda: self.now)
 
     def kind(self, name: str = "task", **more: Any) -> None:
         """A kind whose jobs do ``deed``, and are kept."""
@@ -57,12 +57,12 @@ class Desk:
 
     def submit(self, text: str = "", kind: str = "task", key: CubicleKey = KEY, **more: Any) -> Job:
         """A job is asked for."""
-        with self.house.store.writing() as db:
+        with self.install.store.writing() as db:
             return self.jobs.submit(db, kind, key, None, {"text": text}, **more)
 
     def look(self, job: Job) -> Job | None:
         """The job as it stands."""
-        with self.house.store.reading() as db:
+        with self.install.store.reading() as db:
             return rows.get_job(db, job.kind, job.name)
 
     def state(self, job: Job) -> str:
@@ -88,10 +88,10 @@ def _report(_db: object, job: Job) -> JobReport:
 
 
 @pytest.fixture
-def at(tmp_path: Path) -> Iterator[Desk]:
+def at(tmp_path: Path) -> Iterator[Fixture]:
     """A desk."""
-    with core_fixture(tmp_path / "home") as house:
-        made = Desk(house)
+    with core_fixture(tmp_path / "home") as install:
+        made = Fixture(install)
         yield made
         made.jobs.close()
 
@@ -99,7 +99,7 @@ def at(tmp_path: Path) -> Iterator[Desk]:
 # --- one job -----------------------------------------------------------------------------------------------------
 
 
-def test_it_is_done_and_told(at: Desk) -> None:
+def test_it_is_done_and_told(at: Fixture) -> None:
     """Its result is kept, whoever waits hears of it, and it stands in the audit log."""
     at.kind()
     at.deed = lambda _: {"size": 3}
@@ -109,11 +109,11 @@ def test_it_is_done_and_told(at: Desk) -> None:
     assert found is not None
     assert (found.state, found.progress, found.result, found.tries) == (JobState.DONE, "done", {"size": 3}, 1)
     assert at.finished == [(f"task:{job.name}", True, "done")]
-    assert [row.kind for row in at.house.audited("task.done")] == ["task.done"]
-    assert at.notices.list_recent(KEY) == []
+    assert [row.kind for row in at.install.audited("task.done")] == ["task.done"]
+    assert at.notifications.list_recent(KEY) == []
 
 
-def test_a_failure_is_told_to_everybody(at: Desk) -> None:
+def test_a_failure_is_told_to_everybody(at: Fixture) -> None:
     """To the call, to the person, and to the agent's next turn, once."""
     at.kind()
 
@@ -124,20 +124,20 @@ def test_a_failure_is_told_to_everybody(at: Desk) -> None:
     job = at.submit()
     at.work()
     assert at.finished == [(f"task:{job.name}", False, "It can't be done.")]
-    assert [notice.text for notice in at.notices.list_recent(KEY)] == ["It can't be done."]
-    turn = at.house.under_way()
+    assert [notice.text for notice in at.notifications.list_recent(KEY)] == ["It can't be done."]
+    turn = at.install.under_way()
     assert [told.id for told in at.jobs.report_ends("task", turn, most=5)] == [job.id]
     assert [told.id for told in at.jobs.report_ends("task", turn, most=5)] == [job.id]
-    at.house.turns.stop(turn.id)
-    assert at.jobs.report_ends("task", at.house.under_way("next"), most=5) == []
+    at.install.turns.stop(turn.id)
+    assert at.jobs.report_ends("task", at.install.under_way("next"), most=5) == []
 
 
-def test_a_job_that_is_not_written_down_is_not_done(at: Desk) -> None:
+def test_a_job_that_is_not_written_down_is_not_done(at: Fixture) -> None:
     """Its transaction was rolled back."""
     at.kind()
 
     def submit_and_die() -> None:
-        with at.house.store.writing() as db:
+        with at.install.store.writing() as db:
             at.jobs.submit(db, "task", KEY, None, {})
             raise Died
 
@@ -147,7 +147,7 @@ def test_a_job_that_is_not_written_down_is_not_done(at: Desk) -> None:
     assert at.ran == []
 
 
-def test_progress_is_a_row(at: Desk) -> None:
+def test_progress_is_a_row(at: Fixture) -> None:
     """Everybody sees how far it is, and the next try goes on from there."""
     at.kind()
 
@@ -169,14 +169,14 @@ def test_progress_is_a_row(at: Desk) -> None:
     assert (found.state, found.result) == (JobState.DONE, {"first": 1, "second": 2})
 
 
-def test_it_waits_and_is_resumed(at: Desk) -> None:
+def test_it_waits_and_is_resumed(at: Fixture) -> None:
     """Nothing is done meanwhile, and it is resumed once."""
     at.kind()
 
     def ask(running: Running) -> Mapping[str, Any] | None:
         if running.job.waits_for:
             return {}
-        with at.house.store.writing() as db:
+        with at.install.store.writing() as db:
             assert rows.make_wait(db, running.job.id, "approval:k3j9", "asked", {"more": 1})
         return None
 
@@ -186,7 +186,7 @@ def test_it_waits_and_is_resumed(at: Desk) -> None:
     found = at.look(job)
     assert found is not None
     assert (found.state, found.progress, found.payload) == (JobState.WAITING, "asked", {"text": "a", "more": 1})
-    with at.house.store.writing() as db:
+    with at.install.store.writing() as db:
         (waiting,) = rows.list_waiting_for(db, "task", "approval:k3j9")
         assert at.jobs.resume_job(db, waiting, "going on")
         assert not at.jobs.resume_job(db, waiting, "going on")
@@ -197,7 +197,7 @@ def test_it_waits_and_is_resumed(at: Desk) -> None:
 # --- tries -------------------------------------------------------------------------------------------------------
 
 
-def test_what_breaks_is_tried_again_and_given_up(at: Desk, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_breaks_is_tried_again_and_given_up(at: Fixture, caplog: pytest.LogCaptureFixture) -> None:
     """With a pause in between; whoever waits hears of the end."""
     at.kind(tries=3, gave_up="It was tried three times.")
 
@@ -216,7 +216,7 @@ def test_what_breaks_is_tried_again_and_given_up(at: Desk, caplog: pytest.LogCap
     assert "broke" in caplog.text
 
 
-def test_a_kind_may_fail_at_once(at: Desk) -> None:
+def test_a_kind_may_fail_at_once(at: Fixture) -> None:
     """With its own sentence."""
     at.kind(broke="Something went wrong.")
 
@@ -229,7 +229,7 @@ def test_a_kind_may_fail_at_once(at: Desk) -> None:
     assert [text for _, _, text in at.finished] == ["Something went wrong."]
 
 
-def test_a_whole_kind_is_put_off(at: Desk) -> None:
+def test_a_whole_kind_is_put_off(at: Fixture) -> None:
     """Where what all of them need is away; the others go on."""
     at.kind()
     at.kind("other")
@@ -250,7 +250,7 @@ def test_a_whole_kind_is_put_off(at: Desk) -> None:
     assert (at.state(first), at.state(second)) == ("done", "done")
 
 
-def test_a_clock_that_went_back_keeps_nothing_waiting(at: Desk) -> None:
+def test_a_clock_that_went_back_keeps_nothing_waiting(at: Fixture) -> None:
     """A pause is never longer than pauses are."""
     at.kind()
 
@@ -269,7 +269,7 @@ def test_a_clock_that_went_back_keeps_nothing_waiting(at: Desk) -> None:
 # --- deaths and ends ---------------------------------------------------------------------------------------------
 
 
-def test_a_death_counts_as_a_try(at: Desk) -> None:
+def test_a_death_counts_as_a_try(at: Fixture) -> None:
     """It is queued again at the next start; what kills the house each time is given up."""
     at.kind(gave_up="It never finished.")
 
@@ -289,7 +289,7 @@ def test_a_death_counts_as_a_try(at: Desk) -> None:
     assert at.finished == [(f"task:{job.name}", False, "It never finished.")]
 
 
-def test_what_nobody_waits_for_after_a_death_is_dropped(at: Desk) -> None:
+def test_what_nobody_waits_for_after_a_death_is_dropped(at: Fixture) -> None:
     """Where the kind says so."""
     at.kind(outlives=False)
     job = at.submit()
@@ -297,7 +297,7 @@ def test_what_nobody_waits_for_after_a_death_is_dropped(at: Desk) -> None:
     assert at.state(job) == "gone"
 
 
-def test_a_stop_breaks_off_and_does_not_count(at: Desk) -> None:
+def test_a_stop_breaks_off_and_does_not_count(at: Fixture) -> None:
     """It goes on after the next start, with all its tries."""
     begun = threading.Event()
     at.kind()
@@ -319,19 +319,19 @@ def test_a_stop_breaks_off_and_does_not_count(at: Desk) -> None:
     assert not at.jobs.run_next()
 
 
-def test_a_database_that_refuses_is_asked_again(at: Desk, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_database_that_refuses_is_asked_again(at: Fixture, caplog: pytest.LogCaptureFixture) -> None:
     """The job is done, but its end could not be written: it is done once more, not lost until the next start."""
     at.kind()
-    writing, refusals = at.house.store.writing, [True]
+    writing, refusals = at.install.store.writing, [True]
 
     def refusing(running: Running) -> Mapping[str, Any]:
         if refusals:
             refusals.clear()
-            at.house.store.writing = broken  # type: ignore[method-assign]  # the disk is full for a moment
+            at.install.store.writing = broken  # type: ignore[method-assign]  # the disk is full for a moment
         return {}
 
     def broken() -> Any:
-        at.house.store.writing = writing  # type: ignore[method-assign]  # and has room again
+        at.install.store.writing = writing  # type: ignore[method-assign]  # and has room again
         raise Unavailable("The disk is full.")
 
     at.deed = refusing
@@ -343,7 +343,7 @@ def test_a_database_that_refuses_is_asked_again(at: Desk, caplog: pytest.LogCapt
 
 
 @pytest.mark.parametrize("is_begun", [False, True])
-def test_cancelling(at: Desk, *, is_begun: bool) -> None:
+def test_cancelling(at: Fixture, *, is_begun: bool) -> None:
     """What waits is never begun; what runs breaks off, and what it would have brought is not taken. Once."""
     begun = threading.Event()
     at.kind(report=_report)
@@ -361,7 +361,7 @@ def test_cancelling(at: Desk, *, is_begun: bool) -> None:
     if is_begun:
         at.jobs.start()
         assert begun.wait(PATIENCE_S)
-    with at.house.store.writing() as db:
+    with at.install.store.writing() as db:
         assert at.jobs.cancel_job(db, job)
         assert not at.jobs.cancel_job(db, job)
     at.until(lambda: not at.jobs._running)
@@ -372,7 +372,7 @@ def test_cancelling(at: Desk, *, is_begun: bool) -> None:
     assert len(at.finished) == 1
 
 
-def test_what_takes_too_long_has_failed(at: Desk) -> None:
+def test_what_takes_too_long_has_failed(at: Fixture) -> None:
     """Whoever waits hears of it when its time is up, though it may be deaf."""
     deaf = threading.Event()
     at.kind(time_s=0.1)
@@ -396,7 +396,7 @@ def test_what_takes_too_long_has_failed(at: Desk) -> None:
 # --- whose turn it is --------------------------------------------------------------------------------------------
 
 
-def test_in_order_and_fair(at: Desk) -> None:
+def test_in_order_and_fair(at: Fixture) -> None:
     """Within a cubicle one after the other; of two the one whose last was longest ago."""
     at.kind()
     for n in range(3):
@@ -407,7 +407,7 @@ def test_in_order_and_fair(at: Desk) -> None:
     assert at.ran == ["a0", "b0", "a1", "b1", "a2"]
 
 
-def test_what_is_put_off_keeps_its_place(at: Desk) -> None:
+def test_what_is_put_off_keeps_its_place(at: Fixture) -> None:
     """Those behind it in its cubicle wait, another's do not."""
     at.kind()
 
@@ -427,7 +427,7 @@ def test_what_is_put_off_keeps_its_place(at: Desk) -> None:
     assert at.ran == ["a0", "b0", "a0", "a1"]
 
 
-def test_bounds(at: Desk) -> None:
+def test_bounds(at: Fixture) -> None:
     """So many of one cubicle, so many in all; a kind that is busy keeps no other waiting."""
     gate = threading.Event()
     most: list[list[CubicleKey]] = []
@@ -445,7 +445,7 @@ def test_bounds(at: Desk) -> None:
         return {}
 
     at.deed = slow
-    third = CubicleKey(at.house.agents.create({"name": "third"}).name, KEY.user)
+    third = CubicleKey(at.install.agents.create({"name": "third"}).name, KEY.user)
     asked = [at.submit(key=key) for key in (KEY, KEY, OTHER, third)]
     at.jobs.start()
     at.until(lambda: len(now_running) == 2)
@@ -457,7 +457,7 @@ def test_bounds(at: Desk) -> None:
     assert all(len(cubicles) <= 2 and len(set(cubicles)) == len(cubicles) for cubicles in most)
 
 
-def test_nothing_is_done_for_who_is_being_deleted(at: Desk) -> None:
+def test_nothing_is_done_for_who_is_being_deleted(at: Fixture) -> None:
     """Not begun, and broken off where it was; its rows go with it."""
     at.kind(holds_deletion=True)
     begun = threading.Event()
@@ -472,15 +472,15 @@ def test_nothing_is_done_for_who_is_being_deleted(at: Desk) -> None:
     job, second = at.submit(), at.submit()
     at.jobs.start()
     assert begun.wait(PATIENCE_S)
-    with at.house.store.writing() as db:
-        leaving_rows.mark_agent(db, KEY.agent, 1.0)
+    with at.install.store.writing() as db:
+        deletion_rows.mark_agent(db, KEY.agent, 1.0)
     at.jobs.await_end(lambda key: key == KEY)
     assert (at.state(job), at.state(second), len(at.ran)) == ("queued", "queued", 1)
-    at.house.agents.remove(KEY.agent)
+    at.install.agents.remove(KEY.agent)
     assert (at.state(job), at.state(second)) == ("gone", "gone")
 
 
-def test_a_deletion_does_not_wait_for_ever(at: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deletion_does_not_wait_for_ever(at: Fixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is said that it is not over yet."""
     monkeypatch.setattr(pool, "_DELETION_S", 0.05)
     gate, begun = threading.Event(), threading.Event()
@@ -503,7 +503,7 @@ def test_a_deletion_does_not_wait_for_ever(at: Desk, monkeypatch: pytest.MonkeyP
 # --- what stays --------------------------------------------------------------------------------------------------
 
 
-def test_old_ones_are_forgotten(at: Desk) -> None:
+def test_old_ones_are_forgotten(at: Fixture) -> None:
     """What ended long ago goes, with what lay about of it; convenience goes at once, and what is open stays."""
     gone: list[str] = []
     at.kind(kept_s=100.0, forget=lambda job: gone.append(job.name))
@@ -517,7 +517,7 @@ def test_old_ones_are_forgotten(at: Desk) -> None:
     assert (at.state(old), gone, at.state(young)) == ("gone", [old.name], "queued")
 
 
-def test_kinds_are_prepared_before_their_first(at: Desk) -> None:
+def test_kinds_are_prepared_before_their_first(at: Fixture) -> None:
     """Nothing is done before, and one that fails keeps nobody from it."""
     order: list[str] = []
     gate = threading.Event()

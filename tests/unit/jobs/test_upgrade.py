@@ -26,9 +26,9 @@ from orchestrator.turns import summary_rows
 from orchestrator.web.fetcher import tls_context
 from tests.support.core_fixture import KEY, OTHER
 from tests.support.downloads_fixture import BYTES, Certificates
-from tests.support.downloads_fixture import desk as asset_desk
+from tests.support.downloads_fixture import fixture as download_fixture
 from tests.support.fake_internet import Visit, answer, make_certificate
-from tests.support.packages_fixture import desk as package_desk
+from tests.support.packages_fixture import fixture as package_fixture
 from tests.support.packages_fixture import listed
 from tests.unit.capabilities.video.test_videos import FILMS, film_set
 
@@ -116,7 +116,7 @@ def test_packages_go_on(old: Old, home: Path) -> None:
     for number in (4, 5, 6):
         old.waits(f"c{number}", f"packages:{number}", "INSTALL")
     old.close()
-    with package_desk(home) as at:
+    with package_fixture(home) as at:
         found = {one.id: one for one in at.packages.list_installs()}
         statuses = {number: one.status for number, one in found.items()}
         assert statuses == {4: "resolving", 5: "asked", 6: "downloading", 7: "done", 8: "denied", 9: "failed"}
@@ -124,15 +124,15 @@ def test_packages_go_on(old: Old, home: Path) -> None:
         shown = as_json(found[5])
         assert (shown["approval"], shown["packages"][0]["name"], shown["asked_at"]) == ("k3j9", "six", NOW)
         assert (as_json(found[9])["error"], as_json(found[4])["error"]) == ("No.", "")
-        said = at.packages.turn_note(at.house.under_way())
+        said = at.packages.turn_note(at.install.under_way())
         assert ("hermit install pip six" in said, "failed" in said) == (True, False)
         at.work()
-        assert [(task["do"], task["asked"]) for task in at.errands.tasks if task["do"] == "resolve"] == [
+        assert [(task["do"], task["asked"]) for task in at.helpers.tasks if task["do"] == "resolve"] == [
             ("resolve", ["six"])
         ]
         assert at.calls.get_call(KEY, "c6").status == "done"
         assert at.calls.get_call(KEY, "c6").result["folder"].endswith("/packages/6")
-        at.house.approvals.decide("k3j9", approve=False, by=at.house.operator, surface="test")
+        at.install.approvals.decide("k3j9", approve=False, by=at.install.operator, surface="test")
         assert (at.calls.get_call(KEY, "c5").status, at.packages.get_install(5).status) == ("failed", "denied")
         new = at.ask("flask")
         assert int(new.waits_for.removeprefix("packages:")) > 9
@@ -160,7 +160,7 @@ def test_downloads_go_on(old: Old, home: Path, tmp_path: Path) -> None:
     old.close()
     authority, server = make_certificate(tmp_path, "DNS:files.example")
     certificates = Certificates(tls_context(str(authority)), server)
-    with asset_desk(home, certificates, is_started=False) as at:
+    with download_fixture(home, certificates, is_started=False) as at:
         found = {one.id: one for one in at.assets.list_downloads()}
         assert {name: str(one.status) for name, one in found.items()} == {
             "aaaa": "asked", "bbbb": "fetching", "cccc": "fetching", "dddd": "done", "eeee": "failed",
@@ -170,34 +170,34 @@ def test_downloads_go_on(old: Old, home: Path, tmp_path: Path) -> None:
         assert (found["dddd"].name, found["dddd"].size_bytes, found["dddd"].sha256) == ("d.pdf", 7, "ff")
         assert (found["eeee"].error, found["dddd"].error) == ("Gone.", "")
         assert [one.id for one in at.assets.list_downloads(AssetStatus.DONE)] == ["dddd"]
-        assert at.assets.turn_note(at.house.under_way()) == f"in/d.pdf has arrived (you asked for {url}d)."
+        assert at.assets.turn_note(at.install.under_way()) == f"in/d.pdf has arrived (you asked for {url}d)."
         at.site(_gives)
         at.jobs.start()
         assert at.calls.wait_call(KEY, "bbbb", 10).status == "done"
-        at.house.approvals.decide("aaaa", approve=False, by=at.house.operator, surface="test")
+        at.install.approvals.decide("aaaa", approve=False, by=at.install.operator, surface="test")
         assert (at.calls.get_call(KEY, "aaaa").status, at.calls.get_call(KEY, "cccc").status) == ("failed", "failed")
         assert "files.example sends on" in at.assets.get_download("cccc").error
 
 
 def test_videos_go_on(old: Old, home: Path) -> None:
     """One that waits, one that has its name already, those that ended; calls that wait hear of it."""
-    wish = {"text": "Hello", "seconds": 5.0, "name": "a.mp4", "asked_at": NOW}
-    old.mine("motions", id=3, status="rendering", tries=1, **wish)
-    old.mine("motions", id=4, status="placing", placed="b.mp4", size_bytes=9, **{**wish, "name": "b.mp4"})
-    old.mine("motions", id=5, status="failed", error="No room.", is_late=1, ended_at=NOW, **wish)
-    old.mine("motions", id=6, status="done", placed="c.mp4", size_bytes=9, is_late=0, ended_at=NOW, **wish)
+    request = {"text": "Hello", "seconds": 5.0, "name": "a.mp4", "asked_at": NOW}
+    old.mine("motions", id=3, status="rendering", tries=1, **request)
+    old.mine("motions", id=4, status="placing", placed="b.mp4", size_bytes=9, **{**request, "name": "b.mp4"})
+    old.mine("motions", id=5, status="failed", error="No room.", is_late=1, ended_at=NOW, **request)
+    old.mine("motions", id=6, status="done", placed="c.mp4", size_bytes=9, is_late=0, ended_at=NOW, **request)
     for number in (3, 4):
         old.waits(f"c{number}", f"motion:{number}", "CLAWMOTION")
     old.close()
     with film_set(home) as at:
-        at.tray.mkdir(parents=True, exist_ok=True)
-        (at.tray / "b.mp4").write_bytes(FILMS["mp4"])
-        note = at.motions.turn_note(at.house.under_way())
+        at.out_folder.mkdir(parents=True, exist_ok=True)
+        (at.out_folder / "b.mp4").write_bytes(FILMS["mp4"])
+        note = at.motions.turn_note(at.install.under_way())
         assert ("No room." in note, "c.mp4" in note) == (True, False)
         at.work()
         assert set(at.films()) == {"a.mp4", "b.mp4"}
         assert at.calls.get_call(KEY, "c3").result["file"] == "out/a.mp4"
-        assert (at.calls.get_call(KEY, "c4").status, len(at.paper.tasks)) == ("done", 1)
+        assert (at.calls.get_call(KEY, "c4").status, len(at.renderer.tasks)) == ("done", 1)
         assert int(str(at.ask().result["video"])) > 6
 
 

@@ -157,8 +157,8 @@ def test_hostile_text_costs_little(text: str) -> None:
     """Hundreds of thousands of letters, one at a time, are read in about linear time."""
     started = time.thread_time()
     draft = PartialReply()
-    for n, letter in enumerate(text):
-        draft.add_piece(letter)
+    for n, stored in enumerate(text):
+        draft.add_piece(stored)
         if n % 1000 == 0:
             assert len(draft.text) <= MOST_CHARS
     assert time.thread_time() - started < 10

@@ -29,35 +29,35 @@ CHEAP = {"in": 1, "out": 2.5}
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[CoreFixture]:
+def install(tmp_path: Path) -> Iterator[CoreFixture]:
     """Something to write the audit log in."""
     with core_fixture(tmp_path / "home") as made:
         yield made
 
 
 @pytest.fixture
-def prices(house: CoreFixture) -> Prices:
+def prices(install: CoreFixture) -> Prices:
     """No own prices yet, on the first of July."""
-    return Prices(house.home / "prices.json", house.store, now=lambda: DAY)
+    return Prices(install.home / "prices.json", install.store, now=lambda: DAY)
 
 
 def _of(prices: Prices, provider: str, model: str) -> Price:
     return price_of(provider, model, prices.get_table())
 
 
-def test_a_price_of_ones_own_wins_and_goes_again(prices: Prices, house: CoreFixture) -> None:
+def test_a_price_of_ones_own_wins_and_goes_again(prices: Prices, install: CoreFixture) -> None:
     """At once, for every spelling of the name; when it goes, ours counts again."""
     ours = _of(prices, "openai", "gpt-4o")
     row = prices.set_price("openai", "GPT-4o", CHEAP, by="ada (api)")
     assert (row.pattern, words_of(row.price)) == ("gpt-4o", "$1 in, $2.5 out")
     assert _of(prices, "openai", "gpt-4o") == row.price
     assert prices.list_own() == (row,)
-    document = json.loads((house.home / "prices.json").read_text())
+    document = json.loads((install.home / "prices.json").read_text())
     assert (document["date"], prices.get_table().date) == ("2026-07-01", "2026-07-01")
-    assert (house.home / "prices.json").stat().st_mode & 0o777 == 0o600
+    assert (install.home / "prices.json").stat().st_mode & 0o777 == 0o600
     prices.remove_price("openai", "gpt-4O", by="ada (api)")
     assert _of(prices, "openai", "gpt-4o") == ours
-    assert [row.text for row in house.audited("prices.changed")] == [
+    assert [row.text for row in install.audited("prices.changed")] == [
         "The price of openai gpt-4o is $1 in, $2.5 out now. By ada (api).",
         "The price of openai gpt-4o was taken away. By ada (api).",
     ]
@@ -73,19 +73,19 @@ def test_the_last_that_was_set_comes_first(prices: Prices) -> None:
     assert _of(prices, "custom", "small").prompt_micro_per_mtok == 1_000_000
 
 
-def test_what_else_the_file_says_stays(house: CoreFixture) -> None:
+def test_what_else_the_file_says_stays(install: CoreFixture) -> None:
     """A fallback, and rows with prices for long prompts."""
     long = {"provider": "x", "model": "l", **CHEAP, "long": {"over": 10, "in": 2, "out": 3}}
-    (house.home / "prices.json").write_text(json.dumps({"fallback": {"in": 7, "out": 7}, "prices": [long]}))
-    prices = Prices(house.home / "prices.json")
+    (install.home / "prices.json").write_text(json.dumps({"fallback": {"in": 7, "out": 7}, "prices": [long]}))
+    prices = Prices(install.home / "prices.json")
     prices.set_price("custom", "a", CHEAP, by="ada")
     assert prices.get_table().fallback.prompt_micro_per_mtok == 7_000_000
     assert _of(prices, "x", "l").long_over == 10
 
 
-def test_a_file_edited_by_hand_counts_at_once(prices: Prices, house: CoreFixture) -> None:
+def test_a_file_edited_by_hand_counts_at_once(prices: Prices, install: CoreFixture) -> None:
     """One that is broken changes nothing, is not written over, and counts as soon as it is mended."""
-    file = house.home / "prices.json"
+    file = install.home / "prices.json"
     file.write_text(json.dumps({"prices": [{"provider": "custom", "model": "*", **CHEAP}]}))
     known = _of(prices, "custom", "x")
     assert known.known
@@ -102,11 +102,11 @@ def test_a_file_edited_by_hand_counts_at_once(prices: Prices, house: CoreFixture
     assert not _of(prices, "custom", "x").known
 
 
-def test_a_broken_file_is_said_at_the_start(house: CoreFixture) -> None:
+def test_a_broken_file_is_said_at_the_start(install: CoreFixture) -> None:
     """By its name."""
-    (house.home / "prices.json").write_text("[]")
+    (install.home / "prices.json").write_text("[]")
     with pytest.raises(ConfigError, match=r"prices\.json"):
-        Prices(house.home / "prices.json")
+        Prices(install.home / "prices.json")
 
 
 @pytest.mark.parametrize(
@@ -123,13 +123,13 @@ def test_a_broken_file_is_said_at_the_start(house: CoreFixture) -> None:
         {"in": 1, "out": 1, "long": {}},
     ],
 )
-def test_what_is_no_price_is_refused(prices: Prices, house: CoreFixture, price: dict[str, Any]) -> None:
+def test_what_is_no_price_is_refused(prices: Prices, install: CoreFixture, price: dict[str, Any]) -> None:
     """And nothing is written."""
     with pytest.raises(BadInput):
         prices.set_price("custom", "x", price, by="ada")
     with pytest.raises(BadInput):
         prices.set_price(" ", "x", CHEAP, by="ada")
-    assert not (house.home / "prices.json").exists()
+    assert not (install.home / "prices.json").exists()
     with pytest.raises(NotFound):
         prices.remove_price("custom", "x", by="ada")
 
@@ -145,7 +145,7 @@ def test_many_changes_at_once_are_all_kept(prices: Prices) -> None:
 # --- over the API and in the terminal --------------------------------------------------------------------------
 
 
-def test_prices_over_the_api(paper: AppFixture, operator: Api) -> None:
+def test_prices_over_the_api(webapp: AppFixture, operator: Api) -> None:
     """Listed with one's own first, set and taken away, with models whose names hold slashes."""
     row = operator.call("PUT", "/prices/openrouter/maker/model-1", CHEAP)
     assert (row.status_code, row.get_json()["model"], row.get_json()["is_own"]) == (200, "maker/model-1", True)
@@ -157,18 +157,18 @@ def test_prices_over_the_api(paper: AppFixture, operator: Api) -> None:
     assert operator.refused("PUT", "/prices/x/y", {**CHEAP, "long": 1})[0] == 400
     assert operator.call("DELETE", "/prices/openrouter/maker/model-1").status_code == 204
     assert operator.refused("DELETE", "/prices/openrouter/maker/model-1")[0] == 404
-    [added, removed] = paper.services.audit.search_records(kind="prices.changed")[::-1]
+    [added, removed] = webapp.services.audit.search_records(kind="prices.changed")[::-1]
     assert "By ada (api)" in added.text
     assert "taken away" in removed.text
 
 
-def test_models_without_a_price_are_listed(paper: AppFixture, operator: Api) -> None:
+def test_models_without_a_price_are_listed(webapp: AppFixture, operator: Api) -> None:
     """With how often they were called, until they have one."""
-    agent = paper.services.agents.get("crab")
-    hold = paper.services.budget.reserve(
+    agent = webapp.services.agents.get("crab")
+    hold = webapp.services.budget.reserve(
         agent, CubicleKey("crab", 1), None, provider="custom", model="own", micro=1, tokens=5
     )
-    paper.services.budget.book_hold(hold, TokenUse(), "nobody said")
+    webapp.services.budget.book_hold(hold, TokenUse(), "nobody said")
     [unknown] = operator.get("/prices")["unknown"]
     assert (unknown["provider"], unknown["model"], unknown["calls"], unknown["tokens"]) == ("custom", "own", 1, 5)
     operator.call("PUT", "/prices/custom/own", CHEAP)
@@ -176,10 +176,10 @@ def test_models_without_a_price_are_listed(paper: AppFixture, operator: Api) -> 
 
 
 def test_the_budget_over_the_api_and_in_the_terminal(
-    paper: AppFixture, operator: Api, member: Api, capsys: pytest.CaptureFixture[str]
+    webapp: AppFixture, operator: Api, member: Api, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The same numbers everywhere, for members too."""
-    services = paper.services
+    services = webapp.services
     hold = services.budget.reserve(
         services.agents.get("crab"), CubicleKey("crab", 1), None, provider="p", model="m", micro=500_000
     )
@@ -190,23 +190,23 @@ def test_the_budget_over_the_api_and_in_the_terminal(
     assert operator.get("/agents/crab")["budget"] == budget
     assert operator.refused("GET", "/agents/nobody/budget")[0] == 404
     for arguments in (("budget",), ("budget", "crab")):
-        said = hermit(paper, capsys, *arguments)
+        said = hermit(webapp, capsys, *arguments)
         assert "crab   $0.2500  $0.0000  $5.0000  $4.7500  0 of 2,000,000" in said
-    assert json.loads(hermit(paper, capsys, "budget", "--json"))["budgets"][0]["spent_usd"] == 0.25
+    assert json.loads(hermit(webapp, capsys, "budget", "--json"))["budgets"][0]["spent_usd"] == 0.25
 
 
-def test_prices_in_the_terminal(paper: AppFixture, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prices_in_the_terminal(webapp: AppFixture, capsys: pytest.CaptureFixture[str]) -> None:
     """Set, listed and taken away while the house runs, which knows at once."""
-    assert hermit(paper, capsys, "prices", "set", "custom", "llama-*", "in=0", "out=0.5") == (
+    assert hermit(webapp, capsys, "prices", "set", "custom", "llama-*", "in=0", "out=0.5") == (
         "custom llama-* costs $0 in and $0.5 out per million tokens.\n"
     )
-    assert price_of("custom", "llama-4", paper.services.prices.get_table()).known
-    said = hermit(paper, capsys, "prices", "list")
+    assert price_of("custom", "llama-4", webapp.services.prices.get_table()).known
+    said = hermit(webapp, capsys, "prices", "list")
     assert "custom    llama-*          $0  $0.5  $0      you" in said
     assert "any       without a price" in said
-    assert len(hermit(paper, capsys, "prices", "list", "--all").splitlines()) > 100
-    hermit(paper, capsys, "prices", "rm", "custom", "llama-*")
-    assert not price_of("custom", "llama-4", paper.services.prices.get_table()).known
+    assert len(hermit(webapp, capsys, "prices", "list", "--all").splitlines()) > 100
+    hermit(webapp, capsys, "prices", "rm", "custom", "llama-*")
+    assert not price_of("custom", "llama-4", webapp.services.prices.get_table()).known
 
 
 @pytest.mark.parametrize("given", ["in=1", "in=1 out=x", "in=1 out=-1", "in=1 out=nan", "in=1 out=inf", "in=1 up=2"])
@@ -228,11 +228,11 @@ def test_prices_in_the_terminal_while_the_house_rests(tmp_path: Path, capsys: py
         resting(tmp_path, capsys, "prices", "rm", "custom", "x")
 
 
-def hermit(paper: AppFixture, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def hermit(webapp: AppFixture, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """What a command prints."""
     options = parser().parse_args(list(arguments))
     capsys.readouterr()
-    assert options.run(Context(ROOT, {}, paper.services.settings), options) == 0
+    assert options.run(Context(ROOT, {}, webapp.services.settings), options) == 0
     return capsys.readouterr().out
 
 

@@ -21,7 +21,7 @@ SECRET = "sk-attacker-1234567890"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[CoreFixture]:
+def install(tmp_path: Path) -> Iterator[CoreFixture]:
     """The rules over a fresh database."""
     with core_fixture(tmp_path / "home") as made:
         yield made
@@ -30,9 +30,9 @@ def house(tmp_path: Path) -> Iterator[CoreFixture]:
 # --- what gets through -----------------------------------------------------------------------------------------
 
 
-def test_answers_with_text_usage_and_model(house: CoreFixture) -> None:
+def test_answers_with_text_usage_and_model(install: CoreFixture) -> None:
     """The whole text, what it cost, and who gave it."""
-    line = line_of(house, Reply(texts=("hel", "lo"), use=TokenUse(prompt=1000, completion=100)))
+    line = line_of(install, Reply(texts=("hel", "lo"), use=TokenUse(prompt=1000, completion=100)))
     answer = line.ask()
     assert (answer["output"], answer["model"]) == ("hello", "fake-1")
     assert (answer["usage"]["prompt_tokens"], answer["usage"]["completion_tokens"]) == (1000, 100)
@@ -40,9 +40,9 @@ def test_answers_with_text_usage_and_model(house: CoreFixture) -> None:
     assert line.spent()[0] > 0
 
 
-def test_only_allowed_parts_reach_the_provider(house: CoreFixture) -> None:
+def test_only_allowed_parts_reach_the_provider(install: CoreFixture) -> None:
     """Tools, connectors, keys, addresses, counts and unknown fields of any kind are dropped."""
-    line = line_of(house)
+    line = line_of(install)
     line.ask(
         {
             "messages": [
@@ -82,7 +82,7 @@ def test_only_allowed_parts_reach_the_provider(house: CoreFixture) -> None:
             stop=("END",),
         )
     ]
-    with house.store.reading() as db:
+    with install.store.reading() as db:
         assert tuple(db.execute("SELECT agent, user, turn FROM spending").fetchone()) == ("crab", 1, None)
 
 
@@ -134,19 +134,19 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("body", REFUSED.values(), ids=REFUSED)
-def test_refuses_what_it_can_not_vouch_for(house: CoreFixture, body: dict[str, Any]) -> None:
+def test_refuses_what_it_can_not_vouch_for(install: CoreFixture, body: dict[str, Any]) -> None:
     """Nothing is sent, nothing is held."""
-    line = line_of(house)
+    line = line_of(install)
     with pytest.raises(BadInput):
         line.ask(body)
     assert line.fake.requests == []
     assert line.spent() == (0, 0)
 
 
-def test_too_much_is_refused(house: CoreFixture) -> None:
+def test_too_much_is_refused(install: CoreFixture) -> None:
     """Six MiB of messages are the most."""
     with pytest.raises(TooLarge):
-        line_of(house).ask({"messages": [{"role": "user", "content": "x" * 2_200_000}] * 3})
+        line_of(install).ask({"messages": [{"role": "user", "content": "x" * 2_200_000}] * 3})
 
 
 def test_inline_pictures_pass() -> None:
@@ -160,20 +160,20 @@ def test_inline_pictures_pass() -> None:
 # --- whose turn ------------------------------------------------------------------------------------------------
 
 
-def test_a_call_belongs_to_a_turn_of_its_own_cubicle(house: CoreFixture) -> None:
+def test_a_call_belongs_to_a_turn_of_its_own_cubicle(install: CoreFixture) -> None:
     """Another's turn is not found, and is not charged; one's own is."""
-    line, foreign, mine = line_of(house), house.under_way("x", OTHER), house.under_way()
+    line, foreign, mine = line_of(install), install.under_way("x", OTHER), install.under_way()
     with pytest.raises(NotFound):
         line.ask(turn=foreign.id)
     assert line.fake.requests == []
     line.ask(turn=mine.id)
-    assert (house.turns.get(foreign.id).cost_micro, house.turns.get(mine.id).tokens) == (0, 110)
+    assert (install.turns.get(foreign.id).cost_micro, install.turns.get(mine.id).tokens) == (0, 110)
 
 
-def test_a_stopped_turn_calls_no_model(house: CoreFixture) -> None:
+def test_a_stopped_turn_calls_no_model(install: CoreFixture) -> None:
     """Neither while the crab has not heard of it yet, nor later."""
-    line, turn = line_of(house), house.under_way()
-    house.turns.stop(turn.id)
+    line, turn = line_of(install), install.under_way()
+    install.turns.stop(turn.id)
     with pytest.raises(Stopped):
         line.ask(turn=turn.id)
     assert (line.fake.requests, line.spent()) == ([], (0, 0))
@@ -182,34 +182,34 @@ def test_a_stopped_turn_calls_no_model(house: CoreFixture) -> None:
 # --- trying again ----------------------------------------------------------------------------------------------
 
 
-def test_tries_again_and_holds_money_for_each_try(house: CoreFixture) -> None:
+def test_tries_again_and_holds_money_for_each_try(install: CoreFixture) -> None:
     """Refused, refused, answered: one settled, two released."""
-    line = line_of(house, failing(), failing(), Reply())
+    line = line_of(install, failing(), failing(), Reply())
     line.ask()
-    with house.store.reading() as db:
+    with install.store.reading() as db:
         states = [row["state"] for row in db.execute("SELECT state FROM spending ORDER BY id")]
     assert states == ["released", "released", "settled"]
 
 
-def test_gives_up_after_four_tries(house: CoreFixture) -> None:
+def test_gives_up_after_four_tries(install: CoreFixture) -> None:
     """And says what the last of them said."""
-    line = line_of(house, failing("It is down."))
+    line = line_of(install, failing("It is down."))
     with pytest.raises(UpstreamFailed, match=r"It is down\."):
         line.ask()
     assert len(line.fake.requests) == 4
 
 
-def test_does_not_repeat_what_is_hopeless(house: CoreFixture) -> None:
+def test_does_not_repeat_what_is_hopeless(install: CoreFixture) -> None:
     """A wrong key is wrong the second time too."""
-    line = line_of(house, failing(may_retry=False))
+    line = line_of(install, failing(may_retry=False))
     with pytest.raises(UpstreamFailed):
         line.ask()
     assert len(line.fake.requests) == 1
 
 
-def test_waits_as_long_as_the_provider_says(house: CoreFixture) -> None:
+def test_waits_as_long_as_the_provider_says(install: CoreFixture) -> None:
     """Its Retry-After, not our own pause; longer ones each time without one."""
-    line = line_of(house, failing(retry_after_s=0.08), failing(), failing(), Reply(), backoff_s=0.01)
+    line = line_of(install, failing(retry_after_s=0.08), failing(), failing(), Reply(), backoff_s=0.01)
     line.ask()
     pauses = [after - before for before, after in zip(line.fake.at, line.fake.at[1:], strict=False)]
     assert pauses[0] >= 0.08
@@ -217,9 +217,9 @@ def test_waits_as_long_as_the_provider_says(house: CoreFixture) -> None:
     assert pauses[2] >= 0.8 * 0.04
 
 
-def test_does_not_wait_for_hours(house: CoreFixture) -> None:
+def test_does_not_wait_for_hours(install: CoreFixture) -> None:
     """A Retry-After beyond our patience ends the call at once."""
-    line = line_of(house, failing(retry_after_s=3600))
+    line = line_of(install, failing(retry_after_s=3600))
     with pytest.raises(UpstreamFailed):
         line.ask()
     assert len(line.fake.requests) == 1
@@ -230,36 +230,36 @@ def test_does_not_wait_for_hours(house: CoreFixture) -> None:
     [("small", "fake", "small"), ("tiny@other", "other", "tiny"), ("a@b", "fake", "a@b")],
 )
 def test_the_fallback_answers_when_the_model_does_not(
-    house: CoreFixture, fallback: str, provider: str, model: str
+    install: CoreFixture, fallback: str, provider: str, model: str
 ) -> None:
     """Written as MODEL or MODEL@PROVIDER."""
-    house.agents.update_agent("crab", {"fallback_model": fallback})
-    line = line_of(house, failing(may_retry=False), Reply())
+    install.agents.update_agent("crab", {"fallback_model": fallback})
+    line = line_of(install, failing(may_retry=False), Reply())
     assert line.ask()["model"] == model
     asked = {"fake": line.fake, "other": line.other}[provider]
     assert asked.requests[-1].model == model
 
 
-def test_the_fallback_answers_when_the_default_model_can_not_even_be_found_out(house: CoreFixture) -> None:
+def test_the_fallback_answers_when_the_default_model_can_not_even_be_found_out(install: CoreFixture) -> None:
     """A local server that is down has no list of models."""
-    house.agents.update_agent("crab", {"fallback_model": "tiny@other"})
-    line = line_of(house)
+    install.agents.update_agent("crab", {"fallback_model": "tiny@other"})
+    line = line_of(install)
     line.fake.default_model = ""
     assert line.ask()["model"] == "tiny"
 
 
-def test_a_fallback_that_fails_too_is_the_error(house: CoreFixture) -> None:
+def test_a_fallback_that_fails_too_is_the_error(install: CoreFixture) -> None:
     """The last word is the fallback's."""
-    house.agents.update_agent("crab", {"fallback_model": "tiny@other"})
-    line = line_of(house, failing("one", may_retry=False), other=(failing("two", may_retry=False),))
+    install.agents.update_agent("crab", {"fallback_model": "tiny@other"})
+    line = line_of(install, failing("one", may_retry=False), other=(failing("two", may_retry=False),))
     with pytest.raises(UpstreamFailed, match="two"):
         line.ask()
 
 
-def test_a_provider_that_was_taken_away_is_named(house: CoreFixture) -> None:
+def test_a_provider_that_was_taken_away_is_named(install: CoreFixture) -> None:
     """With what to do."""
-    house.agents.update_agent("crab", {"provider": "other"})
-    line = line_of(house)
+    install.agents.update_agent("crab", {"provider": "other"})
+    line = line_of(install)
     line.proxy._upstreams = {"fake": line.fake}
     with pytest.raises(NotFound, match="other is not set up"):
         line.ask()
@@ -285,24 +285,24 @@ def _stopped_while(line: ProxyFixture, turn: int, is_there: Callable[[], bool]) 
 @pytest.mark.parametrize(
     "reply", [Reply(hold_head=True), Reply(texts=("hel",), hold_tail=True)], ids=["head", "stream"]
 )
-def test_a_stop_cuts_the_call_and_its_hold_is_kept(house: CoreFixture, reply: Reply) -> None:
+def test_a_stop_cuts_the_call_and_its_hold_is_kept(install: CoreFixture, reply: Reply) -> None:
     """Before the answer's head and within it: nobody knows what it cost."""
-    line, turn = line_of(house, reply), house.under_way()
+    line, turn = line_of(install, reply), install.under_way()
     assert isinstance(_stopped_while(line, turn.id, line.fake.is_held.is_set), Stopped)
-    with house.store.reading() as db:
+    with install.store.reading() as db:
         assert [row["state"] for row in db.execute("SELECT state FROM spending")] == ["kept"]
 
 
-def test_a_stop_ends_the_pause_before_the_next_try(house: CoreFixture) -> None:
+def test_a_stop_ends_the_pause_before_the_next_try(install: CoreFixture) -> None:
     """At once, and nothing more is sent or held."""
-    line, turn = line_of(house, failing(retry_after_s=30)), house.under_way()
+    line, turn = line_of(install, failing(retry_after_s=30)), install.under_way()
     assert isinstance(_stopped_while(line, turn.id, lambda: bool(line.fake.requests)), Stopped)
     assert (len(line.fake.requests), line.spent()) == (1, (0, 0))
 
 
-def test_closing_cuts_every_call(house: CoreFixture) -> None:
+def test_closing_cuts_every_call(install: CoreFixture) -> None:
     """Whoever waits is let go."""
-    line = line_of(house, Reply(hold_head=True))
+    line = line_of(install, Reply(hold_head=True))
     results: list[Any] = []
     crowd = threading.Thread(target=lambda: results.extend(at_once(*[line.ask] * 5)))
     crowd.start()
@@ -316,19 +316,19 @@ def test_closing_cuts_every_call(house: CoreFixture) -> None:
 # --- watching --------------------------------------------------------------------------------------------------
 
 
-def test_the_message_is_shown_as_it_comes_to_those_who_watch(house: CoreFixture) -> None:
+def test_the_message_is_shown_as_it_comes_to_those_who_watch(install: CoreFixture) -> None:
     """The message within the answer, never the answer's own form."""
-    line, turn = line_of(house, Reply(texts=('{"message": "hel', 'lo", "terminal": "rm x"}'))), house.under_way()
-    with watching(house.broker) as news:
+    line, turn = line_of(install, Reply(texts=('{"message": "hel', 'lo", "terminal": "rm x"}'))), install.under_way()
+    with watching(install.broker) as news:
         line.ask(turn=turn.id)
         shown = [body["text"] for body in of_kind(heard(news), "delta")]
     assert shown
     assert all("hello".startswith(text) for text in shown)
 
 
-def test_nobody_watches_nothing_is_shown(house: CoreFixture) -> None:
+def test_nobody_watches_nothing_is_shown(install: CoreFixture) -> None:
     """A call without a turn is nobody's to watch either."""
-    line = line_of(house)
-    with watching(house.broker) as news:
+    line = line_of(install)
+    with watching(install.broker) as news:
         line.ask()
         assert of_kind(heard(news), "delta") == []

@@ -45,35 +45,35 @@ class StuckEngine(FakeEngine):
 class Exit:
     """The way out, and what it is made of."""
 
-    def __init__(self, house: CoreFixture) -> None:
-        self.house = house
+    def __init__(self, install: CoreFixture) -> None:
+        self.install = install
         self.engine = StuckEngine()
         self.forgotten: list[str] = []
         self.cubicles = Cubicles(
-            install=InstallId("abcd1234", str(house.home), "", is_root=False, uid=os.geteuid(), gid=os.getegid()),
-            store=house.store,
+            install=InstallId("abcd1234", str(install.home), "", is_root=False, uid=os.geteuid(), gid=os.getegid()),
+            store=install.store,
             engine=self.engine,
-            workspaces=house.workspaces,
+            workspaces=install.workspaces,
             doors=NoDoors(),
-            agents=house.agents,
-            broker=house.broker,
-            hooks=house.hooks,
+            agents=install.agents,
+            broker=install.broker,
+            hooks=install.hooks,
             image_tag=lambda target: target,
         )
         self.leaving = Deletion(
-            house.store, house.turns, self.cubicles, house.agents, house.people, forget=self.forgotten.append
+            install.store, install.turns, self.cubicles, install.agents, install.users, forget=self.forgotten.append
         )
 
     def folders(self) -> set[str]:
         """Everything that anybody has below workspaces and run."""
-        return {str(path.relative_to(self.house.home)) for path in self.house.home.glob("*/*/*")}
+        return {str(path.relative_to(self.install.home)) for path in self.install.home.glob("*/*/*")}
 
 
 @pytest.fixture
 def way(tmp_path: Path) -> Iterator[Exit]:
     """A house with cubicles of two people."""
-    with core_fixture(tmp_path / "home") as house:
-        made = Exit(house)
+    with core_fixture(tmp_path / "home") as install:
+        made = Exit(install)
         for key in (KEY, OTHER):
             made.cubicles.ensure_running(key)
         yield made
@@ -81,29 +81,29 @@ def way(tmp_path: Path) -> Iterator[Exit]:
 
 def test_an_agent_goes_with_everything(way: Exit) -> None:
     """Each message gets an outcome first."""
-    turn = way.house.under_way()
+    turn = way.install.under_way()
     way.leaving.remove_agent("crab")
     assert way.engine.containers == {}
     assert way.folders() == set()
     assert way.forgotten == ["crab"]
     with pytest.raises(NotFound):
-        way.house.turns.get(turn.id)
+        way.install.turns.get(turn.id)
     with pytest.raises(NotFound):
         way.leaving.remove_agent("crab")
 
 
 def test_a_person_goes_with_everything(way: Exit) -> None:
     """Folders of cubicles that never ran, too; the others keep theirs, and the operator stays."""
-    way.house.agents.create({"name": "second"})
+    way.install.agents.create({"name": "second"})
     never_ran = CubicleKey("second", OTHER.user)
-    way.house.workspaces.write_in(never_ran, "a.txt", BytesIO(b"x"), max_bytes=10)
-    way.house.turns.submit(OTHER, "hello", source="test")
-    queued = way.house.turns.list_history(OTHER)[0]
+    way.install.workspaces.write_in(never_ran, "a.txt", BytesIO(b"x"), max_bytes=10)
+    way.install.turns.submit(OTHER, "hello", source="test")
+    queued = way.install.turns.list_history(OTHER)[0]
     way.leaving.remove_user(OTHER.user)
     assert way.folders() == {"workspaces/crab/1", "run/crab/1"}
-    assert way.house.turns.get(queued.id).error == "This person was removed."
+    assert way.install.turns.get(queued.id).error == "This person was removed."
     with pytest.raises(NotFound):
-        way.house.people.get(OTHER.user)
+        way.install.users.get(OTHER.user)
     with pytest.raises(Conflict):
         way.leaving.remove_user(KEY.user)
 
@@ -118,7 +118,7 @@ def test_a_deletion_that_was_cut_off_is_finished_at_the_next_start(way: Exit, wh
     way.engine.is_stuck = False
     with pytest.raises(NotFound, match="being deleted"):
         way.cubicles.ensure_running(OTHER)
-    again = Exit(way.house)
+    again = Exit(way.install)
     again.engine.containers = way.engine.containers
     again.leaving.reconcile()
     assert "workspaces/crab/2" not in way.folders()
@@ -134,18 +134,18 @@ def test_what_can_not_be_deleted_yet_does_not_keep_the_house_closed(way: Exit) -
     with pytest.raises(Unavailable):
         way.leaving.remove_agent("crab")
     way.leaving.reconcile()
-    assert way.house.crab.name == "crab"
+    assert way.install.crab.name == "crab"
     way.engine.is_stuck = False
     way.leaving.reconcile()
-    assert way.house.agents.list_agents() == []
+    assert way.install.agents.list_agents() == []
 
 
 def test_a_name_is_free_again(way: Exit) -> None:
     """A new agent of that name starts with nothing."""
     way.leaving.remove_agent("crab")
-    way.house.agents.create({"name": "crab"})
+    way.install.agents.create({"name": "crab"})
     assert way.cubicles.ensure_running(KEY).running
-    assert way.house.under_way().status is TurnStatus.RUNNING
+    assert way.install.under_way().status is TurnStatus.RUNNING
 
 
 def _remove(way: Exit, who: str) -> None:

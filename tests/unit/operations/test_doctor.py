@@ -69,7 +69,7 @@ def test_the_engine(said: dict[str, Any], info: dict[str, Any], expected: list[s
     """An old Docker is a warning, a limit that it can't hold a failure; each has its mend."""
     found = examine_engine(said, info)
     assert states(found) == expected
-    assert all(finding.mend for finding in found if finding.state is not FindingState.OK)
+    assert all(finding.fix for finding in found if finding.state is not FindingState.OK)
 
 
 def test_versions_are_read_as_numbers() -> None:
@@ -119,7 +119,7 @@ def test_each_hole_is_one_failure(seen: dict[str, Any], named: str) -> None:
     failed = [finding for finding in judge_walls({**WHOLE_WALLS, **seen}) if finding.state is FindingState.FAIL]
     (only,) = failed
     assert named in only.text
-    assert only.mend
+    assert only.fix
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_what_others_may_read(tmp_path: Path, open_one: str) -> None:
     (home / open_one).chmod(0o744)
     (only,) = examine_permissions(home)
     assert only.state is FindingState.FAIL
-    assert str(home / open_one) in only.mend
+    assert str(home / open_one) in only.fix
 
 
 def test_a_very_deep_home_can_hold_sockets(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_the_kernel_s_watches(tmp_path: Path, instances: str, watches: str, stat
     machine.files = {f"{folder}/max_user_instances": [instances], f"{folder}/max_user_watches": [watches]}
     found = examine_watches(machine)
     assert found.state == state
-    assert ("sysctl" in found.mend) == (state == "warn")
+    assert ("sysctl" in found.fix) == (state == "warn")
 
 
 def test_ports() -> None:
@@ -260,7 +260,7 @@ def test_ports() -> None:
         (only,) = examine_ports({"HERMIT_PORT": port})
     assert only.state is FindingState.FAIL
     assert f"process {os.getpid()}" in only.text
-    assert "HERMIT_PORT" in only.mend
+    assert "HERMIT_PORT" in only.fix
 
 
 # --- outside ---------------------------------------------------------------------------------------------------
@@ -270,7 +270,7 @@ def test_without_a_model() -> None:
     """The rehearsal is a warning: it works, but it is no model."""
     found = examine_model({"rehearsal": Rehearsal()}, "rehearsal")
     assert found.state is FindingState.WARN
-    assert "hermit.env" in found.mend
+    assert "hermit.env" in found.fix
 
 
 def examined(prepare_model: Callable[[ScriptedUpstream], None], key: str = "sk-secret") -> tuple[Finding, int]:
@@ -296,7 +296,7 @@ def test_a_model_that_refuses_the_key() -> None:
     found, calls = examined(lambda model: model.script(status(401)))
     assert (found.state, calls) == (FindingState.FAIL, 1)
     assert "key" in found.text
-    assert "sk-secret" not in found.text + found.mend
+    assert "sk-secret" not in found.text + found.fix
 
 
 def test_a_provider_that_is_not_there() -> None:

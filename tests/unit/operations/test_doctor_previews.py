@@ -9,15 +9,15 @@ from pathlib import Path
 from orchestrator.core.db.database import Store
 from orchestrator.core.finding import FindingState
 from orchestrator.operations.doctor.previews import examine_previews
-from tests.support.preview_fixture import preview_house
+from tests.support.preview_fixture import preview_install
 
 
 def test_it_answers(tmp_path: Path) -> None:
     """Also where it listens on every address."""
     store = Store(tmp_path / "hermit.db")
-    with preview_house(tmp_path, store) as house:
-        assert examine_previews("127.0.0.1", house.port).state is FindingState.OK
-        assert examine_previews("0.0.0.0", house.port).state is FindingState.OK
+    with preview_install(tmp_path, store) as install:
+        assert examine_previews("127.0.0.1", install.port).state is FindingState.OK
+        assert examine_previews("0.0.0.0", install.port).state is FindingState.OK
     store.close()
 
 
@@ -27,7 +27,7 @@ def test_nothing_answers() -> None:
         probe.bind(("127.0.0.1", 0))
         found = examine_previews("127.0.0.1", probe.getsockname()[1])
     assert (found.state, "refused" in found.text.lower()) == (FindingState.WARN, True)
-    assert "HERMIT_PREVIEW_PORT" in found.mend
+    assert "HERMIT_PREVIEW_PORT" in found.fix
 
 
 def test_somebody_else_answers() -> None:

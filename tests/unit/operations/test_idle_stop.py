@@ -21,23 +21,23 @@ HOUR_S = 3600.0
 class Dormitory:
     """A cubicle that runs, and who puts it to sleep."""
 
-    def __init__(self, house: CoreFixture) -> None:
-        self.house = house
+    def __init__(self, install: CoreFixture) -> None:
+        self.install = install
         self.engine = DeadEngine()
         self.engine.is_dead = False
-        self.cubicles = Block(house, self.engine).cubicles
+        self.cubicles = Block(install, self.engine).cubicles
         self.turns = Turns(
-            store=house.store,
-            broker=house.broker,
-            hooks=house.hooks,
-            locks=house.locks,
-            wake=house.woken.append,
+            store=install.store,
+            broker=install.broker,
+            hooks=install.hooks,
+            locks=install.locks,
+            wake=install.woken.append,
             is_fresh=self.cubicles.is_fresh,
         )
         self.waking = False
         self.now = time.time()
-        self.hibernation = IdleStop(
-            self.cubicles, house.store, after_s=HOUR_S, is_waking=lambda _: self.waking, now=lambda: self.now
+        self.idle_stop = IdleStop(
+            self.cubicles, install.store, after_s=HOUR_S, is_waking=lambda _: self.waking, now=lambda: self.now
         )
         self.cubicles.ensure_running(KEY)
 
@@ -49,15 +49,15 @@ class Dormitory:
     def look(self, later_s: float) -> bool:
         """A look some time later; whether it still runs then."""
         self.now += later_s
-        self.hibernation.run_once()
+        self.idle_stop.run_once()
         return self.is_up
 
 
 @pytest.fixture
 def dormitory(tmp_path: Path) -> Iterator[Dormitory]:
     """A fresh one."""
-    with core_fixture(tmp_path / "home") as house:
-        yield Dormitory(house)
+    with core_fixture(tmp_path / "home") as install:
+        yield Dormitory(install)
 
 
 def test_it_sleeps_after_an_hour(dormitory: Dormitory) -> None:
@@ -65,7 +65,7 @@ def test_it_sleeps_after_an_hour(dormitory: Dormitory) -> None:
     assert dormitory.look(HOUR_S - 60)
     assert not dormitory.look(120)
     assert dormitory.engine.stopped == [NAME]
-    assert "nothing to do" in dormitory.house.audited("cubicle.stopped")[0].text
+    assert "nothing to do" in dormitory.install.audited("cubicle.stopped")[0].text
     assert not dormitory.look(HOUR_S)
     assert dormitory.engine.stopped == [NAME]
 
@@ -99,14 +99,14 @@ def test_no_turn_goes_to_a_cubicle_that_is_being_stopped(dormitory: Dormitory) -
     taken = []
 
     def is_idle() -> bool:
-        answer = dormitory.hibernation.is_idle(KEY)
+        answer = dormitory.idle_stop.is_idle(KEY)
         dormitory.turns.submit(KEY, "just now", source="test")
         taken.append(dormitory.turns.take_next(KEY, "boot", 0))
         return answer
 
     assert dormitory.cubicles.put_to_sleep(KEY, is_idle=is_idle)
     assert taken == [None]
-    assert KEY in dormitory.house.woken
+    assert KEY in dormitory.install.woken
     dormitory.cubicles.ensure_running(KEY)
     handed = dormitory.turns.take_next(KEY, "boot", 0)
     assert handed is not None
@@ -117,13 +117,13 @@ def test_a_turn_that_came_before_keeps_it_awake(dormitory: Dormitory) -> None:
     """It was claimed between the look and the stop."""
     dormitory.turns.submit(KEY, "go", source="test")
     assert dormitory.turns.take_next(KEY, "boot", 0) is not None
-    assert not dormitory.cubicles.put_to_sleep(KEY, is_idle=lambda: dormitory.hibernation.is_idle(KEY))
+    assert not dormitory.cubicles.put_to_sleep(KEY, is_idle=lambda: dormitory.idle_stop.is_idle(KEY))
     assert dormitory.is_up
 
 
 def test_never_is_never(dormitory: Dormitory) -> None:
     """No thread is begun, and closing is fine."""
-    asleep = IdleStop(dormitory.cubicles, dormitory.house.store, after_s=0, is_waking=lambda _: False)
+    asleep = IdleStop(dormitory.cubicles, dormitory.install.store, after_s=0, is_waking=lambda _: False)
     asleep.start()
     asleep.close()
     assert dormitory.is_up

@@ -33,7 +33,7 @@ def value(found: Samples, name: str, **labels: str) -> float:
     return found.get((name, tuple(sorted(labels.items()))), 0.0)
 
 
-def test_operators_alone_read_them(paper: AppFixture, member: Api, operator: Api) -> None:
+def test_operators_alone_read_them(webapp: AppFixture, member: Api, operator: Api) -> None:
     """A member is refused, nobody in particular is asked to log in, a wrong token is told so."""
     client = operator.client
     assert client.get("/metrics", headers={"Authorization": f"Bearer {member.token}"}).status_code == 403
@@ -42,12 +42,12 @@ def test_operators_alone_read_them(paper: AppFixture, member: Api, operator: Api
     assert value(scraped(operator), "hermit_turns_open", status="queued") == 0
 
 
-def test_a_turn_and_its_calls_are_counted_once(paper: AppFixture, operator: Api) -> None:
+def test_a_turn_and_its_calls_are_counted_once(webapp: AppFixture, operator: Api) -> None:
     """Open first, then in its outcome, however often somebody looks."""
-    turn = paper.services.turns.submit(KEY, "hello", source="api")
+    turn = webapp.services.turns.submit(KEY, "hello", source="api")
     before = scraped(operator)
     assert value(before, "hermit_turns_open", status="queued") == 1
-    with paper.app._store.writing() as db:
+    with webapp.app._store.writing() as db:
         db.execute("UPDATE turns SET status = 'done', started_at = created_at + 3, ended_at = created_at + 10")
         db.execute(
             "INSERT INTO spending (day, agent, user, turn, provider, model, state, reserved_micro, cost_micro, "
@@ -68,17 +68,17 @@ def test_a_turn_and_its_calls_are_counted_once(paper: AppFixture, operator: Api)
     assert value(found, "hermit_turns_open", status="queued") == 0
 
 
-def test_what_parts_tell_is_there(paper: AppFixture, operator: Api) -> None:
+def test_what_parts_tell_is_there(webapp: AppFixture, operator: Api) -> None:
     """The door, Telegram, listeners, the disk, the process, the version."""
-    metrics = paper.services.metrics
+    metrics = webapp.services.metrics
     metrics.door_request("crab")
     metrics.channel_call("telegram", "flood")
     metrics.channel_updates("telegram", 3)
-    paper.services.cubicles.start(KEY)
-    paper.services.samples.run_once()
-    subscription = paper.services.broker.subscribe()
+    webapp.services.cubicles.start(KEY)
+    webapp.services.usage_samples.run_once()
+    subscription = webapp.services.broker.subscribe()
     found = scraped(operator)
-    paper.services.broker.unsubscribe(subscription)
+    webapp.services.broker.unsubscribe(subscription)
     assert value(found, "hermit_door_requests_total", agent="crab") == 1
     assert value(found, "hermit_telegram_calls_total", outcome="flood") == 1
     assert value(found, "hermit_telegram_updates_total") == 3
@@ -89,18 +89,18 @@ def test_what_parts_tell_is_there(paper: AppFixture, operator: Api) -> None:
     assert any(name == "hermit_build_info" for name, _ in found)
 
 
-def test_no_label_holds_what_somebody_wrote(paper: AppFixture, operator: Api) -> None:
+def test_no_label_holds_what_somebody_wrote(webapp: AppFixture, operator: Api) -> None:
     """Labels are of few kinds, and none of them is a text."""
-    paper.services.turns.submit(KEY, "a very secret prompt", source="api")
+    webapp.services.turns.submit(KEY, "a very secret prompt", source="api")
     text = operator.client.get("/metrics", headers={"Authorization": f"Bearer {operator.token}"}).get_data(as_text=True)
     assert "secret" not in text
     names = set(re.findall(r'[{,](\w+)="', text))
     assert names <= {"agent", "source", "outcome", "provider", "direction", "kind", "status", "le", "version"}
 
 
-def test_approvals_that_come_late_are_counted_too(paper: AppFixture) -> None:
+def test_approvals_that_come_late_are_counted_too(webapp: AppFixture) -> None:
     """Two that were asked at nearly the same time may be written in the other order; none is missed, none twice."""
-    store = paper.app._store
+    store = webapp.app._store
 
     def ask(name: str, at: float, status: str) -> None:
         with store.writing() as db:
@@ -127,9 +127,9 @@ def test_approvals_that_come_late_are_counted_too(paper: AppFixture) -> None:
         assert look.count_ended(db) == []
 
 
-def test_a_look_reads_no_history(paper: AppFixture) -> None:
+def test_a_look_reads_no_history(webapp: AppFixture) -> None:
     """What is open, and what is new, are found by their indexes."""
-    with paper.app._store.reading() as db:
+    with webapp.app._store.reading() as db:
         for ledger in LEDGERS:
             look = EndedCounts(db, ledger)
             plans = db.execute(f"EXPLAIN QUERY PLAN {look._select()} WHERE {ledger.order} > 5 ORDER BY {ledger.order}")

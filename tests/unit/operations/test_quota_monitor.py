@@ -84,7 +84,7 @@ class Clock:
         return self.now
 
 
-class PaperDisk(Reserve):
+class FakeDisk(Reserve):
     """A file system of numbers."""
 
     def __init__(self, ballast: Path) -> None:
@@ -103,44 +103,44 @@ class PaperDisk(Reserve):
 class Post:
     """A disk that is looked after."""
 
-    def __init__(self, house: CoreFixture, home: Path) -> None:
-        self.house = house
+    def __init__(self, install: CoreFixture, home: Path) -> None:
+        self.install = install
         self.clock = Clock()
         self.scales = Scales(home, self.clock)
-        self.paper = PaperDisk(home / "ballast")
+        self.paper = FakeDisk(home / "ballast")
         self.engine = StuckEngine()
         self.cubicles = Cubicles(
             install=InstallId("abcd1234", str(home), "", is_root=False, uid=os.geteuid(), gid=os.getegid()),
-            store=house.store,
+            store=install.store,
             engine=self.engine,
-            workspaces=house.workspaces,
+            workspaces=install.workspaces,
             doors=NoDoors(),
-            agents=house.agents,
-            broker=house.broker,
-            hooks=house.hooks,
+            agents=install.agents,
+            broker=install.broker,
+            hooks=install.hooks,
             image_tag=lambda target: target,
         )
         self.disk = self.made()
 
     def made(self) -> QuotaMonitor:
         """A fresh one, as after a restart."""
-        self.house.hooks.cubicle_starting.__init__("cubicle_starting")  # type: ignore[misc]  # the one before is gone
+        self.install.hooks.cubicle_starting.__init__("cubicle_starting")  # type: ignore[misc]  # the one before is gone
         return QuotaMonitor(
             workspaces=self.scales,
             reserve=self.paper,
-            agents=self.house.agents,
+            agents=self.install.agents,
             cubicles=self.cubicles,
-            turns=self.house.turns,
-            audit=Audit(self.house.store),
-            broker=self.house.broker,
-            hooks=self.house.hooks,
+            turns=self.install.turns,
+            audit=Audit(self.install.store),
+            broker=self.install.broker,
+            hooks=self.install.hooks,
             clock=self.clock,
         )
 
     def running(self, key: CubicleKey = KEY) -> Turn:
         """A turn in a cubicle that runs, which was looked at."""
         self.cubicles.ensure_running(key)
-        turn = self.house.under_way(key=key)
+        turn = self.install.under_way(key=key)
         self.look()
         return turn
 
@@ -159,14 +159,14 @@ class Post:
 
     def turn(self, turn: Turn) -> Turn:
         """The turn as it stands now."""
-        return self.house.turns.get(turn.id)
+        return self.install.turns.get(turn.id)
 
 
 @pytest.fixture
 def post(tmp_path: Path) -> Iterator[Post]:
     """A fresh house with a limit of 100 MB."""
-    with core_fixture(tmp_path / "home", limits={"disk_mb": LIMIT_MB}) as house:
-        yield Post(house, tmp_path / "home")
+    with core_fixture(tmp_path / "home", limits={"disk_mb": LIMIT_MB}) as install:
+        yield Post(install, tmp_path / "home")
 
 
 # --- looking ---------------------------------------------------------------------------------------------------
@@ -233,7 +233,7 @@ def test_looks_take_a_small_share_of_the_time(post: Post, is_filling: bool, most
 
 def test_many_small_workspaces_are_looked_at_in_one_pass(post: Post) -> None:
     """Nobody has to wait for the next when looks are cheap."""
-    keys = [CubicleKey("crab", post.house.people.add({"name": f"p{number}"}).id) for number in range(20)]
+    keys = [CubicleKey("crab", post.install.users.add({"name": f"p{number}"}).id) for number in range(20)]
     for key in keys:
         post.cubicles.ensure_running(key)
     post.look()
@@ -260,13 +260,13 @@ def test_at_80_percent_people_are_told_once_and_the_agent_before_its_next_turn(p
     """An event, a row, a note; the turn goes on."""
     turn = post.running()
     assert post.disk.turn_note(KEY) == ""
-    with watching(post.house.broker) as news:
+    with watching(post.install.broker) as news:
         post.writes(85)
         for _ in range(3):
             post.look()
         told = of_kind(heard(news), "cubicle")
     assert [body["state"] for body in told] == ["nearly full"]
-    assert "85 of 100 MB" in post.house.audited("disk.warning")[0].text
+    assert "85 of 100 MB" in post.install.audited("disk.warning")[0].text
     assert "nearly full: 85 of 100 MB" in post.disk.turn_note(KEY)
     assert post.turn(turn).status is TurnStatus.RUNNING
     assert post.disk.use_of(KEY).level is QuotaLevel.NEARLY_FULL
@@ -275,7 +275,7 @@ def test_at_80_percent_people_are_told_once_and_the_agent_before_its_next_turn(p
 def test_at_the_limit_the_turn_fails_and_the_container_is_stopped(post: Post) -> None:
     """With the reason; the other cubicle goes on."""
     other, turn = post.running(OTHER), post.running()
-    with watching(post.house.broker) as news:
+    with watching(post.install.broker) as news:
         post.writes(101)
         post.look()
         states = [body["state"] for body in of_kind(heard(news), "cubicle")]
@@ -284,7 +284,7 @@ def test_at_the_limit_the_turn_fails_and_the_container_is_stopped(post: Post) ->
     assert post.engine.stopped == [NAMES[KEY]]
     assert post.turn(other).status is TurnStatus.RUNNING
     assert states == ["stopped", "full"]
-    assert len(post.house.audited("disk.full")) == 1
+    assert len(post.install.audited("disk.full")) == 1
 
 
 def test_a_background_writer_is_stopped_too(post: Post) -> None:
@@ -327,7 +327,7 @@ def test_one_that_only_grows_needs_a_person_in_the_end(post: Post, way_out: str)
     if way_out == "delete":
         post.scales.used[KEY] = Use(10 * MB, 5, is_complete=True)
     else:
-        post.house.agents.update_agent("crab", {"limits": {"disk_mb": 1_000}})
+        post.install.agents.update_agent("crab", {"limits": {"disk_mb": 1_000}})
     post.running()
     post.look(ROUTINE_S)
     assert len(post.engine.stopped) == TRIES
@@ -355,12 +355,12 @@ def test_use_is_measured_for_whoever_asks_but_not_at_every_question(post: Post) 
 
 def test_an_agent_that_is_deleted_meanwhile_is_left_out(post: Post) -> None:
     """And the others are looked after."""
-    post.house.agents.create({"name": "second", "limits": {"disk_mb": LIMIT_MB}})
+    post.install.agents.create({"name": "second", "limits": {"disk_mb": LIMIT_MB}})
     other = CubicleKey("second", 1)
     post.cubicles.ensure_running(KEY)
     post.cubicles.ensure_running(other)
     post.look()
-    post.house.agents.remove("second")
+    post.install.agents.remove("second")
     post.disk.forget_agent("second")
     post.writes(150)
     post.look()
@@ -387,7 +387,7 @@ def test_an_engine_that_does_not_answer_is_asked_again(post: Post) -> None:
 
 def test_below_the_reserve_those_who_write_are_stopped(post: Post) -> None:
     """With the reason; the quiet one goes on, but nothing starts, and a row says so once."""
-    post.house.agents.update_agent("crab", {"limits": {"disk_mb": 100_000}})
+    post.install.agents.update_agent("crab", {"limits": {"disk_mb": 100_000}})
     quiet, turn = post.running(OTHER), post.running()
     post.paper.free = int(0.9 * GB)
     post.writes(20)
@@ -397,7 +397,7 @@ def test_below_the_reserve_those_who_write_are_stopped(post: Post) -> None:
     assert "disk of the machine" in (post.turn(turn).error or "")
     assert post.turn(quiet).status is TurnStatus.RUNNING
     assert post.engine.stopped == [NAMES[KEY]]
-    assert len(post.house.audited("disk.host_full")) == 1
+    assert len(post.install.audited("disk.host_full")) == 1
     with pytest.raises(Unavailable, match="kept in reserve"):
         post.cubicles.ensure_running(KEY)
     post.paper.free = 50 * GB
@@ -428,23 +428,23 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_the_ballast_lets_the_database_go_on(small_disk: Path) -> None:
     """On a disk that is full to the last byte a turn still gets its outcome, once the ballast is let go; when there is
     room again, it is laid anew."""
-    with core_fixture(small_disk / "home") as house:
+    with core_fixture(small_disk / "home") as install:
         reserve = Reserve(small_disk, ballast=small_disk / "ballast")
         reserve.keep_reserve(reserve.measure_room())
         assert (small_disk / "ballast").stat().st_blocks * 512 == min(BALLAST_BYTES, 64 * MB // 128)
-        turn = house.under_way()
+        turn = install.under_way()
         filler = small_disk / "filler"
         with filler.open("wb", buffering=0) as file:
             _until_it_fails(lambda: file.write(b"x" * 4096), OSError)
         with pytest.raises(Unavailable, match="kept in reserve"):
             reserve.check_room()
         for text in ("x" * 100_000, "x"):
-            _until_it_fails(partial(house.turns.submit, OTHER, text, source="test"), Unavailable)
+            _until_it_fails(partial(install.turns.submit, OTHER, text, source="test"), Unavailable)
         with pytest.raises(Unavailable, match="disk is full"):
-            house.turns.end_turn(KEY, turn.id, TurnStatus.FAILED, error="The disk was full.")
+            install.turns.end_turn(KEY, turn.id, TurnStatus.FAILED, error="The disk was full.")
         reserve.keep_reserve(reserve.measure_room())
         assert not (small_disk / "ballast").exists()
-        assert house.turns.end_turn(KEY, turn.id, TurnStatus.FAILED, error="The disk was full.")
+        assert install.turns.end_turn(KEY, turn.id, TurnStatus.FAILED, error="The disk was full.")
         filler.unlink()
         reserve.keep_reserve(reserve.measure_room())
         assert (small_disk / "ballast").exists()

@@ -212,7 +212,7 @@ def test_a_copy_from_before_an_upgrade_is_named(home: Home) -> None:
     broken = sums(home.database.parent)
     found = rescue.find_trouble(home.path)
     assert found is not None
-    assert f"'./hermit recover {copy}'" in found.mend
+    assert f"'./hermit recover {copy}'" in found.fix
     recovered = rescue.recover_database(home.path, copy, now=NOW)
     assert recovered.salvaged is None
     assert recovered.kept is not None
@@ -237,13 +237,13 @@ def test_without_room_for_a_copy_the_start_is_refused_all_the_same(home: Home) -
         (None, True, "", ""),
     ],
 )
-def test_who_may_not_use_it_is_told(home: Home, user: int | None, may: bool, said: str, mend: str) -> None:  # noqa: FBT001 - a table's column
+def test_who_may_not_use_it_is_told(home: Home, user: int | None, may: bool, said: str, fix: str) -> None:  # noqa: FBT001 - a table's column
     """Whose it is and what to do; root, who may everything, included."""
     found = damages.why_unreadable(home.database, user=user, access=lambda _path, _how: may)
     assert (found is None) == may
     if found is not None:
         assert said in found[0]
-        assert mend in found[1]
+        assert fix in found[1]
 
 
 def test_a_folder_in_its_place_is_told(home: Home) -> None:

@@ -24,9 +24,9 @@ FOREVER = Keep(0, 0, 0, 0)
 
 
 @pytest.fixture
-def store(paper: AppFixture) -> Store:
+def store(webapp: AppFixture) -> Store:
     """A house with an agent and a person; nothing of it is old."""
-    return paper.app._store
+    return webapp.app._store
 
 
 def look(store: Store, keep: Keep, backups: list[float] | None = None) -> dict[str, int]:
@@ -190,18 +190,18 @@ class Audits:
         self.store.close()
 
 
-def test_backups_go_by_age_but_for_the_newest(paper: AppFixture) -> None:
+def test_backups_go_by_age_but_for_the_newest(webapp: AppFixture) -> None:
     """Also when all are old; without the setting nobody asks."""
     asked: list[float] = []
-    assert look(paper.app._store, FOREVER, asked) == {}
-    assert look(paper.app._store, Keep(0, 0, 0, 10), asked) == {"backups": 2}
+    assert look(webapp.app._store, FOREVER, asked) == {}
+    assert look(webapp.app._store, Keep(0, 0, 0, 10), asked) == {"backups": 2}
     assert asked == [NOW - 10 * DAY_S]
-    folder = paper.app.services.backups._home.backups
+    folder = webapp.app.services.backups._home.backups
     for n in range(3):
         (folder / f"hermit-{n}.tar").write_bytes(b"x")
-    assert paper.services.backups.remove_older(time.time() + 60) == 2
+    assert webapp.services.backups.remove_older(time.time() + 60) == 2
     assert len(list(folder.glob("*.tar"))) == 1
-    assert paper.services.backups.remove_older(0) == 0
+    assert webapp.services.backups.remove_older(0) == 0
 
 
 def test_each_piece_is_small(store: Store) -> None:

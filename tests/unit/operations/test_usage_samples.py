@@ -33,14 +33,14 @@ class Clock:
         return self.now
 
 
-def samples(paper: AppFixture, clock: Clock) -> UsageSamples:
+def samples(webapp: AppFixture, clock: Clock) -> UsageSamples:
     """Of this house, by a clock of ours."""
-    return UsageSamples(paper.app._store, paper.services.cubicles, lambda _: 5_000_000, now=clock)
+    return UsageSamples(webapp.app._store, webapp.services.cubicles, lambda _: 5_000_000, now=clock)
 
 
-def count(paper: AppFixture) -> int:
+def count(webapp: AppFixture) -> int:
     """All rows."""
-    with paper.app._store.reading() as db:
+    with webapp.app._store.reading() as db:
         return int(db.execute("SELECT COUNT(*) FROM samples").fetchone()[0])
 
 
@@ -50,51 +50,51 @@ def page(browser: Browser, path: str = "/agents/crab/cubicle") -> str:
     return " ".join(checked(html).text.split())
 
 
-def test_what_runs_is_looked_at_once(paper: AppFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_runs_is_looked_at_once(webapp: AppFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """One question to the engine for each cubicle that runs, none and no row where nothing does."""
     asked: Counter[str] = Counter()
-    stats = paper.engine.get_usage
+    stats = webapp.engine.get_usage
 
     def counted(name: str) -> Usage:
         asked[name] += 1
         return stats(name)
 
-    monkeypatch.setattr(paper.engine, "get_usage", counted)
-    taken = samples(paper, Clock())
+    monkeypatch.setattr(webapp.engine, "get_usage", counted)
+    taken = samples(webapp, Clock())
     taken.run_once()
-    assert (asked, count(paper)) == (Counter(), 0)
-    paper.services.agents.create({"name": "other"})
+    assert (asked, count(webapp)) == (Counter(), 0)
+    webapp.services.agents.create({"name": "other"})
     for key in (KEY, CubicleKey("other", 1)):
-        paper.services.cubicles.start(key)
+        webapp.services.cubicles.start(key)
     taken.run_once()
     assert sorted(asked.values()) == [1, 1]
     assert taken.list_recent(KEY, 60) == [Sample(1_000_000, 1.5, 7_000_000, 3, 5_000_000)]
 
 
-def test_a_day_is_kept(paper: AppFixture) -> None:
+def test_a_day_is_kept(webapp: AppFixture) -> None:
     """However long it runs, there is no more of it; nobody is given older ones."""
     clock = Clock()
-    taken = samples(paper, clock)
-    paper.services.cubicles.start(KEY)
-    with paper.app._store.writing() as db:
+    taken = samples(webapp, clock)
+    webapp.services.cubicles.start(KEY)
+    with webapp.app._store.writing() as db:
         for n in range(2_000):
             rows.insert_sample(db, KEY, Sample(int(clock.now - n * PERIOD_S), 1.0, 1, 1, None))
     assert len(taken.list_recent(KEY, 10 * KEPT_S)) == KEPT_S / PERIOD_S + 1
     taken.run_once()
-    assert count(paper) == KEPT_S / PERIOD_S + 1
+    assert count(webapp) == KEPT_S / PERIOD_S + 1
     assert len(taken.list_recent(KEY, 3600)) == 61
 
 
-def test_they_go_with_the_agent(paper: AppFixture) -> None:
+def test_they_go_with_the_agent(webapp: AppFixture) -> None:
     """And none comes back for one that is gone."""
-    taken = samples(paper, Clock())
-    paper.services.cubicles.start(KEY)
+    taken = samples(webapp, Clock())
+    webapp.services.cubicles.start(KEY)
     taken.run_once()
-    paper.services.remove_agent("crab")
-    assert count(paper) == 0
-    with paper.app._store.writing() as db:
+    webapp.services.remove_agent("crab")
+    assert count(webapp) == 0
+    with webapp.app._store.writing() as db:
         rows.insert_sample(db, KEY, Sample(1, 1.0, 1, 1, None))
-    assert count(paper) == 0
+    assert count(webapp) == 0
 
 
 def test_a_curve_has_gaps_and_keeps_its_peaks() -> None:
@@ -123,13 +123,13 @@ def test_a_flat_line_ends() -> None:
     assert drawn.top == 1024 / 64
 
 
-def test_the_page_says_how_it_stands(paper: AppFixture, browser: Browser) -> None:
+def test_the_page_says_how_it_stands(webapp: AppFixture, browser: Browser) -> None:
     """Asleep, running, and with an engine that does not answer; every way with what can be done."""
     asleep = page(browser)
     assert "asleep" in asleep
     assert "Nothing was measured in this time." in asleep
-    paper.services.cubicles.start(KEY)
-    paper.services.samples.run_once()
+    webapp.services.cubicles.start(KEY)
+    webapp.services.usage_samples.run_once()
     running = page(browser)
     assert "1.5 % of 1 CPU" in running
     assert "3 of 256" in running
@@ -137,12 +137,12 @@ def test_the_page_says_how_it_stands(paper: AppFixture, browser: Browser) -> Non
     assert html.count('role="img"') == 3
     assert "CPU: 1.5 % on average, at most 1.5 % at" in html
     assert 'aria-current="true">24 hours' in html
-    paper.engine.is_broken = True
+    webapp.engine.is_broken = True
     assert "Nobody can tell how it stands. The Docker engine does not answer." in page(browser)
 
 
 def test_the_page_does_not_wait_for_a_measurement(
-    paper: AppFixture, browser: Browser, monkeypatch: pytest.MonkeyPatch
+    webapp: AppFixture, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It shows the last sample, or that it is being measured; its part asks the engine, and the browser at once for
     it."""
@@ -150,12 +150,12 @@ def test_the_page_does_not_wait_for_a_measurement(
     def slow(name: str) -> Usage:
         raise AssertionError(f"the page waits for what {name} uses")
 
-    paper.services.cubicles.start(KEY)
+    webapp.services.cubicles.start(KEY)
     with monkeypatch.context() as patch:
-        patch.setattr(paper.engine, "get_usage", slow)
+        patch.setattr(webapp.engine, "get_usage", slow)
         assert page(browser).count("measuring…") == 3
-    paper.services.samples.run_once()
-    monkeypatch.setattr(paper.engine, "get_usage", lambda _: Usage(cpu_percent=25.0, memory_bytes=9 * 1024**2, pids=7))
+    webapp.services.usage_samples.run_once()
+    monkeypatch.setattr(webapp.engine, "get_usage", lambda _: Usage(cpu_percent=25.0, memory_bytes=9 * 1024**2, pids=7))
     known = page(browser)
     assert "1.5 % of 1 CPU" in known
     assert "3 of 256" in known
@@ -165,32 +165,32 @@ def test_the_page_does_not_wait_for_a_measurement(
     assert "7 of 256" in now
 
 
-def test_an_old_sample_is_not_shown_as_what_is_used_now(paper: AppFixture, browser: Browser) -> None:
+def test_an_old_sample_is_not_shown_as_what_is_used_now(webapp: AppFixture, browser: Browser) -> None:
     """Neither one of minutes ago nor one of the container before."""
-    paper.services.cubicles.start(KEY)
-    (container,) = paper.engine.containers.values()
+    webapp.services.cubicles.start(KEY)
+    (container,) = webapp.engine.containers.values()
     for ago_s, began_s in ((200.0, 1000.0), (30.0, 10.0)):
-        paper.engine.containers[container.name] = replace(container, started_at=time.time() - began_s)
-        with paper.app._store.writing() as db:
+        webapp.engine.containers[container.name] = replace(container, started_at=time.time() - began_s)
+        with webapp.app._store.writing() as db:
             rows.insert_sample(db, KEY, Sample(int(time.time() - ago_s), 77.0, 1, 1, None))
         shown = page(browser)
         assert "77 % of" not in shown
         assert "measuring…" in shown
 
 
-def test_a_chart_says_how_it_is_now_and_its_axis_how_high_it_goes(paper: AppFixture, browser: Browser) -> None:
+def test_a_chart_says_how_it_is_now_and_its_axis_how_high_it_goes(webapp: AppFixture, browser: Browser) -> None:
     """So that nobody takes the height of the drawing for the value."""
-    paper.services.cubicles.start(KEY)
-    paper.services.samples.run_once()
+    webapp.services.cubicles.start(KEY)
+    webapp.services.usage_samples.run_once()
     html = browser.client.get("/agents/crab/cubicle").get_data(as_text=True)
     first = html.partition("<figure")[2].partition("</figure>")[0]
     assert re.findall(r"<strong>(.*?)</strong><span[^>]*>(.*?)</span>", first) == [("CPU", "1.5 %")]
     assert re.findall(r'class="axis[^>]*><span>(.*?)</span><span>(.*?)</span>', first) == [("3.1 %", "0")]
 
 
-def test_a_loss_is_asked_about(paper: AppFixture, browser: Browser) -> None:
+def test_a_loss_is_asked_about(webapp: AppFixture, browser: Browser) -> None:
     """Stop and reset say what goes and what stays; start goes by itself."""
-    paper.services.cubicles.start(KEY)
+    webapp.services.cubicles.start(KEY)
     html = browser.client.get("/agents/crab/cubicle").get_data(as_text=True)
     assert "All files stay" in html
     assert "Lost: everything that runs in it" in html
@@ -198,10 +198,10 @@ def test_a_loss_is_asked_about(paper: AppFixture, browser: Browser) -> None:
     assert "/cubicle/start" not in html
 
 
-def test_everybody_sees_their_own(paper: AppFixture, browser: Browser, member: Api) -> None:
+def test_everybody_sees_their_own(webapp: AppFixture, browser: Browser, member: Api) -> None:
     """A member's cubicle sleeps while the operator's runs."""
-    paper.services.cubicles.start(KEY)
-    paper.services.samples.run_once()
-    them = logged_in(paper, browser.client.application, member.user)
+    webapp.services.cubicles.start(KEY)
+    webapp.services.usage_samples.run_once()
+    them = logged_in(webapp, browser.client.application, member.user)
     assert "asleep" in page(them)
     assert "Nothing was measured" in page(them)

@@ -34,41 +34,41 @@ class _NoDoors:
 class Post:
     """A watch and what it looks after."""
 
-    def __init__(self, house: CoreFixture) -> None:
-        self.house = house
+    def __init__(self, install: CoreFixture) -> None:
+        self.install = install
         self.engine = DeadEngine()
         self.engine.is_dead = False
         self.woken: list[CubicleKey] = []
         self.waking: set[CubicleKey] = set()
         self.busy: set[CubicleKey] = set()
         self.cubicles = Cubicles(
-            install=InstallId("abcd1234", str(house.home), "", is_root=False, uid=os.geteuid(), gid=os.getegid()),
-            store=house.store,
+            install=InstallId("abcd1234", str(install.home), "", is_root=False, uid=os.geteuid(), gid=os.getegid()),
+            store=install.store,
             engine=self.engine,
-            workspaces=house.workspaces,
+            workspaces=install.workspaces,
             doors=_NoDoors(),
-            agents=house.agents,
-            broker=house.broker,
-            hooks=house.hooks,
+            agents=install.agents,
+            broker=install.broker,
+            hooks=install.hooks,
             image_tag=lambda target: target,
         )
         self.watch = Watchdog(
-            turns=house.turns,
+            turns=install.turns,
             cubicles=self.cubicles,
-            approvals=house.approvals,
-            agents=house.agents,
+            approvals=install.approvals,
+            agents=install.agents,
             wake=self.woken.append,
             is_waking=self.waking.__contains__,
             is_busy=self.busy.__contains__,
-            hooks=house.hooks,
-            tidy=(house.store.checkpoint_log,),
+            hooks=install.hooks,
+            tidy=(install.store.checkpoint_log,),
         )
         self.now = time.monotonic()
 
     def running(self) -> Turn:
         """A turn in a cubicle that runs."""
         self.cubicles.ensure_running(KEY)
-        return self.house.under_way()
+        return self.install.under_way()
 
     def look(self, later_s: float = 0.0) -> None:
         """A pass, some time after the last."""
@@ -77,7 +77,7 @@ class Post:
 
     def status(self, turn: Turn) -> TurnStatus:
         """How a turn stands."""
-        return self.house.turns.get(turn.id).status
+        return self.install.turns.get(turn.id).status
 
 
 @pytest.fixture
@@ -108,11 +108,11 @@ def test_a_turn_whose_cubicle_ended_is_begun_again(post: Post) -> None:
 def test_a_turn_whose_cubicle_ended_at_work_fails_with_the_reason(post: Post) -> None:
     """What ended it is said."""
     turn = post.running()
-    post.house.steps.start_step(KEY, turn.id, 1, thought="", command="ls", approval=None)
+    post.install.steps.start_step(KEY, turn.id, 1, thought="", command="ls", approval=None)
     post.engine.kill(NAME, "its container was killed, perhaps because it used more memory than it may")
     post.look(1)
     assert post.status(turn) is TurnStatus.FAILED
-    assert "more memory" in (post.house.turns.get(turn.id).error or "")
+    assert "more memory" in (post.install.turns.get(turn.id).error or "")
 
 
 def test_a_cubicle_that_is_being_started_is_not_gone(post: Post) -> None:
@@ -127,23 +127,23 @@ def test_a_cubicle_that_is_being_started_is_not_gone(post: Post) -> None:
 def test_a_stop_that_nobody_heeds_is_enforced(post: Post) -> None:
     """After its grace, by stopping the container; not before."""
     turn = post.running()
-    post.house.turns.stop(turn.id)
+    post.install.turns.stop(turn.id)
     post.look()
     post.look(STOP_GRACE_S - 0.1)
     assert post.status(turn) is TurnStatus.RUNNING
     post.look(0.2)
     assert post.status(turn) is TurnStatus.STOPPED
     assert post.engine.stopped == [NAME]
-    assert post.house.lock_names() == set()
+    assert post.install.lock_names() == set()
 
 
 def test_a_stop_that_was_heeded_needs_no_force(post: Post) -> None:
     """The next turn in that cubicle is not hit by the old stop."""
     turn = post.running()
-    post.house.turns.stop(turn.id)
+    post.install.turns.stop(turn.id)
     post.look()
-    post.house.turns.end_turn(KEY, turn.id, TurnStatus.STOPPED)
-    after = post.house.under_way("b")
+    post.install.turns.end_turn(KEY, turn.id, TurnStatus.STOPPED)
+    after = post.install.under_way("b")
     post.look(STOP_GRACE_S * 3)
     assert post.status(after) is TurnStatus.RUNNING
     assert post.engine.stopped == []
@@ -152,7 +152,7 @@ def test_a_stop_that_was_heeded_needs_no_force(post: Post) -> None:
 def test_a_crab_that_falls_silent_is_ended(post: Post) -> None:
     """Beyond its longest command and some; a word from it starts the count anew."""
     turn = post.running()
-    patience_s = post.house.crab.command_timeout_s + SILENCE_S
+    patience_s = post.install.crab.command_timeout_s + SILENCE_S
     post.look()
     post.look(patience_s - 1)
     post.watch._heard[KEY] = post.now
@@ -170,8 +170,8 @@ def test_waiting_is_no_silence(post: Post, why: str) -> None:
     if why == "a model call":
         post.busy.add(KEY)
     else:
-        post.house.steps.start_step(KEY, turn.id, 1, thought="", command="rm -rf x", approval=None)
-        post.house.steps.ask_person(KEY, turn.id, 1)
+        post.install.steps.start_step(KEY, turn.id, 1, thought="", command="rm -rf x", approval=None)
+        post.install.steps.ask_person(KEY, turn.id, 1)
     for _ in range(5):
         post.look(100_000)
     assert post.engine.stopped == []
@@ -181,17 +181,17 @@ def test_waiting_is_no_silence(post: Post, why: str) -> None:
 def test_questions_expire_by_themselves(post: Post) -> None:
     """Nobody needs to look at the inbox for it."""
     turn = post.running()
-    post.house.steps.start_step(KEY, turn.id, 1, thought="", command="rm -rf x", approval=None)
-    approval = post.house.steps.ask_person(KEY, turn.id, 1)
-    with post.house.store.writing() as db:
+    post.install.steps.start_step(KEY, turn.id, 1, thought="", command="rm -rf x", approval=None)
+    approval = post.install.steps.ask_person(KEY, turn.id, 1)
+    with post.install.store.writing() as db:
         db.execute("UPDATE approvals SET expires_at = 1")
     post.look(1)
-    assert post.house.approvals.get(approval.id).status == "expired"
+    assert post.install.approvals.get(approval.id).status == "expired"
 
 
 def test_a_queue_that_nobody_serves_wakes_its_cubicle(post: Post) -> None:
     """At every pass until somebody does."""
-    post.house.turns.submit(KEY, "a", source="test")
+    post.install.turns.submit(KEY, "a", source="test")
     post.look(1)
     post.look(1)
     assert post.woken == [KEY, KEY]
@@ -214,7 +214,7 @@ def test_an_engine_that_does_not_answer_costs_no_turn(post: Post) -> None:
 def test_the_thread_begins_and_ends(post: Post) -> None:
     """Closing one that was never begun is fine, too."""
     post.watch.close()
-    other = Post(post.house)
+    other = Post(post.install)
     other.watch.start()
     assert "watch" in [thread.name for thread in threading.enumerate()]
     other.watch.close()

@@ -24,22 +24,22 @@ EVIL = "<script>alert(1)</script> & <b>bold</b> needle \x02\x03\u202e {{ 7*7 }}"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[CoreFixture]:
+def install(tmp_path: Path) -> Iterator[CoreFixture]:
     """The rules over a fresh database."""
     with core_fixture(tmp_path / "home") as made:
         yield made
 
 
 @pytest.fixture
-def history(house: CoreFixture) -> History:
+def history(install: CoreFixture) -> History:
     """All of it, to be read."""
-    return History(house.store)
+    return History(install.store)
 
 
-def said(house: CoreFixture, prompt: str, reply: str | None = "yes", key: CubicleKey = KEY) -> int:
+def said(install: CoreFixture, prompt: str, reply: str | None = "yes", key: CubicleKey = KEY) -> int:
     """A turn that has ended."""
-    turn = house.turns.submit(key, prompt, source="test")
-    house.turns.end_turn(key, turn.id, TurnStatus.DONE, reply=reply)
+    turn = install.turns.submit(key, prompt, source="test")
+    install.turns.end_turn(key, turn.id, TurnStatus.DONE, reply=reply)
     return turn.id
 
 
@@ -48,11 +48,11 @@ def found(history: History, words: str, key: CubicleKey = KEY) -> list[int]:
     return [turn.id for turn in history.search_turns(key, words)]
 
 
-def test_all_words_are_found_in_message_and_reply_newest_first(house: CoreFixture, history: History) -> None:
+def test_all_words_are_found_in_message_and_reply_newest_first(install: CoreFixture, history: History) -> None:
     """Together, in any order and case, by how they begin, without accents; a page at a time."""
-    first = said(house, "Where did the Nautilus moor?", "In the old harbour of Almería.")
-    second = said(house, "And the nautilus now?", "Still in the HARBOUR.")
-    said(house, "Something else", "Fine.")
+    first = said(install, "Where did the Nautilus moor?", "In the old harbour of Almería.")
+    second = said(install, "And the nautilus now?", "Still in the HARBOUR.")
+    said(install, "Something else", "Fine.")
     table = {
         "nautilus": [second, first],
         "harbour nautilus": [second, first],
@@ -66,9 +66,9 @@ def test_all_words_are_found_in_message_and_reply_newest_first(house: CoreFixtur
     assert [turn.id for turn in history.search_turns(KEY, "nautilus", limit=1, before=second)] == [first]
 
 
-def test_only_ones_own_conversation_is_searched(house: CoreFixture, history: History) -> None:
+def test_only_ones_own_conversation_is_searched(install: CoreFixture, history: History) -> None:
     """Not another person's, not another agent's, and whose it is can't be asked for."""
-    theirs = said(house, "the needle", key=OTHER)
+    theirs = said(install, "the needle", key=OTHER)
     assert found(history, "needle", OTHER) == [theirs]
     whose = f"a{OTHER.agent.encode().hex()}u{OTHER.user}"
     for words in ("needle", whose, f"{{whose}} : {whose}", f'" OR whose:"{whose}', "whose:needle"):
@@ -91,23 +91,23 @@ def test_only_ones_own_conversation_is_searched(house: CoreFixture, history: His
         *("\ud800", "\U0001f980", "{whose} : *"),
     ],
 )
-def test_hostile_queries_are_words(house: CoreFixture, history: History, words: str) -> None:
+def test_hostile_queries_are_words(install: CoreFixture, history: History, words: str) -> None:
     """Nothing in a query is an operator, nothing is too long, and what has no word finds nothing."""
-    said(house, "a needle in hay", "found")
+    said(install, "a needle in hay", "found")
     assert found(history, words.encode("utf-8", "replace").decode()) == []
 
 
-def test_what_was_cleared_or_deleted_is_not_found(house: CoreFixture, history: History) -> None:
+def test_what_was_cleared_or_deleted_is_not_found(install: CoreFixture, history: History) -> None:
     """Nor what has not ended; and the index holds no word of it any more."""
-    said(house, "needle one")
-    said(house, "needle two", key=OTHER)
-    running = house.turns.submit(KEY, "needle three", source="test")
+    said(install, "needle one")
+    said(install, "needle two", key=OTHER)
+    running = install.turns.submit(KEY, "needle three", source="test")
     assert len(found(history, "needle")) == 1
-    house.turns.clear_history(KEY)
+    install.turns.clear_history(KEY)
     assert found(history, "needle") == []
-    house.turns.stop(running.id)
+    install.turns.stop(running.id)
     assert found(history, "needle") == [running.id]
-    with house.store.writing() as db:
+    with install.store.writing() as db:
         people_rows.delete_user(db, OTHER.user)
         db.execute("DELETE FROM turns WHERE agent = ?", (KEY.agent,))
         db.execute("INSERT INTO turn_words (turn_words) VALUES ('integrity-check')")
@@ -132,9 +132,9 @@ def test_what_was_there_before_is_indexed_by_the_migration() -> None:
     db.close()
 
 
-def test_passages_show_where_the_words_stand(house: CoreFixture, history: History) -> None:
+def test_passages_show_where_the_words_stand(install: CoreFixture, history: History) -> None:
     """A few words around them, of a long text too; marks that the text brings itself change nothing of it."""
-    said(house, f"{'before ' * 200}needle{' after' * 200}", "no such thing")
+    said(install, f"{'before ' * 200}needle{' after' * 200}", "no such thing")
     (passages,) = history.find_passages(KEY, "needl")
     assert [text for text, is_found in passages.prompt if is_found] == ["needle"]
     assert len("".join(text for text, _ in passages.prompt)) < 400
@@ -142,20 +142,20 @@ def test_passages_show_where_the_words_stand(house: CoreFixture, history: Histor
     assert _split_passage("a\x02b\x03c\x03d\x02e") == (("a", False), ("b", True), ("cd", False), ("e", True))
 
 
-def test_a_conversation_is_looked_at_around_a_turn(house: CoreFixture, history: History) -> None:
+def test_a_conversation_is_looked_at_around_a_turn(install: CoreFixture, history: History) -> None:
     """What came before and after it; what was cleared has no place."""
-    ids = [said(house, f"number {n}") for n in range(7)]
-    around = history.list_around(house.turns.get(ids[3]), limit=2)
+    ids = [said(install, f"number {n}") for n in range(7)]
+    around = history.list_around(install.turns.get(ids[3]), limit=2)
     assert around is not None
     assert [[turn.id for turn in side] for side in around] == [ids[1:3], ids[4:6]]
     assert [turn.id for turn in history.list_following(KEY, ids[4], limit=9)] == ids[5:]
-    house.turns.clear_history(KEY)
-    assert history.list_around(house.turns.get(ids[3]), limit=2) is None
+    install.turns.clear_history(KEY)
+    assert history.list_around(install.turns.get(ids[3]), limit=2) is None
 
 
-def test_unread_looks_at_news_alone(house: CoreFixture) -> None:
+def test_unread_looks_at_news_alone(install: CoreFixture) -> None:
     """Whatever a conversation has grown to: both steps go along an index, to a hundred at most."""
-    with house.store.writing() as db:
+    with install.store.writing() as db:
         row = (
             "INSERT INTO turns (agent, user, conversation, source, prompt, reply, status, created_at, ended_at) VALUES "
         )

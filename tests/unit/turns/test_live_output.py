@@ -23,7 +23,7 @@ from tests.support.fake_door import FakeDoor
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[CoreFixture]:
+def install(tmp_path: Path) -> Iterator[CoreFixture]:
     """The rules, over an empty home."""
     with core_fixture(tmp_path / "home") as made:
         yield made
@@ -47,8 +47,8 @@ def test_ten_drafts_a_second_at_most() -> None:
     broker, clock = Broker(), Time()
     news, texts = broker.subscribe(), []
     sketch = ReplyEvents(broker, clock=clock).begin_reply(KEY, 1)
-    for letter in '{"message": "' + "abcdefghij" * 10 + '"}':
-        sketch.add_piece(letter)
+    for message in '{"message": "' + "abcdefghij" * 10 + '"}':
+        sketch.add_piece(message)
         texts += [event.body["text"] for event in heard_now(news)]
         clock.now += 0.01
     assert 8 <= len(texts) <= 12
@@ -92,54 +92,54 @@ def test_nothing_is_read_for_nobody() -> None:
 # --- the host's half of a running command's output -----------------------------------------------------------------
 
 
-def running(house: CoreFixture) -> int:
+def running(install: CoreFixture) -> int:
     """A turn with a command that runs as step 1."""
-    turn = house.under_way()
-    answer = house.steps.start_step(KEY, turn.id, 1, thought="", command="make", approval=None)
+    turn = install.under_way()
+    answer = install.steps.start_step(KEY, turn.id, 1, thought="", command="make", approval=None)
     assert answer.do == "run"
     return turn.id
 
 
-def test_a_running_step_has_its_output_so_far(house: CoreFixture) -> None:
+def test_a_running_step_has_its_output_so_far(install: CoreFixture) -> None:
     """It is seen at once and in the step as it stands, is never stored, and gives way to the whole in the end."""
-    turn = running(house)
-    news = house.broker.subscribe("output")
-    assert house.steps.show_output(KEY, turn, 1, "one\n\x1b[31m\u202e").do == "continue"
+    turn = running(install)
+    news = install.broker.subscribe("output")
+    assert install.steps.show_output(KEY, turn, 1, "one\n\x1b[31m\u202e").do == "continue"
     (event,) = heard(news)
     assert event.body == {"turn": turn, "n": 1, "output": terminal_safe("one\n\x1b[31m\u202e")}
     assert "\u202e" not in event.body["output"]
-    assert house.turns.list_steps(turn)[0].output.startswith("one\n")
-    with house.store.reading() as db:
+    assert install.turns.list_steps(turn)[0].output.startswith("one\n")
+    with install.store.reading() as db:
         assert db.execute("SELECT output FROM steps").fetchone()["output"] == ""
-    house.steps.end_step(KEY, turn, 1, exit_code=0, output="one\ntwo\n", ended="exited")
-    house.steps.show_output(KEY, turn, 1, "late")
-    assert house.turns.list_steps(turn)[0].output == "one\ntwo\n"
-    assert house.turns.outputs._printed.keys() == {turn}
-    house.turns.end_turn(KEY, turn, TurnStatus.DONE, reply="done")
-    assert house.turns.outputs._printed == {}
+    install.steps.end_step(KEY, turn, 1, exit_code=0, output="one\ntwo\n", ended="exited")
+    install.steps.show_output(KEY, turn, 1, "late")
+    assert install.turns.list_steps(turn)[0].output == "one\ntwo\n"
+    assert install.turns.outputs._printed.keys() == {turn}
+    install.turns.end_turn(KEY, turn, TurnStatus.DONE, reply="done")
+    assert install.turns.outputs._printed == {}
 
 
-def test_what_a_stranger_posts_is_bounded(house: CoreFixture) -> None:
+def test_what_a_stranger_posts_is_bounded(install: CoreFixture) -> None:
     """A cubicle that posts without end is shown now and then, and never at length."""
-    turn = running(house)
-    news = house.broker.subscribe("output")
+    turn = running(install)
+    news = install.broker.subscribe("output")
     for n in range(200):
-        house.steps.show_output(KEY, turn, 1, f"{n} " + "x" * 100_000)
+        install.steps.show_output(KEY, turn, 1, f"{n} " + "x" * 100_000)
     events = heard(news)
     assert len(events) <= 10
-    assert len(house.turns.list_steps(turn)[0].output) == MOST_CHARS
+    assert len(install.turns.list_steps(turn)[0].output) == MOST_CHARS
     assert all(len(event.body["output"]) <= MOST_CHARS for event in events)
 
 
-def test_only_a_running_step_of_its_own_turn(house: CoreFixture) -> None:
+def test_only_a_running_step_of_its_own_turn(install: CoreFixture) -> None:
     """Output of another cubicle's turn is refused, that of no step or of an ended turn is nothing."""
-    turn = running(house)
-    news = house.broker.subscribe("output")
+    turn = running(install)
+    news = install.broker.subscribe("output")
     with pytest.raises(NotFound):
-        house.steps.show_output(OTHER, turn, 1, "x")
-    assert house.steps.show_output(KEY, turn, 7, "x").do == "continue"
-    house.turns.end_turn(KEY, turn, TurnStatus.DONE, reply="done")
-    assert house.steps.show_output(KEY, turn, 1, "x").do == "stop"
+        install.steps.show_output(OTHER, turn, 1, "x")
+    assert install.steps.show_output(KEY, turn, 7, "x").do == "continue"
+    install.turns.end_turn(KEY, turn, TurnStatus.DONE, reply="done")
+    assert install.steps.show_output(KEY, turn, 1, "x").do == "stop"
     assert heard(news) == []
 
 

@@ -22,21 +22,21 @@ HALF = '{"message": "The tide comes'
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[CoreFixture]:
+def install(tmp_path: Path) -> Iterator[CoreFixture]:
     """The rules over a fresh database."""
     with core_fixture(tmp_path / "home") as made:
         yield made
 
 
-def written(house: CoreFixture, turn: int) -> str | None:
+def written(install: CoreFixture, turn: int) -> str | None:
     """What would be left if the orchestrator died now."""
-    with sqlite3.connect(house.home / "hermit.db") as db:
+    with sqlite3.connect(install.home / "hermit.db") as db:
         return db.execute("SELECT written FROM turns WHERE id = ?", (turn,)).fetchone()[0]  # type: ignore[no-any-return]
 
 
-def test_what_was_written_before_a_stop_is_the_reply(house: CoreFixture) -> None:
+def test_what_was_written_before_a_stop_is_the_reply(install: CoreFixture) -> None:
     """It is stored before the crab hears of the stop, so it is there however the turn then ends."""
-    line, turn = line_of(house, Reply(texts=(HALF,), hold_tail=True)), house.under_way()
+    line, turn = line_of(install, Reply(texts=(HALF,), hold_tail=True)), install.under_way()
     results: list[object] = []
     caller = threading.Thread(target=lambda: results.append(swallow(partial(line.ask, turn=turn.id))))
     caller.start()
@@ -44,75 +44,75 @@ def test_what_was_written_before_a_stop_is_the_reply(house: CoreFixture) -> None
     line.proxy.abort_turn(turn.id)
     caller.join(10)
     assert isinstance(results[0], Stopped)
-    assert written(house, turn.id) == "The tide comes"
-    house.turns.stop(turn.id)
-    house.turns.end_turn(KEY, turn.id, TurnStatus.STOPPED, reply="", error="The call to the model was stopped.")
-    ended = house.turns.get(turn.id)
+    assert written(install, turn.id) == "The tide comes"
+    install.turns.stop(turn.id)
+    install.turns.end_turn(KEY, turn.id, TurnStatus.STOPPED, reply="", error="The call to the model was stopped.")
+    ended = install.turns.get(turn.id)
     assert (ended.status, ended.reply, ended.error) == (TurnStatus.STOPPED, "The tide comes", None)
-    assert house.audited("turn.stopped")[0].text == "The tide comes"
-    assert written(house, turn.id) is None
+    assert install.audited("turn.stopped")[0].text == "The tide comes"
+    assert written(install, turn.id) is None
 
 
-def test_what_was_written_before_a_failure_is_the_reply(house: CoreFixture) -> None:
+def test_what_was_written_before_a_failure_is_the_reply(install: CoreFixture) -> None:
     """The reason stands beside it."""
-    line, turn = line_of(house, cut_off(HALF)), house.under_way()
+    line, turn = line_of(install, cut_off(HALF)), install.under_way()
     with pytest.raises(UpstreamFailed):
         line.ask(turn=turn.id)
-    house.turns.end_turn(KEY, turn.id, TurnStatus.FAILED, error="It broke off.")
-    ended = house.turns.get(turn.id)
+    install.turns.end_turn(KEY, turn.id, TurnStatus.FAILED, error="It broke off.")
+    ended = install.turns.get(turn.id)
     assert (ended.reply, ended.error) == ("The tide comes", "It broke off.")
 
 
-def test_a_long_answer_is_stored_while_it_is_written(house: CoreFixture) -> None:
+def test_a_long_answer_is_stored_while_it_is_written(install: CoreFixture) -> None:
     """About once a second, so that a death of the orchestrator costs no more than that."""
-    turn, now = house.under_way(), [0.0]
-    drafting = ReplyEvents(house.broker, keep=PartialReplies(house.store).save_reply, clock=lambda: now[0])
+    turn, now = install.under_way(), [0.0]
+    drafting = ReplyEvents(install.broker, keep=PartialReplies(install.store).save_reply, clock=lambda: now[0])
     sketch = drafting.begin_reply(KEY, turn.id)
     sketch.add_piece(HALF)
-    assert written(house, turn.id) is None
+    assert written(install, turn.id) is None
     now[0] += KEEP_EVERY_S
     sketch.add_piece(" and")
-    assert written(house, turn.id) == "The tide comes and"
+    assert written(install, turn.id) == "The tide comes and"
     sketch.add_piece(" goes")
-    assert written(house, turn.id) == "The tide comes and"
+    assert written(install, turn.id) == "The tide comes and"
 
 
-def test_an_interrupted_turn_keeps_its_words(house: CoreFixture) -> None:
+def test_an_interrupted_turn_keeps_its_words(install: CoreFixture) -> None:
     """The orchestrator came back, the crab did not: the turn fails with what was stored."""
-    turn = house.under_way()
-    house.steps.start_step(KEY, turn.id, 1, thought="", command="ls", approval=None)
-    PartialReplies(house.store).save_reply(turn.id, "The tide comes")
-    house.turns.on_crab_lost(KEY, "the container ended")
-    ended = house.turns.get(turn.id)
+    turn = install.under_way()
+    install.steps.start_step(KEY, turn.id, 1, thought="", command="ls", approval=None)
+    PartialReplies(install.store).save_reply(turn.id, "The tide comes")
+    install.turns.on_crab_lost(KEY, "the container ended")
+    ended = install.turns.get(turn.id)
     assert (ended.status, ended.reply) == (TurnStatus.FAILED, "The tide comes")
 
 
-def test_the_words_before_a_command_are_its_thought_alone(house: CoreFixture) -> None:
+def test_the_words_before_a_command_are_its_thought_alone(install: CoreFixture) -> None:
     """They stand beside the command, so a stop during it does not say them twice."""
-    turn, replies = house.under_way(), PartialReplies(house.store)
+    turn, replies = install.under_way(), PartialReplies(install.store)
     replies.save_reply(turn.id, "I look first.")
-    house.steps.start_step(KEY, turn.id, 1, thought="I look first.", command="ls", approval=None)
-    house.turns.end_turn(KEY, turn.id, TurnStatus.STOPPED)
-    assert house.turns.get(turn.id).reply is None
+    install.steps.start_step(KEY, turn.id, 1, thought="I look first.", command="ls", approval=None)
+    install.turns.end_turn(KEY, turn.id, TurnStatus.STOPPED)
+    assert install.turns.get(turn.id).reply is None
 
 
-def test_a_reply_is_never_replaced(house: CoreFixture) -> None:
+def test_a_reply_is_never_replaced(install: CoreFixture) -> None:
     """A turn with words of its own has those; one that is done without any has none; one that begins anew forgets."""
-    replies = PartialReplies(house.store)
+    replies = PartialReplies(install.store)
     for status, reply in ((TurnStatus.FAILED, "Mine"), (TurnStatus.DONE, None)):
-        turn = house.under_way()
+        turn = install.under_way()
         replies.save_reply(turn.id, "half")
-        house.turns.end_turn(KEY, turn.id, status, reply=reply)
+        install.turns.end_turn(KEY, turn.id, status, reply=reply)
         replies.save_reply(turn.id, "late")
-        assert (house.turns.get(turn.id).reply, written(house, turn.id)) == (reply, None)
-    turn = house.under_way()
+        assert (install.turns.get(turn.id).reply, written(install, turn.id)) == (reply, None)
+    turn = install.under_way()
     replies.save_reply(turn.id, "half")
-    house.turns.on_crab_lost(KEY, "it died")
-    assert house.turns.take_next(KEY, "another", 0) is not None
-    assert written(house, turn.id) is None
+    install.turns.on_crab_lost(KEY, "it died")
+    assert install.turns.take_next(KEY, "another", 0) is not None
+    assert written(install, turn.id) is None
 
 
-def test_a_database_that_is_closed_costs_the_words_alone(house: CoreFixture) -> None:
+def test_a_database_that_is_closed_costs_the_words_alone(install: CoreFixture) -> None:
     """The answer goes on."""
-    house.store.close()
-    PartialReplies(house.store).save_reply(1, "half")
+    install.store.close()
+    PartialReplies(install.store).save_reply(1, "half")

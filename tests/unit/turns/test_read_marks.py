@@ -16,14 +16,14 @@ from tests.unit.conftest import Api, Browser
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[CoreFixture]:
+def install(tmp_path: Path) -> Iterator[CoreFixture]:
     """The rules over a fresh database."""
     with core_fixture(tmp_path / "home") as made:
         yield made
 
 
 def ended(
-    house: CoreFixture,
+    install: CoreFixture,
     key: CubicleKey = KEY,
     *,
     source: str = "dashboard",
@@ -32,19 +32,19 @@ def ended(
     reply: str = "done",
 ) -> int:
     """A turn that has its outcome."""
-    turn = house.turns.submit(key, prompt, source=source)
-    house.turns.end_turn(key, turn.id, status, reply=reply)
+    turn = install.turns.submit(key, prompt, source=source)
+    install.turns.end_turn(key, turn.id, status, reply=reply)
     return turn.id
 
 
-def test_what_ended_is_new_until_its_person_looks(house: CoreFixture) -> None:
+def test_what_ended_is_new_until_its_person_looks(install: CoreFixture) -> None:
     """Each person has marks of their own, and an older mark takes nothing back."""
-    seen = ReadMarks(house.store, house.broker)
-    first, second = ended(house), ended(house)
-    ended(house, OTHER)
+    seen = ReadMarks(install.store, install.broker)
+    first, second = ended(install), ended(install)
+    ended(install, OTHER)
     assert seen.count_unread(KEY.user) == {"crab": 2}
     assert seen.first_unread(KEY) == first
-    with watching(house.broker) as news:
+    with watching(install.broker) as news:
         seen.mark_read(KEY, second)
         event = news.get(1)
     assert event is not None
@@ -54,13 +54,13 @@ def test_what_ended_is_new_until_its_person_looks(house: CoreFixture) -> None:
     assert seen.count_unread(OTHER.user) == {"crab": 1}
 
 
-def test_an_older_turn_that_ends_later_is_new(house: CoreFixture) -> None:
+def test_an_older_turn_that_ends_later_is_new(install: CoreFixture) -> None:
     """One that waited behind what was seen already counts when it ends."""
-    seen = ReadMarks(house.store, house.broker)
-    older = house.turns.submit(KEY, "later", source="dashboard")
-    seen.mark_read(KEY, ended(house))
+    seen = ReadMarks(install.store, install.broker)
+    older = install.turns.submit(KEY, "later", source="dashboard")
+    seen.mark_read(KEY, ended(install))
     assert seen.count_unread(KEY.user) == {}
-    house.turns.end_turn(KEY, older.id, TurnStatus.FAILED, error="no")
+    install.turns.end_turn(KEY, older.id, TurnStatus.FAILED, error="no")
     assert seen.first_unread(KEY) == older.id
 
 
@@ -78,15 +78,15 @@ def test_an_older_turn_that_ends_later_is_new(house: CoreFixture) -> None:
         ({"source": CALENDAR, "prompt": "\n internal: tidy up"}, False),
     ],
 )
-def test_only_what_is_told_here_is_new(house: CoreFixture, turn: dict[str, object], is_new: bool) -> None:  # noqa: FBT001
+def test_only_what_is_told_here_is_new(install: CoreFixture, turn: dict[str, object], is_new: bool) -> None:  # noqa: FBT001
     """Answers on other surfaces were told there, silent runs of the calendar to nobody."""
-    ended(house, **turn)  # type: ignore[arg-type]  # drawn from the table above
-    assert ReadMarks(house.store, house.broker).count_unread(KEY.user) == ({"crab": 1} if is_new else {})
+    ended(install, **turn)  # type: ignore[arg-type]  # drawn from the table above
+    assert ReadMarks(install.store, install.broker).count_unread(KEY.user) == ({"crab": 1} if is_new else {})
 
 
-def test_nobody_marks_what_is_not_theirs(house: CoreFixture) -> None:
+def test_nobody_marks_what_is_not_theirs(install: CoreFixture) -> None:
     """A turn that isn't there, or another person's, marks nothing."""
-    seen, theirs = ReadMarks(house.store, house.broker), ended(house, OTHER)
+    seen, theirs = ReadMarks(install.store, install.broker), ended(install, OTHER)
     for turn in (theirs, 999):
         with pytest.raises(NotFound):
             seen.mark_read(KEY, turn)
@@ -94,7 +94,7 @@ def test_nobody_marks_what_is_not_theirs(house: CoreFixture) -> None:
 
 
 def test_the_pages_show_it_and_the_api_marks_it(
-    paper: AppFixture, operator: Api, member: Api, browser: Browser
+    webapp: AppFixture, operator: Api, member: Api, browser: Browser
 ) -> None:
     """A number on the card and in the list, a line in the conversation, gone once it was seen."""
     turn = operator.post("/agents/crab/messages", {"text": "hi", "wait": True})["turn"]
@@ -105,12 +105,12 @@ def test_the_pages_show_it_and_the_api_marks_it(
     assert operator.refused("PUT", "/agents/nobody/seen", {"turn": turn})[0] == 404
     assert operator.refused("PUT", "/agents/crab/seen", {"turn": "x"})[0] == 400
     assert operator.call("PUT", "/agents/crab/seen", {"turn": turn}).status_code == 204
-    assert paper.services.seen.count_unread(operator.user.id) == {}
+    assert webapp.services.read_marks.count_unread(operator.user.id) == {}
     for page in ("/", "/parts/side", "/agents/crab"):
         assert "New since your last visit" not in browser.client.get(page).text
 
 
-def test_the_card_says_what_an_agent_does(paper: AppFixture, operator: Api, browser: Browser) -> None:
+def test_the_card_says_what_an_agent_does(webapp: AppFixture, operator: Api, browser: Browser) -> None:
     """The command that runs, that it writes, that it waits, and what its calendar has next."""
     said: list[str] = []
 
@@ -119,7 +119,7 @@ def test_the_card_says_what_an_agent_does(paper: AppFixture, operator: Api, brow
 
     def work(scene: Scene) -> None:
         card()
-        key, turn, steps = scene.key, scene.turn.id, paper.steps
+        key, turn, steps = scene.key, scene.turn.id, webapp.steps
         steps.start_step(key, turn, 1, thought="", command="make 'a<b'", approval=None)
         steps.show_output(key, turn, 1, "so far <b>")
         card()
@@ -129,7 +129,7 @@ def test_the_card_says_what_an_agent_does(paper: AppFixture, operator: Api, brow
         steps.ask_person(key, turn, 2)
         card()
 
-    paper.plays["work"] = work
+    webapp.plays["work"] = work
     entry = {"title": "Water the plants", "prompt": "now", "start": "2099-01-01T09:00:00Z"}
     operator.post("/agents/crab/calendar", entry)
     operator.post("/agents/crab/messages", {"text": "work", "wait": True})
@@ -142,9 +142,9 @@ def test_the_card_says_what_an_agent_does(paper: AppFixture, operator: Api, brow
     assert "waiting for you" in waiting
 
 
-def test_what_came_to_nothing_can_be_tried_again(paper: AppFixture, operator: Api, browser: Browser) -> None:
+def test_what_came_to_nothing_can_be_tried_again(webapp: AppFixture, operator: Api, browser: Browser) -> None:
     """A turn that failed or was stopped has a button for it, one that is done has none."""
-    paper.plays["fail"] = lambda scene: scene.fail("no luck")
+    webapp.plays["fail"] = lambda scene: scene.fail("no luck")
     for text, is_there in (("fine", False), ("fail", True)):
         turn = operator.post("/agents/crab/messages", {"text": text, "wait": True})["turn"]
         assert ("data-repeat" in browser.client.get(f"/parts/turns/{turn}").text) is is_there

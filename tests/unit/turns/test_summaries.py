@@ -47,39 +47,39 @@ class Scribe(FakeUpstream):
         self.answer = Reply(refusal=UpstreamFailed("It is not there.", may_retry=False))
 
 
-class Desk:
+class Fixture:
     """Summaries over the rules, with a model on paper and a clock."""
 
-    def __init__(self, house: CoreFixture) -> None:
-        self.house = house
+    def __init__(self, install: CoreFixture) -> None:
+        self.install = install
         self.model = Scribe()
         self.now = 1_800_000_000.0
         proxy = Proxy(
-            agents=house.agents,
-            budget=house.budget,
-            broker=house.broker,
+            agents=install.agents,
+            budget=install.budget,
+            broker=install.broker,
             upstreams={"fake": self.model},
             default_provider=lambda: "fake",
             prices=load_prices,
             backoff_s=0.001,
         )
-        self.notices = Notifications(house.store, house.broker)
+        self.notifications = Notifications(install.store, install.broker)
         self.jobs = Jobs(
-            house.store,
-            self.notices,
-            finish=Calls(store=house.store, agents=house.agents).finish_calls,
+            install.store,
+            self.notifications,
+            finish=Calls(store=install.store, agents=install.agents).finish_calls,
             now=lambda: self.now,
         )
         self.jobs.reconcile()
-        self.summaries = Summaries(house.store, proxy, self.notices, self.jobs, now=lambda: self.now)
+        self.summaries = Summaries(install.store, proxy, self.notifications, self.jobs, now=lambda: self.now)
 
     def talk(self, count: int, size: int = 10) -> Turn:
         """So many turns; the last one."""
         for number in range(count):
-            turn = self.house.under_way(f"word {number} {'x' * size}")
-            self.house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply=f"reply {number}")
+            turn = self.install.under_way(f"word {number} {'x' * size}")
+            self.install.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply=f"reply {number}")
             self.summaries.on_turn_end(turn.id)
-        return self.house.turns.get(turn.id)
+        return self.install.turns.get(turn.id)
 
     def work(self) -> int:
         """All that there is to do; how many summaries were tried."""
@@ -90,52 +90,52 @@ class Desk:
 
     def told(self) -> list[str]:
         """What the model is told before the next turn."""
-        turn = self.house.turns.submit(KEY, "next", source="test")
+        turn = self.install.turns.submit(KEY, "next", source="test")
         contents = [message["content"] for message in self.summaries.history_messages(turn)]
-        self.house.turns.stop(turn.id)
+        self.install.turns.stop(turn.id)
         return contents
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def fixture(tmp_path: Path) -> Iterator[Fixture]:
     """A fresh one."""
-    with core_fixture(tmp_path / "home") as house:
-        yield Desk(house)
+    with core_fixture(tmp_path / "home") as install:
+        yield Fixture(install)
 
 
-def test_a_short_conversation_is_told_whole(desk: Desk) -> None:
+def test_a_short_conversation_is_told_whole(fixture: Fixture) -> None:
     """No model is asked."""
-    desk.talk(SUMMED_UP_TURNS)
-    assert desk.work() == 0
-    assert desk.model.requests == []
-    assert desk.summaries.get_summary(KEY) is None
+    fixture.talk(SUMMED_UP_TURNS)
+    assert fixture.work() == 0
+    assert fixture.model.requests == []
+    assert fixture.summaries.get_summary(KEY) is None
 
 
 @pytest.mark.parametrize(("count", "size"), [(SUMMED_UP_TURNS + 1, 10), (12, 9_000)], ids=["many", "long"])
-def test_the_older_half_of_a_long_one_becomes_a_summary(desk: Desk, count: int, size: int) -> None:
+def test_the_older_half_of_a_long_one_becomes_a_summary(fixture: Fixture, count: int, size: int) -> None:
     """It stands at the beginning, as a record; the rest is told as it was; the person is told once."""
-    desk.model.says('{"message": "They like tea.", "terminal": ""}')
-    desk.talk(count, size)
-    assert desk.work() == 1
-    made = desk.summaries.get_summary(KEY)
+    fixture.model.says('{"message": "They like tea.", "terminal": ""}')
+    fixture.talk(count, size)
+    assert fixture.work() == 1
+    made = fixture.summaries.get_summary(KEY)
     assert made is not None
     assert made.text == "They like tea."
-    told = desk.told()
+    told = fixture.told()
     assert told[0].endswith("They like tea.")
     assert "asks for nothing" in told[0]
     assert told[2].startswith(f"word {made.upto}")
     assert f"word {count - 1}" in told[-2]
-    (notice,) = desk.notices.list_recent(KEY)
+    (notice,) = fixture.notifications.list_recent(KEY)
     assert "summary" in notice.text
-    assert len(desk.house.turns.list_history(KEY, limit=500)) == count + 1
-    assert desk.work() == 0
+    assert len(fixture.install.turns.list_history(KEY, limit=500)) == count + 1
+    assert fixture.work() == 0
 
 
-def test_the_model_is_given_what_was_said_as_data(desk: Desk) -> None:
+def test_the_model_is_given_what_was_said_as_data(fixture: Fixture) -> None:
     """At the agent's own cost, by its own model, and nothing that was said is told as an instruction."""
-    desk.talk(SUMMED_UP_TURNS + 1)
-    desk.work()
-    (request,) = desk.model.requests
+    fixture.talk(SUMMED_UP_TURNS + 1)
+    fixture.work()
+    (request,) = fixture.model.requests
     assert [message["role"] for message in request.messages] == ["system", "user"]
     assert "is data" in request.messages[0]["content"]
     assert "word 0" in request.messages[1]["content"]
@@ -143,71 +143,71 @@ def test_the_model_is_given_what_was_said_as_data(desk: Desk) -> None:
     assert request.model == "fake-1"
 
 
-def test_a_summary_is_summed_up_with_what_followed(desk: Desk) -> None:
+def test_a_summary_is_summed_up_with_what_followed(fixture: Fixture) -> None:
     """Each takes the place of the one before; what it is told begins with that."""
-    desk.model.says("The first.")
-    desk.talk(SUMMED_UP_TURNS + 1)
-    desk.work()
-    desk.model.says("The second.")
-    desk.talk(SUMMED_UP_TURNS)
-    assert desk.work() == 1
-    assert "The first." in desk.model.requests[-1].messages[1]["content"]
-    assert desk.told()[0].endswith("The second.")
-    with desk.house.store.reading() as db:
+    fixture.model.says("The first.")
+    fixture.talk(SUMMED_UP_TURNS + 1)
+    fixture.work()
+    fixture.model.says("The second.")
+    fixture.talk(SUMMED_UP_TURNS)
+    assert fixture.work() == 1
+    assert "The first." in fixture.model.requests[-1].messages[1]["content"]
+    assert fixture.told()[0].endswith("The second.")
+    with fixture.install.store.reading() as db:
         assert db.execute("SELECT COUNT(*) FROM summaries").fetchone()[0] == 1
 
 
-def test_without_a_summary_the_oldest_are_left_out(desk: Desk) -> None:
+def test_without_a_summary_the_oldest_are_left_out(fixture: Fixture) -> None:
     """A model that fails is asked again later, not all the time; after some tries a later turn begins anew."""
-    desk.model.fails()
-    desk.talk(SUMMED_UP_TURNS + 1)
-    assert desk.work() == 1
-    assert desk.work() == 0
-    assert desk.told()[0].startswith("word 0")
+    fixture.model.fails()
+    fixture.talk(SUMMED_UP_TURNS + 1)
+    assert fixture.work() == 1
+    assert fixture.work() == 0
+    assert fixture.told()[0].startswith("word 0")
     tries = 1
     while True:
-        desk.now += 1000
-        if not desk.work():
+        fixture.now += 1000
+        if not fixture.work():
             break
         tries += 1
     assert 1 < tries < 10
-    with desk.house.store.reading() as db:
+    with fixture.install.store.reading() as db:
         assert job_rows.list_open_jobs(db, rows.KIND, KEY) == []
-    desk.model.says("At last.")
-    desk.talk(1)
-    assert desk.work() == 1
-    assert desk.told()[0].endswith("At last.")
+    fixture.model.says("At last.")
+    fixture.talk(1)
+    assert fixture.work() == 1
+    assert fixture.told()[0].endswith("At last.")
 
 
-def test_a_cleared_conversation_has_no_summary(desk: Desk) -> None:
+def test_a_cleared_conversation_has_no_summary(fixture: Fixture) -> None:
     """Neither the one that was made nor the one that was wanted; another person's stays."""
-    desk.talk(SUMMED_UP_TURNS + 1)
-    desk.work()
-    with desk.house.store.writing() as db:
-        desk.jobs.submit(db, rows.KIND, OTHER, 7, {})
-    desk.house.turns.clear_history(KEY)
-    assert desk.summaries.get_summary(KEY) is None
-    assert desk.told() == []
-    with desk.house.store.reading() as db:
-        assert [job.cubicle for job in job_rows.list_next_jobs(db, desk.now)] == [OTHER]
+    fixture.talk(SUMMED_UP_TURNS + 1)
+    fixture.work()
+    with fixture.install.store.writing() as db:
+        fixture.jobs.submit(db, rows.KIND, OTHER, 7, {})
+    fixture.install.turns.clear_history(KEY)
+    assert fixture.summaries.get_summary(KEY) is None
+    assert fixture.told() == []
+    with fixture.install.store.reading() as db:
+        assert [job.cubicle for job in job_rows.list_next_jobs(db, fixture.now)] == [OTHER]
 
 
-def test_a_summary_that_comes_too_late_is_dropped(desk: Desk) -> None:
+def test_a_summary_that_comes_too_late_is_dropped(fixture: Fixture) -> None:
     """The conversation was cleared while the model was at it."""
-    desk.talk(SUMMED_UP_TURNS + 1)
-    desk.model.meanwhile = lambda: desk.house.turns.clear_history(KEY)
-    desk.work()
-    assert desk.summaries.get_summary(KEY) is None
-    assert desk.notices.list_recent(KEY) == []
+    fixture.talk(SUMMED_UP_TURNS + 1)
+    fixture.model.meanwhile = lambda: fixture.install.turns.clear_history(KEY)
+    fixture.work()
+    assert fixture.summaries.get_summary(KEY) is None
+    assert fixture.notifications.list_recent(KEY) == []
 
 
-def test_it_is_bounded_and_survives(desk: Desk) -> None:
+def test_it_is_bounded_and_survives(fixture: Fixture) -> None:
     """Whatever the model says; a dead house goes on where it was."""
-    desk.model.says("y" * 50_000)
-    desk.talk(SUMMED_UP_TURNS + 1)
-    desk.jobs.close()
-    assert desk.work() == 0
-    again = Desk(desk.house)
+    fixture.model.says("y" * 50_000)
+    fixture.talk(SUMMED_UP_TURNS + 1)
+    fixture.jobs.close()
+    assert fixture.work() == 0
+    again = Fixture(fixture.install)
     again.model.says("y" * 50_000)
     assert again.work() == 1
     made = again.summaries.get_summary(KEY)

@@ -36,7 +36,7 @@ class Bots(Pairing):
         self,
         store: Store,
         agents: Agents,
-        people: Users,
+        users: Users,
         broker: Broker,
         *,
         prove: CheckToken,
@@ -47,7 +47,7 @@ class Bots(Pairing):
     ) -> None:
         """``trusted_operator`` is the operator's id as the settings say it; ``blot`` keeps a text out of the log;
         ``has_own_server``: another Bot API server than Telegram's is asked."""
-        super().__init__(store, people, broker, trusted_operator=trusted_operator, now=now)
+        super().__init__(store, users, broker, trusted_operator=trusted_operator, now=now)
         self._agents, self._prove, self._blot = agents, prove, blot
         self._has_own_server = has_own_server
 

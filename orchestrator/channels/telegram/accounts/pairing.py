@@ -39,14 +39,14 @@ class Pairing:
     def __init__(
         self,
         store: Store,
-        people: Users,
+        users: Users,
         broker: Broker,
         *,
         trusted_operator: int | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         """``trusted_operator`` is the operator's Telegram id as the settings say it."""
-        self._store, self._people, self._broker = store, people, broker
+        self._store, self._users, self._broker = store, users, broker
         self._trusted, self._now = trusted_operator, now
         self._codes: dict[str, deque[float]] = {}
         self._lock = threading.Lock()  # protects _codes
@@ -97,7 +97,7 @@ class Pairing:
             bot = _check_pairing(_found(db, agent))
             if bot.code_way is CodeWay.SHOWN:
                 raise Conflict(f"This code goes the other way: send it to {_at(bot)} in Telegram.")
-            person = self._people.get_operator().id_in(CHANNEL)
+            person = self._users.get_operator().id_in(CHANNEL)
             after, is_right = pairing_codes.try_code(bot, code.strip(), self._now())
             if person is None or not is_right or person != bot.code_person:
                 self._count_refusal(db, bot, after)
@@ -134,11 +134,11 @@ class Pairing:
         return bot if pairing_codes.is_live(bot, self._now()) else pairing_codes.clear_code(bot)
 
     def _coded(self, bot: BotState) -> BotState:
-        return pairing_codes.new_code(bot, person=self._people.get_operator().id_in(CHANNEL), now=self._now())
+        return pairing_codes.new_code(bot, person=self._users.get_operator().id_in(CHANNEL), now=self._now())
 
     def _may_answer(self, db: sqlite3.Connection, bot: BotState, person: int) -> bool:
         """A code from this Telegram id could prove something."""
-        known = self._people.get_operator().id_in(CHANNEL)
+        known = self._users.get_operator().id_in(CHANNEL)
         if bot.state is not BotStatus.PAIRING or known not in (None, person):
             return False
         if bot.code_way is CodeWay.SHOWN:
@@ -148,10 +148,10 @@ class Pairing:
 
     def _is_bound(self, person: int) -> bool:
         """The operator has this Telegram id now, unless it is another user's."""
-        operator = self._people.get_operator()
+        operator = self._users.get_operator()
         try:
             if operator.id_in(CHANNEL) != person:
-                self._people.update_user(operator.id, {field_of(CHANNEL): person})
+                self._users.update_user(operator.id, {field_of(CHANNEL): person})
         except Conflict:
             return False
         return True

@@ -23,7 +23,7 @@ from orchestrator.apps.previews import live_proxy as lives
 from orchestrator.apps.previews import routes
 from orchestrator.apps.previews.proxy_headers import rewrite_location, with_prefix
 from tests.support.core_fixture import KEY, at_once, core_fixture
-from tests.support.preview_fixture import PreviewFixture, preview_house
+from tests.support.preview_fixture import PreviewFixture, preview_install
 
 BASE = "http://localhost:3001/a/T.S/"
 
@@ -130,12 +130,12 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[PreviewFixture]:
+def install(tmp_path: Path) -> Iterator[PreviewFixture]:
     """An origin with one live app."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    with core_fixture(tmp_path / "home") as made, preview_house(made.home, made.store) as previews:
+    with core_fixture(tmp_path / "home") as made, preview_install(made.home, made.store) as previews:
         previews.write("live/app.json", json.dumps({"port": server.server_port, "title": "Live"}))
         previews.sail()
         yield previews
@@ -143,10 +143,10 @@ def house(tmp_path: Path) -> Iterator[PreviewFixture]:
     server.server_close()
 
 
-def test_a_page_of_a_server_inside(house: PreviewFixture) -> None:
+def test_a_page_of_a_server_inside(install: PreviewFixture) -> None:
     """With the same walls as any app, its root-relative links led below the app."""
-    ticket = house.ticket("live")
-    got = house.get(f"/a/{ticket}/")
+    ticket = install.ticket("live")
+    got = install.get(f"/a/{ticket}/")
     assert got.status == 200
     assert got.policy["sandbox"].startswith("allow-scripts")
     body = got.body.decode()
@@ -155,13 +155,13 @@ def test_a_page_of_a_server_inside(house: PreviewFixture) -> None:
     assert f'href="{prefix}' in body
     assert f"src='{prefix}" in body
     assert 'href="//other/x"' in body
-    assert house.app("live", "nothing").status == 404
+    assert install.app("live", "nothing").status == 404
 
 
-def test_the_server_knows_where_it_is_seen(house: PreviewFixture) -> None:
+def test_the_server_knows_where_it_is_seen(install: PreviewFixture) -> None:
     """And nothing of the browser's that is not its business."""
-    ticket = house.ticket("live")
-    got = house.get(
+    ticket = install.ticket("live")
+    got = install.get(
         f"/a/{ticket}/headers?x=1",
         Cookie="dashboard=secret",
         Authorization="Bearer x",
@@ -170,25 +170,25 @@ def test_the_server_knows_where_it_is_seen(house: PreviewFixture) -> None:
     )
     told = {name.lower(): value for name, value in json.loads(got.body).items()}
     assert told["x-forwarded-prefix"] == f"/a/{ticket}"
-    assert told["x-forwarded-host"] == f"localhost:{house.port}"
+    assert told["x-forwarded-host"] == f"localhost:{install.port}"
     assert told["origin"] == f"http://{told['host']}"
     assert not {"cookie", "authorization", "referer", "sec-fetch-dest"} & set(told)
 
 
-def test_bodies_go_both_ways(house: PreviewFixture) -> None:
+def test_bodies_go_both_ways(install: PreviewFixture) -> None:
     """Large ones too, of known and of unknown length."""
     blob = os.urandom(3_000_000)
-    assert house.app("live", "echo", method="POST", body=blob).body == blob
-    connection = http.client.HTTPConnection("localhost", house.port, timeout=20)
-    connection.request("POST", f"/a/{house.ticket('live')}/echo", body=iter([b"one", b"two"]), encode_chunked=True)
+    assert install.app("live", "echo", method="POST", body=blob).body == blob
+    connection = http.client.HTTPConnection("localhost", install.port, timeout=20)
+    connection.request("POST", f"/a/{install.ticket('live')}/echo", body=iter([b"one", b"two"]), encode_chunked=True)
     assert connection.getresponse().read() == b"onetwo"
     connection.close()
 
 
-def test_events_come_as_they_are_written(house: PreviewFixture) -> None:
+def test_events_come_as_they_are_written(install: PreviewFixture) -> None:
     """Not at the end."""
-    connection = http.client.HTTPConnection("localhost", house.port, timeout=20)
-    connection.request("GET", f"/a/{house.ticket('live')}/events")
+    connection = http.client.HTTPConnection("localhost", install.port, timeout=20)
+    connection.request("GET", f"/a/{install.ticket('live')}/events")
     answer = connection.getresponse()
     assert answer.getheader("Content-Type") == "text/event-stream"
     assert answer.readline() == b"data: 0\n"
@@ -196,11 +196,11 @@ def test_events_come_as_they_are_written(house: PreviewFixture) -> None:
     connection.close()
 
 
-def test_a_web_socket(house: PreviewFixture) -> None:
+def test_a_web_socket(install: PreviewFixture) -> None:
     """Agreed to by the server, then bytes both ways until one side ends it."""
-    with socket.create_connection(("localhost", house.port), timeout=20) as browser:
+    with socket.create_connection(("localhost", install.port), timeout=20) as browser:
         browser.sendall(
-            f"GET /a/{house.ticket('live')}/socket HTTP/1.1\r\nHost: localhost:{house.port}\r\nUpgrade: websocket\r\n"
+            f"GET /a/{install.ticket('live')}/socket HTTP/1.1\r\nHost: localhost:{install.port}\r\nUpgrade: websocket\r\n"
             "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
             "Sec-Fetch-Dest: empty\r\n\r\n".encode()
         )
@@ -216,27 +216,27 @@ def test_a_web_socket(house: PreviewFixture) -> None:
                 back += browser.recv(4096)
             assert back == said
     deadline = time.monotonic() + 20
-    while house.reverse_tunnel.count_streams(KEY) and time.monotonic() < deadline:
+    while install.reverse_tunnel.count_streams(KEY) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert house.reverse_tunnel.count_streams(KEY) == 0
+    assert install.reverse_tunnel.count_streams(KEY) == 0
 
 
-def test_headers_pass_by_name(house: PreviewFixture) -> None:
+def test_headers_pass_by_name(install: PreviewFixture) -> None:
     """What could load, redirect, loosen or wipe something does not."""
-    got = house.app("live", "loud")
+    got = install.app("live", "loud")
     assert got.body == b"loud"
     assert not {"link", "refresh", "x-frame-options", "clear-site-data"} & set(got.headers)
     assert "access-control-allow-credentials" not in got.headers
     assert got.policy["default-src"] == "'none'"
 
 
-def test_cookies_stay_on_the_host(house: PreviewFixture) -> None:
+def test_cookies_stay_on_the_host(install: PreviewFixture) -> None:
     """The server gets its own back; the browser never sees one; another visit has none."""
-    ticket = house.ticket("live")
-    first, second = (house.get(f"/a/{ticket}/cookies") for _ in range(2))
+    ticket = install.ticket("live")
+    first, second = (install.get(f"/a/{ticket}/cookies") for _ in range(2))
     assert (first.body, second.body) == (b"", b"session=abc")
     assert "set-cookie" not in first.headers
-    assert house.get(f"/a/{house.ticket('live', good_for_s=999)}/cookies").body == b""
+    assert install.get(f"/a/{install.ticket('live', good_for_s=999)}/cookies").body == b""
 
 
 @pytest.mark.parametrize(
@@ -264,11 +264,11 @@ def test_redirects_stay_within(place: str, found: str | None) -> None:
     assert rewrite_location(place, base=BASE) == found
 
 
-def test_a_redirect_elsewhere_is_not_told(house: PreviewFixture) -> None:
+def test_a_redirect_elsewhere_is_not_told(install: PreviewFixture) -> None:
     """The browser hears of the one, not of the other."""
-    ticket = house.ticket("live")
-    assert house.get(f"/a/{ticket}/away?/next").headers["location"] == f"/a/{ticket}/next"
-    assert "location" not in house.get(f"/a/{ticket}/away?https://evil.example/").headers
+    ticket = install.ticket("live")
+    assert install.get(f"/a/{ticket}/away?/next").headers["location"] == f"/a/{ticket}/next"
+    assert "location" not in install.get(f"/a/{ticket}/away?https://evil.example/").headers
 
 
 def test_links_are_led_once() -> None:
@@ -309,48 +309,48 @@ def _heard_and_worked(work: Callable[[socket.socket], None], connection: socket.
     ],
     ids=["nothing", "ssh", "two lengths", "long head", "status", "folded"],
 )
-def test_servers_that_speak_no_http(house: PreviewFixture, answer: bytes) -> None:
+def test_servers_that_speak_no_http(install: PreviewFixture, answer: bytes) -> None:
     """A page says so, and the next request of another app is served."""
     port, server = _rogue(lambda connection: connection.sendall(answer))
-    house.write("rogue/app.json", json.dumps({"port": port}))
-    assert house.app("rogue").status == 503
-    assert house.app("live").status == 200
+    install.write("rogue/app.json", json.dumps({"port": port}))
+    assert install.app("rogue").status == 503
+    assert install.app("live").status == 200
     server.close()
 
 
-def test_an_answer_that_breaks_off_is_cut(house: PreviewFixture) -> None:
+def test_an_answer_that_breaks_off_is_cut(install: PreviewFixture) -> None:
     """It is never taken for whole."""
     port, server = _rogue(
         lambda c: c.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\nContent-Type: a/b\r\n\r\nhello")
     )
-    house.write("rogue/app.json", json.dumps({"port": port}))
+    install.write("rogue/app.json", json.dumps({"port": port}))
     with pytest.raises((http.client.IncompleteRead, ConnectionError)):
-        house.app("rogue")
-    assert house.app("live").status == 200
+        install.app("rogue")
+    assert install.app("live").status == 200
     server.close()
 
 
-def test_a_server_that_is_not_there(house: PreviewFixture) -> None:
+def test_a_server_that_is_not_there(install: PreviewFixture) -> None:
     """It is said so."""
     free = socket.create_server(("127.0.0.1", 0))
     port = free.getsockname()[1]
     free.close()
-    house.write("gone/app.json", json.dumps({"port": port}))
-    got = house.app("gone")
+    install.write("gone/app.json", json.dumps({"port": port}))
+    got = install.app("gone")
     assert got.status == 404
     assert b"Is the server running?" in got.body
 
 
 @pytest.mark.parametrize("about", ["{}", '{"port": "8080"}', '{"port": 0}', '{"port": 70000}', "[", '{"port": true}'])
-def test_descriptions_that_say_no_port(house: PreviewFixture, about: str) -> None:
+def test_descriptions_that_say_no_port(install: PreviewFixture, about: str) -> None:
     """The person is told what to ask for."""
-    house.write("odd/app.json", about)
-    got = house.app("odd")
+    install.write("odd/app.json", about)
+    got = install.app("odd")
     assert got.status == 404
     assert b"names no port" in got.body
 
 
-def test_slow_servers_hold_nobody_up(house: PreviewFixture) -> None:
+def test_slow_servers_hold_nobody_up(install: PreviewFixture) -> None:
     """Fifty requests that wait, and one that does not."""
     wait = threading.Event()
 
@@ -358,13 +358,13 @@ def test_slow_servers_hold_nobody_up(house: PreviewFixture) -> None:
         wait.wait(20)
 
     port, server = _rogue(dawdle)
-    house.write("slow/app.json", json.dumps({"port": port}))
-    base = f"/a/{house.ticket('slow')}/"
-    waiting = [threading.Thread(target=partial(_quietly, house, base)) for _ in range(50)]
+    install.write("slow/app.json", json.dumps({"port": port}))
+    base = f"/a/{install.ticket('slow')}/"
+    waiting = [threading.Thread(target=partial(_quietly, install, base)) for _ in range(50)]
     for thread in waiting:
         thread.start()
     began = time.monotonic()
-    assert house.app("live").status == 200
+    assert install.app("live").status == 200
     assert time.monotonic() - began < 10
     wait.set()
     for thread in waiting:
@@ -372,20 +372,20 @@ def test_slow_servers_hold_nobody_up(house: PreviewFixture) -> None:
     server.close()
 
 
-def _quietly(house: PreviewFixture, path: str) -> None:
+def _quietly(install: PreviewFixture, path: str) -> None:
     with suppress(OSError, http.client.HTTPException):
-        house.get(path)
+        install.get(path)
 
 
-def test_a_hundred_requests_at_once(house: PreviewFixture) -> None:
+def test_a_hundred_requests_at_once(install: PreviewFixture) -> None:
     """Each gets its own answer."""
-    ticket = house.ticket("live")
-    asks = [partial(house.get, f"/a/{ticket}/echo", method="POST", body=f"{n}".encode() * 1_000) for n in range(100)]
+    ticket = install.ticket("live")
+    asks = [partial(install.get, f"/a/{ticket}/echo", method="POST", body=f"{n}".encode() * 1_000) for n in range(100)]
     answers = at_once(*asks, timeout_s=60)
     assert [answer.body for answer in answers] == [f"{n}".encode() * 1_000 for n in range(100)]
 
 
-def test_a_reader_who_leaves_ends_the_stream(house: PreviewFixture) -> None:
+def test_a_reader_who_leaves_ends_the_stream(install: PreviewFixture) -> None:
     """An endless answer costs nothing once nobody reads it."""
 
     def endless(connection: socket.socket) -> None:
@@ -395,21 +395,21 @@ def test_a_reader_who_leaves_ends_the_stream(house: PreviewFixture) -> None:
             time.sleep(0.01)
 
     port, server = _rogue(endless)
-    house.write("endless/app.json", json.dumps({"port": port}))
-    connection = http.client.HTTPConnection("localhost", house.port, timeout=20)
-    connection.request("GET", f"/a/{house.ticket('endless')}/")
+    install.write("endless/app.json", json.dumps({"port": port}))
+    connection = http.client.HTTPConnection("localhost", install.port, timeout=20)
+    connection.request("GET", f"/a/{install.ticket('endless')}/")
     answer = connection.getresponse()
     answer.read(100)
     answer.close()
     connection.close()
     deadline = time.monotonic() + 20
-    while house.reverse_tunnel.count_streams(KEY) and time.monotonic() < deadline:
+    while install.reverse_tunnel.count_streams(KEY) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert house.reverse_tunnel.count_streams(KEY) == 0
+    assert install.reverse_tunnel.count_streams(KEY) == 0
     server.close()
 
 
-def test_a_stream_ends_with_its_ticket(house: PreviewFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_ends_with_its_ticket(install: PreviewFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """However much comes through it."""
     monkeypatch.setattr(routes, "LOOK_S", 0.1)
 
@@ -420,21 +420,21 @@ def test_a_stream_ends_with_its_ticket(house: PreviewFixture, monkeypatch: pytes
             time.sleep(0.01)
 
     port, rogue = _rogue(endless)
-    house.write("endless/app.json", json.dumps({"port": port}))
-    connection = http.client.HTTPConnection("localhost", house.port, timeout=20)
-    connection.request("GET", f"/a/{house.ticket('endless', login='mine')}/")
+    install.write("endless/app.json", json.dumps({"port": port}))
+    connection = http.client.HTTPConnection("localhost", install.port, timeout=20)
+    connection.request("GET", f"/a/{install.ticket('endless', login='mine')}/")
     answer = connection.getresponse()
     assert answer.read(100)
-    house.ended.add("mine")
+    install.ended.add("mine")
     with suppress(http.client.IncompleteRead, ConnectionResetError):  # cut, not ended
         while answer.read(100):
             pass
-    assert house.get(f"/a/{house.ticket('endless', login='mine')}/").status == 404
+    assert install.get(f"/a/{install.ticket('endless', login='mine')}/").status == 404
     connection.close()
     rogue.close()
 
 
-def test_a_browser_that_leaves_before_any_answer(house: PreviewFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_browser_that_leaves_before_any_answer(install: PreviewFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that never answers keeps no stream of somebody who has gone."""
     monkeypatch.setattr(lives, "LOOK_S", 0.1)
     is_asked, may_end = threading.Event(), threading.Event()
@@ -445,14 +445,14 @@ def test_a_browser_that_leaves_before_any_answer(house: PreviewFixture, monkeypa
 
     port, server = _rogue(wait)
     with server:
-        house.write("rogue/app.json", json.dumps({"port": port}))
-        with socket.create_connection(("localhost", house.port), timeout=20) as browser:
-            path = f"/a/{house.ticket('rogue')}/"
-            browser.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost:{house.port}\r\n\r\n".encode())
+        install.write("rogue/app.json", json.dumps({"port": port}))
+        with socket.create_connection(("localhost", install.port), timeout=20) as browser:
+            path = f"/a/{install.ticket('rogue')}/"
+            browser.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost:{install.port}\r\n\r\n".encode())
             assert is_asked.wait(20)
-            assert house.reverse_tunnel.count_streams(KEY) == 1
+            assert install.reverse_tunnel.count_streams(KEY) == 1
         deadline = time.monotonic() + 20
-        while house.reverse_tunnel.count_streams(KEY) and time.monotonic() < deadline:
+        while install.reverse_tunnel.count_streams(KEY) and time.monotonic() < deadline:
             time.sleep(0.02)
         may_end.set()
-    assert house.reverse_tunnel.count_streams(KEY) == 0
+    assert install.reverse_tunnel.count_streams(KEY) == 0

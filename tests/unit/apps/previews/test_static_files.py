@@ -17,46 +17,46 @@ from orchestrator.apps.previews import server
 from orchestrator.apps.previews.shim_loader import MAX_STORED_BYTES, with_shim
 from orchestrator.core.models import CubicleKey
 from tests.support.core_fixture import KEY, core_fixture
-from tests.support.preview_fixture import DASHBOARD, PreviewFixture, preview_house
+from tests.support.preview_fixture import DASHBOARD, PreviewFixture, preview_install
 
 PAGE = "<!doctype html><html><head><title>To do</title></head><body>hello</body></html>"
 CANARY = "canary-7f3a"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[PreviewFixture]:
+def install(tmp_path: Path) -> Iterator[PreviewFixture]:
     """An origin with one app."""
-    with core_fixture(tmp_path / "home") as made, preview_house(made.home, made.store) as previews:
+    with core_fixture(tmp_path / "home") as made, preview_install(made.home, made.store) as previews:
         previews.write("todo/index.html", PAGE)
         previews.write("todo/js/app.js", "let a = 1;")
         yield previews
 
 
-def test_a_page_comes_with_its_walls(house: PreviewFixture) -> None:
+def test_a_page_comes_with_its_walls(install: PreviewFixture) -> None:
     """An opaque origin that reaches itself alone, held by the dashboard that the ticket names; no cookie."""
-    got = house.app("todo")
+    got = install.app("todo")
     assert got.status == 200
     assert got.headers["content-type"] == "text/html; charset=utf-8"
     assert got.policy["sandbox"] == "allow-scripts allow-forms allow-pointer-lock"
     assert got.policy["frame-ancestors"] == DASHBOARD
-    assert got.policy["connect-src"].startswith(f"{house.origin}/a/")
+    assert got.policy["connect-src"].startswith(f"{install.origin}/a/")
     assert "set-cookie" not in got.headers
     assert got.headers["referrer-policy"] == "no-referrer"
     assert got.headers["access-control-allow-origin"] == "null", "its own origin, and no site's that has a name"
 
 
-def test_no_service_worker_is_handed_out(house: PreviewFixture) -> None:
+def test_no_service_worker_is_handed_out(install: PreviewFixture) -> None:
     """One would go on when its page and its app are gone."""
-    assert house.app("todo", "js/app.js", Service_Worker="script").status == 403
-    assert house.app("todo", "js/app.js").status == 200
+    assert install.app("todo", "js/app.js", Service_Worker="script").status == 403
+    assert install.app("todo", "js/app.js").status == 200
 
 
-def test_the_houses_script_is_first(house: PreviewFixture) -> None:
+def test_the_houses_script_is_first(install: PreviewFixture) -> None:
     """Right behind the doctype, so that nothing of the page runs before it."""
-    body = house.app("todo").body.decode()
+    body = install.app("todo").body.decode()
     assert body.startswith('<!doctype html><script src="')
     assert body.index(".hermit/shim.js") < body.index("<head>")
-    script = house.app("todo", ".hermit/shim.js")
+    script = install.app("todo", ".hermit/shim.js")
     assert script.headers["content-type"].startswith("text/javascript")
     assert b'"__BASE__"' not in script.body
 
@@ -85,7 +85,7 @@ def test_a_page_that_takes_long_to_understand(page: bytes) -> None:
     assert time.thread_time() - began < 2
 
 
-def test_files_have_their_types(house: PreviewFixture) -> None:
+def test_files_have_their_types(install: PreviewFixture) -> None:
     """As browsers insist on for scripts and styles."""
     types = {
         "js/app.js": "text/javascript; charset=utf-8",
@@ -98,17 +98,17 @@ def test_files_have_their_types(house: PreviewFixture) -> None:
         "a.unknown": "application/octet-stream",
     }
     for name in types:
-        house.write(f"todo/{name}", "x")
-    assert {name: house.app("todo", name).headers["content-type"] for name in types} == types
+        install.write(f"todo/{name}", "x")
+    assert {name: install.app("todo", name).headers["content-type"] for name in types} == types
 
 
-def test_a_file_is_sent_again_only_when_it_changed(house: PreviewFixture) -> None:
+def test_a_file_is_sent_again_only_when_it_changed(install: PreviewFixture) -> None:
     """By its tag."""
-    first = house.app("todo", "js/app.js")
+    first = install.app("todo", "js/app.js")
     assert (first.status, first.body) == (200, b"let a = 1;")
-    assert house.app("todo", "js/app.js", If_None_Match=first.headers["etag"]).status == 304
-    house.write("todo/js/app.js", "let a = 22;")
-    assert house.app("todo", "js/app.js", If_None_Match=first.headers["etag"]).body == b"let a = 22;"
+    assert install.app("todo", "js/app.js", If_None_Match=first.headers["etag"]).status == 304
+    install.write("todo/js/app.js", "let a = 22;")
+    assert install.app("todo", "js/app.js", If_None_Match=first.headers["etag"]).body == b"let a = 22;"
 
 
 @pytest.mark.parametrize(
@@ -124,31 +124,31 @@ def test_a_file_is_sent_again_only_when_it_changed(house: PreviewFixture) -> Non
         ("lines=1-2", 200, b"0123456789", None),
     ],
 )
-def test_parts_of_files(house: PreviewFixture, wanted: str, status: int, body: bytes, said: str | None) -> None:
+def test_parts_of_files(install: PreviewFixture, wanted: str, status: int, body: bytes, said: str | None) -> None:
     """One range is a part, several are the whole, none within it is an error."""
-    house.write("todo/ten.bin", "0123456789")
-    got = house.app("todo", "ten.bin", Range=wanted)
+    install.write("todo/ten.bin", "0123456789")
+    got = install.app("todo", "ten.bin", Range=wanted)
     assert (got.status, got.body, got.headers.get("content-range")) == (status, body, said)
 
 
-def test_large_files_arrive_whole(house: PreviewFixture) -> None:
+def test_large_files_arrive_whole(install: PreviewFixture) -> None:
     """From the disk to the network, several on one connection."""
     blob = os.urandom(5_000_000)
-    house.write("todo/large.bin", blob)
-    assert house.app("todo", "large.bin").body == blob
-    assert house.app("todo", "large.bin", method="HEAD").headers["content-length"] == "5000000"
+    install.write("todo/large.bin", blob)
+    assert install.app("todo", "large.bin").body == blob
+    assert install.app("todo", "large.bin", method="HEAD").headers["content-length"] == "5000000"
 
 
-def test_folders(house: PreviewFixture) -> None:
+def test_folders(install: PreviewFixture) -> None:
     """One with a front page is that page, under an address that ends with a slash."""
-    house.write("todo/help/index.html", "<p>help")
-    ticket = house.ticket("todo")
-    moved = house.get(f"/a/{ticket}/help")
-    assert (moved.status, moved.headers["location"]) == (308, f"{house.origin}/a/{ticket}/help/")
-    assert b"help" in house.get(f"/a/{ticket}/help/").body
-    moved = house.get(f"/a/{ticket}")
-    assert (moved.status, moved.headers["location"]) == (308, f"{house.origin}/a/{ticket}/")
-    assert house.get(f"/a/{ticket}/js/").status == 404
+    install.write("todo/help/index.html", "<p>help")
+    ticket = install.ticket("todo")
+    moved = install.get(f"/a/{ticket}/help")
+    assert (moved.status, moved.headers["location"]) == (308, f"{install.origin}/a/{ticket}/help/")
+    assert b"help" in install.get(f"/a/{ticket}/help/").body
+    moved = install.get(f"/a/{ticket}")
+    assert (moved.status, moved.headers["location"]) == (308, f"{install.origin}/a/{ticket}/")
+    assert install.get(f"/a/{ticket}/js/").status == 404
 
 
 @pytest.mark.parametrize(
@@ -160,28 +160,28 @@ def test_folders(house: PreviewFixture) -> None:
         "..\\notes",
     ],
 )  # fmt: skip
-def test_nothing_but_the_apps_own_plain_files(house: PreviewFixture, tmp_path: Path, path: str) -> None:
+def test_nothing_but_the_apps_own_plain_files(install: PreviewFixture, tmp_path: Path, path: str) -> None:
     """Links, pipes, files with two names, hidden names and every trick with dots: not found."""
     secret = tmp_path / "secret.txt"
     secret.write_text(CANARY)
-    house.write("notes/secret.txt", CANARY)
-    todo = house.www / "todo"
+    install.write("notes/secret.txt", CANARY)
+    todo = install.www / "todo"
     (todo / "link.txt").symlink_to(secret)
     (todo / "links").symlink_to(tmp_path)
     os.mkfifo(todo / "pipe")
-    os.link(house.write("todo/one.txt", CANARY), todo / "twin.txt")
-    house.write("todo/.git/config", CANARY)
-    house.write("todo/.env", CANARY)
-    house.write("todo/js/.hidden", CANARY)
-    got = house.app("todo", path)
+    os.link(install.write("todo/one.txt", CANARY), todo / "twin.txt")
+    install.write("todo/.git/config", CANARY)
+    install.write("todo/.env", CANARY)
+    install.write("todo/js/.hidden", CANARY)
+    got = install.app("todo", path)
     assert got.status == 404, got
     assert CANARY.encode() not in got.body
 
 
-def test_opened_by_itself_it_says_where_to_go(house: PreviewFixture) -> None:
+def test_opened_by_itself_it_says_where_to_go(install: PreviewFixture) -> None:
     """Not a byte of the app is shown outside a frame, and nothing runs on that page."""
     for dest in ("document", "embed", "object"):
-        got = house.app("todo", Sec_Fetch_Dest=dest)
+        got = install.app("todo", Sec_Fetch_Dest=dest)
         assert got.status == 403
         assert b"Open this in the dashboard" in got.body
         assert b"hello" not in got.body
@@ -189,54 +189,54 @@ def test_opened_by_itself_it_says_where_to_go(house: PreviewFixture) -> None:
         assert got.policy["default-src"] == "'none'"
 
 
-def test_a_browser_that_says_nothing_is_told_by_the_script(house: PreviewFixture) -> None:
+def test_a_browser_that_says_nothing_is_told_by_the_script(install: PreviewFixture) -> None:
     """Without encryption, on an address of the home network, browsers leave that header out."""
-    got = house.app("todo", Sec_Fetch_Dest="")
+    got = install.app("todo", Sec_Fetch_Dest="")
     assert got.status == 200
-    assert b"window.top === window" in house.app("todo", ".hermit/shim.js").body
+    assert b"window.top === window" in install.app("todo", ".hermit/shim.js").body
 
 
-def test_tickets_are_asked_for(house: PreviewFixture) -> None:
+def test_tickets_are_asked_for(install: PreviewFixture) -> None:
     """None, a wrong one, an old one, another app's: nothing is there."""
-    assert house.get("/a/x.y/").status == 404
-    assert house.get("/").status == 404
-    assert house.get(f"/a/{house.ticket('todo', good_for_s=-5)}/").status == 404
-    assert house.app("other").status == 404
-    stranger = house.ticket("todo", key=CubicleKey("crab", 99))
-    assert house.get(f"/a/{stranger}/").status == 404
+    assert install.get("/a/x.y/").status == 404
+    assert install.get("/").status == 404
+    assert install.get(f"/a/{install.ticket('todo', good_for_s=-5)}/").status == 404
+    assert install.app("other").status == 404
+    stranger = install.ticket("todo", key=CubicleKey("crab", 99))
+    assert install.get(f"/a/{stranger}/").status == 404
 
 
-def test_other_host_names_are_refused(house: PreviewFixture) -> None:
+def test_other_host_names_are_refused(install: PreviewFixture) -> None:
     """A name that a foreign page pointed at us gets nothing."""
-    assert house.app("todo", Host="evil.example").status == 421
+    assert install.app("todo", Host="evil.example").status == 421
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE"])
-def test_files_are_only_read(house: PreviewFixture, method: str) -> None:
+def test_files_are_only_read(install: PreviewFixture, method: str) -> None:
     """Nothing on this origin changes a file."""
-    assert house.app("todo", "js/app.js", method=method, body=b"x").status == 405
+    assert install.app("todo", "js/app.js", method=method, body=b"x").status == 405
 
 
-def test_unfinished_folders_say_what_is_missing(house: PreviewFixture) -> None:
+def test_unfinished_folders_say_what_is_missing(install: PreviewFixture) -> None:
     """To whoever opens them."""
-    house.write("empty/readme.txt", "x")
-    got = house.app("empty")
+    install.write("empty/readme.txt", "x")
+    got = install.app("empty")
     assert got.status == 404
     assert b"no index.html" in got.body
 
 
-def test_what_an_app_remembers(house: PreviewFixture) -> None:
+def test_what_an_app_remembers(install: PreviewFixture) -> None:
     """It comes back with the next page, to this app alone."""
     kept = {"items": '["</script><b>"]', "n": "1"}
-    stored = house.app("todo", ".hermit/storage", method="PUT", body=json.dumps(kept).encode())
+    stored = install.app("todo", ".hermit/storage", method="PUT", body=json.dumps(kept).encode())
     assert stored.status == 204
     assert stored.headers["access-control-allow-origin"] == "null"
-    script = house.app("todo", ".hermit/shim.js").body.decode()
+    script = install.app("todo", ".hermit/shim.js").body.decode()
     assert "</script>" not in script
-    assert house.storage.get_values(KEY, "todo") == kept
-    house.write("other/index.html", PAGE)
-    assert b"items" not in house.app("other", ".hermit/shim.js").body
-    assert house.app("todo", ".hermit/storage", method="OPTIONS").status == 204
+    assert install.storage.get_values(KEY, "todo") == kept
+    install.write("other/index.html", PAGE)
+    assert b"items" not in install.app("other", ".hermit/shim.js").body
+    assert install.app("todo", ".hermit/storage", method="OPTIONS").status == 204
 
 
 @pytest.mark.parametrize(
@@ -251,14 +251,14 @@ def test_what_an_app_remembers(house: PreviewFixture) -> None:
         (b'{"a": "\\ud800"}', 400),
     ],
 )
-def test_what_an_app_may_not_keep(house: PreviewFixture, body: bytes, status: int) -> None:
+def test_what_an_app_may_not_keep(install: PreviewFixture, body: bytes, status: int) -> None:
     """Texts, and not too much."""
-    assert house.app("todo", ".hermit/storage", method="PUT", body=body).status == status
+    assert install.app("todo", ".hermit/storage", method="PUT", body=body).status == status
 
 
-def test_writing_too_often_is_refused(house: PreviewFixture) -> None:
+def test_writing_too_often_is_refused(install: PreviewFixture) -> None:
     """A page in a loop wears out nobody's disk."""
-    statuses = {house.app("todo", ".hermit/storage", method="PUT", body=b'{"a": "1"}').status for _ in range(5)}
+    statuses = {install.app("todo", ".hermit/storage", method="PUT", body=b'{"a": "1"}').status for _ in range(5)}
     assert statuses == {204, 429}
 
 
@@ -272,41 +272,43 @@ def test_writing_too_often_is_refused(house: PreviewFixture) -> None:
     ],
     ids=["no http", "long head", "two lengths", "no host"],
 )
-def test_what_is_no_request_ends_its_own_connection(house: PreviewFixture, sent: bytes) -> None:
+def test_what_is_no_request_ends_its_own_connection(install: PreviewFixture, sent: bytes) -> None:
     """And the next one is served."""
-    with socket.create_connection(("127.0.0.1", house.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", install.port), timeout=20) as connection:
         connection.sendall(sent)
         heard = connection.recv(65536)
     assert heard == b"" or heard.startswith(b"HTTP/1.1 4")
-    assert house.app("todo").status == 200
+    assert install.app("todo").status == 200
 
 
-def test_silent_connections_hold_nothing_up(house: PreviewFixture) -> None:
+def test_silent_connections_hold_nothing_up(install: PreviewFixture) -> None:
     """However many are open."""
-    idle = [socket.create_connection(("127.0.0.1", house.port), timeout=20) for _ in range(200)]
+    idle = [socket.create_connection(("127.0.0.1", install.port), timeout=20) for _ in range(200)]
     began = time.monotonic()
-    assert house.app("todo").status == 200
+    assert install.app("todo").status == 200
     assert time.monotonic() - began < 15
     for connection in idle:
         connection.close()
 
 
-def test_a_crowd_of_silent_connections_keeps_nobody_out(house: PreviewFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crowd_of_silent_connections_keeps_nobody_out(
+    install: PreviewFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """At the cap, one that only waits makes room."""
     monkeypatch.setattr(server, "MAX_CONNECTIONS", 8)
-    house.write("todo/index.html", PAGE)
+    install.write("todo/index.html", PAGE)
     with ExitStack() as crowd:
         for _ in range(5):
             for _ in range(20):
-                crowd.enter_context(socket.create_connection(("127.0.0.1", house.port), timeout=20))
-            assert house.app("todo").status == 200
+                crowd.enter_context(socket.create_connection(("127.0.0.1", install.port), timeout=20))
+            assert install.app("todo").status == 200
 
 
-def test_one_connection_for_many_requests(house: PreviewFixture) -> None:
+def test_one_connection_for_many_requests(install: PreviewFixture) -> None:
     """It is kept, after files, pages, errors, and bodies that nobody wanted."""
-    house.write("todo/index.html", PAGE)
-    house.write("todo/a.bin", b"a" * 100_000)
-    with closing(http.client.HTTPConnection("localhost", house.port, timeout=20)) as connection:
+    install.write("todo/index.html", PAGE)
+    install.write("todo/a.bin", b"a" * 100_000)
+    with closing(http.client.HTTPConnection("localhost", install.port, timeout=20)) as connection:
         connection.connect()
         wire = connection.sock
         for method, path, body in (
@@ -317,6 +319,6 @@ def test_one_connection_for_many_requests(house: PreviewFixture) -> None:
             ("POST", "a.bin", b"x" * 50_000),
             ("GET", "a.bin", None),
         ):
-            connection.request(method, f"/a/{house.ticket('todo')}/{path}", body, {"Sec-Fetch-Dest": "iframe"})
+            connection.request(method, f"/a/{install.ticket('todo')}/{path}", body, {"Sec-Fetch-Dest": "iframe"})
             connection.getresponse().read()
             assert connection.sock is wire, path

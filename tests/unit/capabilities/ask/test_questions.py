@@ -26,10 +26,10 @@ WHICH: dict[str, Any] = {"question": "Which one?", "choices": ["red", "Blue", "2
 
 
 @dataclass
-class Desk:
+class Fixture:
     """Questions with the calls that wait for them, and a clock."""
 
-    house: CoreFixture
+    install: CoreFixture
     calls: Calls
     questions: Questions
     clock: list[float]
@@ -49,50 +49,50 @@ class Desk:
 
     def answer(self, question: str, text: str) -> Question:
         """Its person answers."""
-        return self.questions.answer_question(question, text, by=self.house.operator, surface="test")
+        return self.questions.answer_question(question, text, by=self.install.operator, surface="test")
 
 
 @contextmanager
-def at_desk(home: Path, start: float = 1_000_000.0, **agent: Any) -> Iterator[Desk]:
+def open_fixture(home: Path, start: float = 1_000_000.0, **agent: Any) -> Iterator[Fixture]:
     """A desk over ``home``, which may have been there before."""
-    with core_fixture(home, **agent) as house:
+    with core_fixture(home, **agent) as install:
         clock = [start]
-        calls = Calls(store=house.store, agents=house.agents, now=lambda: clock[0])
+        calls = Calls(store=install.store, agents=install.agents, now=lambda: clock[0])
         questions = Questions(
-            store=house.store,
-            agents=house.agents,
-            broker=house.broker,
-            hooks=house.hooks,
+            store=install.store,
+            agents=install.agents,
+            broker=install.broker,
+            hooks=install.hooks,
             finish=calls.finish_calls,
             now=lambda: clock[0],
         )
         calls.set_registry(REGISTRY, questions.deeds)
-        yield Desk(house, calls, questions, clock)
+        yield Fixture(install, calls, questions, clock)
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def fixture(tmp_path: Path) -> Iterator[Fixture]:
     """A fresh one; questions wait for ten minutes unless they say otherwise."""
-    with at_desk(tmp_path / "home", approval_timeout_s=600) as made:
+    with open_fixture(tmp_path / "home", approval_timeout_s=600) as made:
         yield made
 
 
-def test_an_answer_ends_the_call_that_waits(desk: Desk) -> None:
+def test_an_answer_ends_the_call_that_waits(fixture: Fixture) -> None:
     """The program reads exactly the choice, people see who said it, and the audit log has both."""
-    with watching(desk.house.broker) as news:
-        assert desk.ask().status == "waiting"
-        question = desk.only()
+    with watching(fixture.install.broker) as news:
+        assert fixture.ask().status == "waiting"
+        question = fixture.only()
         assert (question.text, question.choices, question.free_text) == ("Which one?", ("red", "Blue", "2"), False)
         assert question.expires_at == question.asked_at + 600
-        desk.answer(question.id, " blue ")
+        fixture.answer(question.id, " blue ")
         told = of_kind(heard(news), "question")
     assert [(body["status"], body["answer"]) for body in told] == [("pending", None), ("answered", "Blue")]
-    call = desk.call()
+    call = fixture.call()
     assert (call.status, call.text) == ("done", "Blue")
     assert call.result == {"question": question.id, "answer": "Blue", "is_choice": True}
-    assert desk.only().answered_by == "ada (test)"
-    assert [row.text for row in desk.house.audited("question.answered")] == ["Answered by ada (test): Blue"]
-    assert len(desk.house.audited("question.asked")) == 1
+    assert fixture.only().answered_by == "ada (test)"
+    assert [row.text for row in fixture.install.audited("question.answered")] == ["Answered by ada (test): Blue"]
+    assert len(fixture.install.audited("question.asked")) == 1
 
 
 @pytest.mark.parametrize(
@@ -108,11 +108,11 @@ def test_an_answer_ends_the_call_that_waits(desk: Desk) -> None:
         ({"question": "Why?"}, "x" * MAX_ANSWER_CHARS, "x" * MAX_ANSWER_CHARS),
     ],
 )
-def test_what_is_an_answer(desk: Desk, fields: dict[str, Any], said: str, answer: str) -> None:
+def test_what_is_an_answer(fixture: Fixture, fields: dict[str, Any], said: str, answer: str) -> None:
     """A choice, however it is written; anything else where text is taken, which a question without choices does."""
-    desk.ask(**fields)
-    assert desk.answer(desk.only().id, said).answer == answer
-    assert desk.call().text == answer
+    fixture.ask(**fields)
+    assert fixture.answer(fixture.only().id, said).answer == answer
+    assert fixture.call().text == answer
 
 
 @pytest.mark.parametrize(
@@ -128,159 +128,160 @@ def test_what_is_an_answer(desk: Desk, fields: dict[str, Any], said: str, answer
         ({"question": "Why?"}, "half \ud83e"),
     ],
 )
-def test_what_is_none_changes_nothing(desk: Desk, fields: dict[str, Any], said: str) -> None:
+def test_what_is_none_changes_nothing(fixture: Fixture, fields: dict[str, Any], said: str) -> None:
     """The person is told what fits, and may try again."""
-    desk.ask(**fields)
+    fixture.ask(**fields)
     with pytest.raises(BadInput, match="answer: "):
-        desk.answer(desk.only().id, said)
-    assert (desk.only().status, desk.call().status) == ("pending", "waiting")
+        fixture.answer(fixture.only().id, said)
+    assert (fixture.only().status, fixture.call().status) == ("pending", "waiting")
 
 
-def test_the_first_answer_counts(desk: Desk) -> None:
+def test_the_first_answer_counts(fixture: Fixture) -> None:
     """Of twenty at once one is taken, and the others are told whose it was."""
-    desk.ask()
-    question = desk.only().id
-    results = at_once(*[partial(desk.answer, question, said) for said in ("red", "blue") * 10])
+    fixture.ask()
+    question = fixture.only().id
+    results = at_once(*[partial(fixture.answer, question, said) for said in ("red", "blue") * 10])
     taken = [result for result in results if isinstance(result, Question)]
     assert len(taken) == 1
     late = [result for result in results if isinstance(result, Conflict)]
     assert len(late) == 19
     assert all("answered already, by ada (test)" in error.message for error in late)
-    assert desk.call().text == taken[0].answer
+    assert fixture.call().text == taken[0].answer
 
 
-def test_people_answer_only_their_own(desk: Desk) -> None:
+def test_people_answer_only_their_own(fixture: Fixture) -> None:
     """A stranger's question is none that they know of; the operator may answer everybody's."""
-    desk.calls.run_command(Caller(OTHER, None), "c1", "ASK", WHICH)
-    desk.ask("c2")
-    mine, theirs = (desk.questions.list_questions(user=user)[0].id for user in (1, 2))
+    fixture.calls.run_command(Caller(OTHER, None), "c1", "ASK", WHICH)
+    fixture.ask("c2")
+    mine, theirs = (fixture.questions.list_questions(user=user)[0].id for user in (1, 2))
     with pytest.raises(NotFound):
-        desk.questions.answer_question(mine, "red", by=desk.house.member, surface="test")
+        fixture.questions.answer_question(mine, "red", by=fixture.install.member, surface="test")
     with pytest.raises(NotFound):
-        desk.questions.answer_question("nothing", "red", by=desk.house.operator, surface="test")
+        fixture.questions.answer_question("nothing", "red", by=fixture.install.operator, surface="test")
     assert (
-        desk.questions.answer_question(theirs, "red", by=desk.house.member, surface="test").answered_by == "bob (test)"
+        fixture.questions.answer_question(theirs, "red", by=fixture.install.member, surface="test").answered_by
+        == "bob (test)"
     )
-    assert desk.answer(mine, "red").status == "answered"
+    assert fixture.answer(mine, "red").status == "answered"
 
 
-def test_nobody_answers(desk: Desk) -> None:
+def test_nobody_answers(fixture: Fixture) -> None:
     """When the time is up the program hears so, with a code, and an answer comes too late."""
-    desk.ask(question="Quick?", timeout=30)
-    question = desk.only()
-    desk.clock[0] += 29.9
-    assert desk.only().status == "pending"
-    desk.clock[0] += 0.2
+    fixture.ask(question="Quick?", timeout=30)
+    question = fixture.only()
+    fixture.clock[0] += 29.9
+    assert fixture.only().status == "pending"
+    fixture.clock[0] += 0.2
     with pytest.raises(Conflict, match="nobody answered in time"):
-        desk.answer(question.id, "yes")
-    call = desk.call()
+        fixture.answer(question.id, "yes")
+    call = fixture.call()
     assert (call.status, call.text) == ("failed", "Nobody answered in time.")
     assert call.result["code"] == "expired"
-    assert desk.only().status == "expired"
-    assert len(desk.house.audited("question.expired")) == 1
+    assert fixture.only().status == "expired"
+    assert len(fixture.install.audited("question.expired")) == 1
 
 
-def test_an_agent_holds_its_person_for_a_day_at_most(desk: Desk) -> None:
+def test_an_agent_holds_its_person_for_a_day_at_most(fixture: Fixture) -> None:
     """Whatever time it asks for: what the person writes meanwhile waits behind the question."""
-    desk.ask(question="Well?", timeout=7 * 24 * 3600)
-    assert desk.only().expires_at == desk.clock[0] + LONGEST_S
+    fixture.ask(question="Well?", timeout=7 * 24 * 3600)
+    assert fixture.only().expires_at == fixture.clock[0] + LONGEST_S
 
 
 @pytest.mark.parametrize("status", [TurnStatus.DONE, TurnStatus.FAILED, TurnStatus.STOPPED])
-def test_the_end_of_its_turn_withdraws_a_question(desk: Desk, status: TurnStatus) -> None:
+def test_the_end_of_its_turn_withdraws_a_question(fixture: Fixture, status: TurnStatus) -> None:
     """However the turn ends; what was asked beside it stays open."""
-    turn = desk.house.under_way().id
-    desk.ask("c1", turn)
-    desk.ask("c2", question="Beside?")
-    desk.house.turns.end_turn(KEY, turn, status)
-    states = {question.text: question.status for question in desk.questions.list_questions()}
+    turn = fixture.install.under_way().id
+    fixture.ask("c1", turn)
+    fixture.ask("c2", question="Beside?")
+    fixture.install.turns.end_turn(KEY, turn, status)
+    states = {question.text: question.status for question in fixture.questions.list_questions()}
     assert states == {"Which one?": "cancelled", "Beside?": "pending"}
-    assert (desk.call().status, desk.call().result["code"]) == ("failed", "cancelled")
-    assert desk.call("c2").status == "waiting"
+    assert (fixture.call().status, fixture.call().result["code"]) == ("failed", "cancelled")
+    assert fixture.call("c2").status == "waiting"
     with pytest.raises(Conflict, match="turn has ended"):
-        desk.answer(next(q.id for q in desk.questions.list_questions() if q.turn == turn), "red")
+        fixture.answer(next(q.id for q in fixture.questions.list_questions() if q.turn == turn), "red")
 
 
-def test_a_turn_that_ended_or_was_stopped_asks_nothing(desk: Desk) -> None:
+def test_a_turn_that_ended_or_was_stopped_asks_nothing(fixture: Fixture) -> None:
     """Its last command may still run for a moment."""
     for n, is_stopped in enumerate((True, False)):
-        turn = desk.house.under_way().id
+        turn = fixture.install.under_way().id
         if is_stopped:
-            desk.house.turns.stop(turn)
+            fixture.install.turns.stop(turn)
         else:
-            desk.house.turns.end_turn(KEY, turn, TurnStatus.DONE)
+            fixture.install.turns.end_turn(KEY, turn, TurnStatus.DONE)
         with pytest.raises(Conflict):
-            desk.ask(f"c{n}", turn)
-        desk.house.turns.end_turn(KEY, turn, TurnStatus.STOPPED)
-    assert desk.questions.list_questions() == []
+            fixture.ask(f"c{n}", turn)
+        fixture.install.turns.end_turn(KEY, turn, TurnStatus.STOPPED)
+    assert fixture.questions.list_questions() == []
 
 
-def test_the_same_question_is_asked_once(desk: Desk) -> None:
+def test_the_same_question_is_asked_once(fixture: Fixture) -> None:
     """Two programs that ask exactly the same get the same answer; a different one is asked beside it."""
-    desk.ask("c1")
-    desk.ask("c2")
-    desk.ask("c3", **WHICH, free_text=True)
-    assert len(desk.questions.list_questions()) == 2
-    desk.answer(next(q.id for q in desk.questions.list_questions() if not q.free_text), "red")
-    assert [desk.call(call).status for call in ("c1", "c2", "c3")] == ["done", "done", "waiting"]
+    fixture.ask("c1")
+    fixture.ask("c2")
+    fixture.ask("c3", **WHICH, free_text=True)
+    assert len(fixture.questions.list_questions()) == 2
+    fixture.answer(next(q.id for q in fixture.questions.list_questions() if not q.free_text), "red")
+    assert [fixture.call(call).status for call in ("c1", "c2", "c3")] == ["done", "done", "waiting"]
 
 
-def test_five_questions_are_the_most(desk: Desk) -> None:
+def test_five_questions_are_the_most(fixture: Fixture) -> None:
     """The sixth is refused until one is answered; another cubicle has its own five."""
     for n in range(MAX_OPEN):
-        desk.ask(f"c{n}", question=f"Number {n}?")
+        fixture.ask(f"c{n}", question=f"Number {n}?")
     with pytest.raises(TooMany):
-        desk.ask("c9", question="One more?")
-    desk.calls.run_command(Caller(OTHER, None), "c9", "ASK", WHICH)
-    desk.answer(desk.questions.list_questions(user=1)[0].id, "yes")
-    assert desk.ask("c10", question="One more?").status == "waiting"
+        fixture.ask("c9", question="One more?")
+    fixture.calls.run_command(Caller(OTHER, None), "c9", "ASK", WHICH)
+    fixture.answer(fixture.questions.list_questions(user=1)[0].id, "yes")
+    assert fixture.ask("c10", question="One more?").status == "waiting"
 
 
-def test_the_toolset_is_needed(desk: Desk) -> None:
+def test_the_toolset_is_needed(fixture: Fixture) -> None:
     """Without it the agent has no such command."""
-    desk.house.agents.update_agent("crab", {"toolsets": ["memory"]})
+    fixture.install.agents.update_agent("crab", {"toolsets": ["memory"]})
     with pytest.raises(NotFound, match="toolset questions"):
-        desk.ask()
+        fixture.ask()
 
 
 def test_a_death_loses_no_question(tmp_path: Path) -> None:
     """What was open is asked anew, what ended meanwhile is ended, and its call with it."""
     home = tmp_path / "home"
-    with at_desk(home, approval_timeout_s=600) as desk:
-        turn = desk.house.under_way().id
-        desk.ask("c1", turn)
-        desk.ask("c2", question="Open?")
-        desk.ask("c3", question="Short?", timeout=5)
-        desk.house.hooks.turn_ended._listeners.clear()  # a death right after the turn's end
-        desk.house.turns.end_turn(KEY, turn, TurnStatus.DONE)
-    with at_desk(home, start=1_000_010.0) as desk, watching(desk.house.broker) as news:
-        desk.questions.reconcile()
+    with open_fixture(home, approval_timeout_s=600) as fixture:
+        turn = fixture.install.under_way().id
+        fixture.ask("c1", turn)
+        fixture.ask("c2", question="Open?")
+        fixture.ask("c3", question="Short?", timeout=5)
+        fixture.install.hooks.turn_ended._listeners.clear()  # a death right after the turn's end
+        fixture.install.turns.end_turn(KEY, turn, TurnStatus.DONE)
+    with open_fixture(home, start=1_000_010.0) as fixture, watching(fixture.install.broker) as news:
+        fixture.questions.reconcile()
         told = of_kind(heard(news), "question")
         assert {body["text"]: body["status"] for body in told} == {
             "Which one?": "cancelled",
             "Short?": "expired",
             "Open?": "pending",
         }
-        assert [desk.call(call).status for call in ("c1", "c2", "c3")] == ["failed", "waiting", "failed"]
-        desk.answer(desk.questions.list_questions(status="pending")[0].id, "yes")
-        assert desk.call("c2").text == "yes"
+        assert [fixture.call(call).status for call in ("c1", "c2", "c3")] == ["failed", "waiting", "failed"]
+        fixture.answer(fixture.questions.list_questions(status="pending")[0].id, "yes")
+        assert fixture.call("c2").text == "yes"
 
 
-def test_what_nobody_can_see_is_written_out(desk: Desk) -> None:
+def test_what_nobody_can_see_is_written_out(fixture: Fixture) -> None:
     """For people's eyes; the text itself stays as it was asked."""
-    with watching(desk.house.broker) as news:
-        desk.ask(question="Delete \u202etxt.exe?")
+    with watching(fixture.install.broker) as news:
+        fixture.ask(question="Delete \u202etxt.exe?")
         body = of_kind(heard(news), "question")[0]
     assert (body["text"], body["shown"]) == ("Delete \u202etxt.exe?", "Delete \\u202etxt.exe?")
 
 
-def test_a_clock_that_goes_back_leaves_no_question_for_years(desk: Desk) -> None:
+def test_a_clock_that_goes_back_leaves_no_question_for_years(fixture: Fixture) -> None:
     """By years: it expires, and its call ends. By less than an hour: it waits that much longer."""
-    desk.ask()
-    desk.clock[0] -= 1800
-    desk.questions.expire_due()
-    assert desk.only().status == "pending"
-    desk.clock[0] -= 2 * 365 * 24 * 3600
-    desk.questions.expire_due()
-    assert desk.only().status == "expired"
-    assert desk.call().status != "waiting"
+    fixture.ask()
+    fixture.clock[0] -= 1800
+    fixture.questions.expire_due()
+    assert fixture.only().status == "pending"
+    fixture.clock[0] -= 2 * 365 * 24 * 3600
+    fixture.questions.expire_due()
+    assert fixture.only().status == "expired"
+    assert fixture.call().status != "waiting"

@@ -119,15 +119,15 @@ def test_a_pass_that_breaks_is_not_the_last(clock: CalendarScheduler, ticks: Tic
 
 def test_a_snapshot_holds_the_calendar_of_its_cubicle_alone(tmp_path: Path) -> None:
     """Entries in words, what comes due, and what came of them; another person's are not in it."""
-    with run_app(tmp_path / "home") as house:
-        services = house.services
-        agenda, operator = services.agenda, services.people.get_operator()
-        key, other = CubicleKey("crab", operator.id), CubicleKey("crab", services.people.add({"name": "ben"}).id)
+    with run_app(tmp_path / "home") as install:
+        services = install.services
+        calendar, operator = services.calendar, services.users.get_operator()
+        key, other = CubicleKey("crab", operator.id), CubicleKey("crab", services.users.add({"name": "ben"}).id)
         fields = {"prompt": "P", "start": "2190-01-01T09:00"}
-        mine = agenda.create_entry(key, {"title": "Mine", "repeat": "0 9 * * 1", **fields}, by=operator)
-        agenda.create_entry(other, {"title": "Theirs", **fields}, by=operator)
-        services.turns.wait_for_end(agenda.run_now(mine.id), PATIENCE_S)
-        PublishedCalendar(agenda, house.app._capabilities._calendar.handlers._announcer).build(
+        mine = calendar.create_entry(key, {"title": "Mine", "repeat": "0 9 * * 1", **fields}, by=operator)
+        calendar.create_entry(other, {"title": "Theirs", **fields}, by=operator)
+        services.turns.wait_for_end(calendar.run_now(mine.id), PATIENCE_S)
+        PublishedCalendar(calendar, install.app._capabilities._calendar.handlers._announcer).build(
             key, tmp_path / "calendar.db"
         )
         published = tmp_path / "home" / "workspaces" / "crab" / str(operator.id) / "data" / "calendar.db"

@@ -23,15 +23,15 @@ from tests.support.delivery_fixture import (
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[DeliveryFixture]:
+def install(tmp_path: Path) -> Iterator[DeliveryFixture]:
     """Nobody but the dashboard takes files."""
     with outgoing(tmp_path) as made:
         yield made
 
 
-def take(house: DeliveryFixture, path: bytes, *, asked: int | None = None) -> IntakeOutcome:
+def take(install: DeliveryFixture, path: bytes, *, asked: int | None = None) -> IntakeOutcome:
     """As the watch would, now."""
-    return house.taking.take_file(KEY, path, found_at=time.time(), asked=asked)
+    return install.intake.take_file(KEY, path, found_at=time.time(), asked=asked)
 
 
 # --- what is refused -------------------------------------------------------------------------------------------
@@ -53,31 +53,31 @@ def _written(path: Path) -> Path:
 
 @pytest.mark.parametrize("make", ODD.values(), ids=ODD.keys())
 def test_what_is_no_plain_file_is_said_once_and_never_opened(
-    house: DeliveryFixture, make: Callable[[Path], None]
+    install: DeliveryFixture, make: Callable[[Path], None]
 ) -> None:
     """And a good file after it arrives."""
-    make(house.out / "odd")
+    make(install.out / "odd")
     for _ in range(3):
-        assert take(house, b"odd") is IntakeOutcome.DONE
-    house.put("good.txt")
-    take(house, b"good.txt")
-    assert [(made.path, made.status) for made in house.rows()] == [
+        assert take(install, b"odd") is IntakeOutcome.DONE
+    install.put("good.txt")
+    take(install, b"good.txt")
+    assert [(made.path, made.status) for made in install.rows()] == [
         (b"odd", DeliveryStatus.REFUSED),
         (b"good.txt", DeliveryStatus.SENT),
     ]
-    assert "not a plain file" in house.rows()[0].why
-    assert len(house.outbox) == 1
+    assert "not a plain file" in install.rows()[0].why
+    assert len(install.outbox) == 1
 
 
-def test_a_file_of_a_terabyte_is_refused_unread(house: DeliveryFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_a_terabyte_is_refused_unread(install: DeliveryFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it claims is enough, and nothing is left of it; over the cap of a day it counts as withheld."""
     monkeypatch.setattr(takes, "BYTES_A_DAY", 1 << 50)
     monkeypatch.setattr(takes, "BYTES_A_MINUTE", 1 << 50)
-    with (house.out / "huge").open("wb") as file:
+    with (install.out / "huge").open("wb") as file:
         file.truncate(1 << 40)
-    assert take(house, b"huge") is IntakeOutcome.DONE
-    assert "larger" in house.rows()[0].why
-    assert house.outbox == []
+    assert take(install, b"huge") is IntakeOutcome.DONE
+    assert "larger" in install.rows()[0].why
+    assert install.outbox == []
 
 
 # --- names -----------------------------------------------------------------------------------------------------
@@ -104,13 +104,13 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_are_data(house: DeliveryFixture, name: bytes) -> None:
+def test_names_are_data(install: DeliveryFixture, name: bytes) -> None:
     """Each is delivered, under a name that is safe anywhere; a good file after it too."""
-    house.put(name, b"evil")
-    house.put("good.txt", b"good")
+    install.put(name, b"evil")
+    install.put("good.txt", b"good")
     for each in (name, b"good.txt"):
-        assert take(house, each) is IntakeOutcome.DONE
-    evil, good = house.rows()
+        assert take(install, each) is IntakeOutcome.DONE
+    evil, good = install.rows()
     assert evil.path == name
     assert (good.name, good.status) == ("good.txt", DeliveryStatus.SENT)
     assert evil.name
@@ -125,40 +125,40 @@ def test_names_are_data(house: DeliveryFixture, name: bytes) -> None:
 # --- folders ---------------------------------------------------------------------------------------------------
 
 
-def test_a_folder_is_one_zip_of_its_plain_files(house: DeliveryFixture) -> None:
+def test_a_folder_is_one_zip_of_its_plain_files(install: DeliveryFixture) -> None:
     """Links and pipes in it are left out and counted; the same content is the same zip."""
-    inner = house.out / "plots" / "deep"
+    inner = install.out / "plots" / "deep"
     inner.mkdir(parents=True)
     (inner / "a.txt").write_bytes(b"a")
-    (house.out / "plots" / "b.txt").write_bytes(b"b")
+    (install.out / "plots" / "b.txt").write_bytes(b"b")
     (inner / "link").symlink_to("/etc/passwd")
     os.mkfifo(inner / "pipe")
-    assert take(house, b"plots") is IntakeOutcome.DONE
+    assert take(install, b"plots") is IntakeOutcome.DONE
     os.utime(inner / "a.txt", (0, 0))
-    assert take(house, b"plots") is IntakeOutcome.KNOWN
-    (made,) = house.rows()
+    assert take(install, b"plots") is IntakeOutcome.KNOWN
+    (made,) = install.rows()
     assert (made.name, made.kind) == ("plots.zip", "document")
     assert made.caption.startswith("2 things")
-    with zipfile.ZipFile(house.deliveries.copy_of(made)) as archive:
+    with zipfile.ZipFile(install.deliveries.copy_of(made)) as archive:
         assert {name: archive.read(name) for name in archive.namelist()} == {"deep/a.txt": b"a", "b.txt": b"b"}
 
 
-def test_names_in_a_zip_lead_nowhere(house: DeliveryFixture) -> None:
+def test_names_in_a_zip_lead_nowhere(install: DeliveryFixture) -> None:
     """Backslashes, leading dots and doubles are tamed."""
-    (house.out / "f").mkdir()
+    (install.out / "f").mkdir()
     for name in (b"..\\..\\evil", b"A", b"a", b"\xff", b"-x", b"C:\\x"):
-        house.put(b"f/" + name)
-    take(house, b"f")
-    with zipfile.ZipFile(house.deliveries.copy_of(house.rows()[0])) as archive:
+        install.put(b"f/" + name)
+    take(install, b"f")
+    with zipfile.ZipFile(install.deliveries.copy_of(install.rows()[0])) as archive:
         names = archive.namelist()
     assert len({name.casefold() for name in names}) == 6
     assert not any("\\" in name or ":" in name or name.startswith((".", "/", "-")) for name in names)
 
 
 @pytest.mark.parametrize("kind", ["wide", "deep"])
-def test_a_folder_with_too_much_in_it_is_said_once(house: DeliveryFixture, kind: str) -> None:
+def test_a_folder_with_too_much_in_it_is_said_once(install: DeliveryFixture, kind: str) -> None:
     """And nothing of it is copied."""
-    top = house.out / "big"
+    top = install.out / "big"
     top.mkdir()
     if kind == "wide":
         for number in range(2_100):
@@ -166,36 +166,36 @@ def test_a_folder_with_too_much_in_it_is_said_once(house: DeliveryFixture, kind:
     else:
         Path(top, *["d"] * 40).mkdir(parents=True)
     for _ in range(2):
-        assert take(house, b"big") is IntakeOutcome.DONE
-    assert [made.status for made in house.rows()] == [DeliveryStatus.REFUSED]
-    assert house.outbox == []
+        assert take(install, b"big") is IntakeOutcome.DONE
+    assert [made.status for made in install.rows()] == [DeliveryStatus.REFUSED]
+    assert install.outbox == []
 
 
-def test_an_empty_folder_is_nothing(house: DeliveryFixture) -> None:
+def test_an_empty_folder_is_nothing(install: DeliveryFixture) -> None:
     """Until something is in it."""
-    (house.out / "f").mkdir()
-    assert take(house, b"f") is IntakeOutcome.DONE
-    assert house.rows() == []
-    house.put("f/a")
-    take(house, b"f")
-    assert len(house.rows()) == 1
+    (install.out / "f").mkdir()
+    assert take(install, b"f") is IntakeOutcome.DONE
+    assert install.rows() == []
+    install.put("f/a")
+    take(install, b"f")
+    assert len(install.rows()) == 1
 
 
 # --- caps ------------------------------------------------------------------------------------------------------
 
 
-def test_over_the_cap_nothing_is_taken_but_what_was_asked_for(house: DeliveryFixture) -> None:
+def test_over_the_cap_nothing_is_taken_but_what_was_asked_for(install: DeliveryFixture) -> None:
     """Another cubicle has a cap of its own."""
     for number in range(USUAL_RATES.files_per_minute + 5):
-        house.put(f"{number}", str(number).encode())
+        install.put(f"{number}", str(number).encode())
         wanted = IntakeOutcome.DONE if number < USUAL_RATES.files_per_minute else IntakeOutcome.FULL
-        assert take(house, str(number).encode()) is wanted
-    assert take(house, b"24", asked=house.turn()) is IntakeOutcome.DONE
-    assert len(house.rows()) == USUAL_RATES.files_per_minute + 1
-    assert len(house.outbox) == USUAL_RATES.files_per_minute + 1
+        assert take(install, str(number).encode()) is wanted
+    assert take(install, b"24", asked=install.turn()) is IntakeOutcome.DONE
+    assert len(install.rows()) == USUAL_RATES.files_per_minute + 1
+    assert len(install.outbox) == USUAL_RATES.files_per_minute + 1
 
 
-def test_bytes_are_capped_too(house: DeliveryFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_are_capped_too(install: DeliveryFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """A first large file of a minute may come alone; of a day it may not."""
     monkeypatch.setattr(takes, "BYTES_A_MINUTE", 10)
     monkeypatch.setattr(takes, "BYTES_A_DAY", 30)
@@ -204,19 +204,19 @@ def test_bytes_are_capped_too(house: DeliveryFixture, monkeypatch: pytest.Monkey
         ("b", 5, IntakeOutcome.FULL),
         ("c", 40, IntakeOutcome.FULL),
     ):
-        house.put(name, name.encode() * size)
-        assert take(house, name.encode()) is wanted
-    take(house, b"c", asked=house.turn())
-    assert "limit" in house.rows()[-1].why
+        install.put(name, name.encode() * size)
+        assert take(install, name.encode()) is wanted
+    take(install, b"c", asked=install.turn())
+    assert "limit" in install.rows()[-1].why
 
 
-def test_a_flood_is_told_in_one_notice(house: DeliveryFixture) -> None:
+def test_a_flood_is_told_in_one_notice(install: DeliveryFixture) -> None:
     """With the number, where they are, and the mark beyond them."""
     carrier = RecordingCarrier()
-    house.deliveries.add_carrier(carrier)
-    house.taking.withhold_files(KEY, 980, 12345)
-    assert house.taking.seen_until(KEY) == 12345
+    install.deliveries.add_carrier(carrier)
+    install.intake.withhold_files(KEY, 980, 12345)
+    assert install.intake.seen_until(KEY) == 12345
     (text,) = carrier.told.values()
     assert "980" in text
     assert "zip" in text
-    assert [made.status for made in house.rows()] == [DeliveryStatus.WITHHELD]
+    assert [made.status for made in install.rows()] == [DeliveryStatus.WITHHELD]

@@ -24,7 +24,7 @@ from orchestrator.files.models import Readable, Stored
 from orchestrator.files.workspace import Workspaces
 from orchestrator.web.fetcher import tls_context
 from tests.support.core_fixture import KEY
-from tests.support.downloads_fixture import BYTES, PATIENCE_S, SHA256, Certificates, DownloadsFixture, desk
+from tests.support.downloads_fixture import BYTES, PATIENCE_S, SHA256, Certificates, DownloadsFixture, fixture
 from tests.support.fake_internet import PUBLIC, FakeInternet, FakeSite, Visit, answer, make_certificate, opened
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificates with openssl")
@@ -81,7 +81,7 @@ def left_by_a_death(folder: Path, certificates: Certificates, *, is_before: bool
         halting.append(Halting(home, is_before=is_before))
         return halting[0]
 
-    with desk(alive, certificates, workspaces=workspaces) as at:
+    with fixture(alive, certificates, workspaces=workspaces) as at:
         at.site(gives)
         call = at.ask()
         at.decide(call)
@@ -103,7 +103,7 @@ def test_a_death_around_the_storing_loses_and_doubles_nothing(
 ) -> None:
     """One file in the end; where it lay there already it is not even fetched again."""
     home, call = left_by_a_death(tmp_path, certificates, is_before=is_before)
-    with desk(home, certificates, is_started=False) as at:
+    with fixture(home, certificates, is_started=False) as at:
         assert unfinished(at) == [call.waits_for.partition(":")[2]]
         assert at.inbox() == ({} if is_before else {"report.pdf": BYTES})
         site = at.site(gives)
@@ -112,13 +112,13 @@ def test_a_death_around_the_storing_loses_and_doubles_nothing(
         assert (ended.status, ended.result["sha256"]) == ("done", SHA256)
         assert site.connections == (1 if is_before else 0)
         assert at.inbox() == {"report.pdf": BYTES}
-        assert len(at.house.audited("asset.arrived")) == 1
+        assert len(at.install.audited("asset.arrived")) == 1
 
 
 def test_another_file_of_that_name_is_not_taken_for_it(tmp_path: Path, certificates: Certificates) -> None:
     """A person sent one before the download was taken up again: both lie there."""
     home, call = left_by_a_death(tmp_path, certificates, is_before=True)
-    with desk(home, certificates, is_started=False) as at:
+    with fixture(home, certificates, is_started=False) as at:
         at.workspaces.write_in(KEY, "report.pdf", io.BytesIO(b"mine"), max_bytes=100)
         at.site(gives)
         at.jobs.start()
@@ -136,7 +136,7 @@ def test_closing_in_the_middle_is_no_failure(tmp_path: Path, certificates: Certi
         while not visit.over.wait(0.02) and visit.send(b"x"):
             pass
 
-    with desk(home, certificates) as at:
+    with fixture(home, certificates) as at:
         at.site(slow)
         call = at.ask()
         at.decide(call)
@@ -144,7 +144,7 @@ def test_closing_in_the_middle_is_no_failure(tmp_path: Path, certificates: Certi
         at.jobs.close()
         assert len(unfinished(at)) == 1
         assert (at.inbox(), list((home / "scratch").iterdir())) == ({}, [])
-    with desk(home, certificates, is_started=False) as at:
+    with fixture(home, certificates, is_started=False) as at:
         at.site(gives)
         at.jobs.start()
         assert at.ended(call).status == "done"
@@ -161,7 +161,7 @@ class Port:
 def live(home: Path, certificate: Path, port: int, call: str) -> NoReturn:
     """What the other process does: ask, agree, fetch, until it is killed."""
     context = tls_context(str(certificate))
-    with desk(home, Certificates(context, context), is_started=False) as at:
+    with fixture(home, Certificates(context, context), is_started=False) as at:
         town: Any = at.town
         town.sites[PUBLIC] = Port(port)
         at.jobs.start()
@@ -197,7 +197,7 @@ def test_sigkill(
         other.kill()
         other.join(10)
         other.close()
-        with desk(home, certificates, town=_to(site)) as at:
+        with fixture(home, certificates, town=_to(site)) as at:
             at.until(lambda: not unfinished(at))
             assert at.calls.get_call(KEY, "c1").status == "done"
             assert {name: data for name, data in at.inbox().items() if not name.startswith(".arriving-")} == {
@@ -223,9 +223,9 @@ class Full(Reserve):
 
 def test_a_full_host_fetches_nothing(tmp_path: Path, certificates: Certificates) -> None:
     """Not a name is looked up for what could not be kept; with room again it works."""
-    with desk(tmp_path / "home", certificates) as at:
+    with fixture(tmp_path / "home", certificates) as at:
         at.site(gives)
-        full = Full(at.house.home, ballast=at.house.home / "ballast")
+        full = Full(at.install.home, ballast=at.install.home / "ballast")
         at.downloads._landing._reserve, before = full, at.downloads._landing._reserve
         assert "The disk of the host is full" in at.fetched().text
         assert at.is_untouched
@@ -235,11 +235,11 @@ def test_a_full_host_fetches_nothing(tmp_path: Path, certificates: Certificates)
 
 def test_a_disk_that_fills_meanwhile(tmp_path: Path, certificates: Certificates) -> None:
     """The download ends before the file is stored, and nothing of it is left."""
-    with desk(tmp_path / "home", certificates) as at:
+    with fixture(tmp_path / "home", certificates) as at:
         site = at.site(gives)
-        full = Full(at.house.home, ballast=at.house.home / "ballast")
+        full = Full(at.install.home, ballast=at.install.home / "ballast")
         full.is_short = lambda: site.connections > 0
         at.downloads._landing._reserve = full
         assert "The disk of the host is full" in at.fetched().text
         assert at.inbox() == {}
-        assert list((at.house.home / "scratch").iterdir()) == []
+        assert list((at.install.home / "scratch").iterdir()) == []

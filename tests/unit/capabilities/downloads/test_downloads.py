@@ -20,7 +20,7 @@ from orchestrator.core.models import ApprovalStatus, TurnStatus
 from orchestrator.web.fetcher import tls_context
 from orchestrator.web.urls import UrlRules, parse_url
 from tests.support.core_fixture import KEY, OTHER, heard, of_kind, watching
-from tests.support.downloads_fixture import BYTES, SHA256, SMALL, URL, Certificates, DownloadsFixture, desk
+from tests.support.downloads_fixture import BYTES, SHA256, SMALL, URL, Certificates, DownloadsFixture, fixture
 from tests.support.fake_internet import OTHER as ELSEWHERE
 from tests.support.fake_internet import Visit, answer, make_certificate, opened
 
@@ -40,7 +40,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 @pytest.fixture
 def at(tmp_path: Path, certificates: Certificates) -> Iterator[DownloadsFixture]:
     """A desk, with a site that has the paper."""
-    with desk(tmp_path / "home", certificates) as made:
+    with fixture(tmp_path / "home", certificates) as made:
         made.site(gives(BYTES, Content_Type="application/pdf"))
         yield made
 
@@ -125,7 +125,7 @@ def test_what_is_no_plain_url_is_refused(at: DownloadsFixture, url: str) -> None
 
 def test_plain_http_is_fetched_by_choice(tmp_path: Path, certificates: Certificates) -> None:
     """A warning says what that means."""
-    with desk(tmp_path / "home", certificates, rules=UrlRules(plain_http=True)) as at:
+    with fixture(tmp_path / "home", certificates, rules=UrlRules(plain_http=True)) as at:
         site = at.stack.enter_context(opened(gives(BYTES)))
         at.town.sites["93.184.215.14"] = site
         call = at.ask("http://files.example/report.pdf")
@@ -165,7 +165,7 @@ def test_a_flood_is_a_few_questions(at: DownloadsFixture) -> None:
 
 def test_a_yes_brings_the_file(at: DownloadsFixture) -> None:
     """It lies in in/ with the right bytes, not executable; who waited is told where, and the audit log what."""
-    with watching(at.house.broker) as news:
+    with watching(at.install.broker) as news:
         call = at.fetched()
         statuses: list[str] = []
         while "done" not in statuses:
@@ -175,12 +175,12 @@ def test_a_yes_brings_the_file(at: DownloadsFixture) -> None:
     assert call.result == {"path": path, "size_bytes": len(BYTES), "sha256": SHA256}
     assert statuses == ["asked", "fetching", "done"]
     assert at.inbox() == {"report.pdf": BYTES}
-    stored = at.house.home / "workspaces" / "crab" / "1" / "in" / "report.pdf"
+    stored = at.install.home / "workspaces" / "crab" / "1" / "in" / "report.pdf"
     assert stored.stat().st_mode & 0o7777 == 0o644
     asset = at.asset(call)
     assert (asset.status, asset.size_bytes, asset.sha256) == (AssetStatus.DONE, len(BYTES), SHA256)
     assert asset.content_type == "application/pdf"
-    row = at.house.audited("asset.arrived")[0]
+    row = at.install.audited("asset.arrived")[0]
     assert (row.detail["sha256"], row.detail["url"]) == (SHA256, URL)
 
 
@@ -243,7 +243,7 @@ def test_a_file_that_is_too_large_is_not_kept(at: DownloadsFixture) -> None:
         assert (call.status, call.result) == ("failed", {"code": "failed"})
         assert "larger than the limit" in call.text
     assert at.inbox() == {}
-    assert list((at.house.home / "scratch").iterdir()) == []
+    assert list((at.install.home / "scratch").iterdir()) == []
 
 
 def test_a_silent_server_is_given_up(at: DownloadsFixture) -> None:
@@ -261,10 +261,10 @@ def test_a_silent_server_is_given_up(at: DownloadsFixture) -> None:
 
 def test_a_full_workspace_takes_nothing(tmp_path: Path, certificates: Certificates) -> None:
     """The limit of the workspace holds for downloads as for uploads, and says so."""
-    with desk(tmp_path / "home", certificates, limits=SMALL) as at:
+    with fixture(tmp_path / "home", certificates, limits=SMALL) as at:
         at.site(gives(BYTES))
-        at.house.agents.update_agent("crab", {"limits": {"disk_mb": 64}})
-        work = at.house.home / "workspaces" / "crab" / "1" / "work"
+        at.install.agents.update_agent("crab", {"limits": {"disk_mb": 64}})
+        work = at.install.home / "workspaces" / "crab" / "1" / "work"
         work.mkdir(parents=True)
 
         def leave(left: int) -> None:
@@ -295,7 +295,7 @@ CHANGES = {
 def test_what_was_changed_after_it_was_asked_is_refused(at: DownloadsFixture, change: str) -> None:
     """Nothing is looked up for it."""
     call = at.ask()
-    with at.house.store.writing() as db:
+    with at.install.store.writing() as db:
         db.execute(change)
     at.decide(call)
     assert "was changed after a person agreed" in at.ended(call).text
@@ -307,10 +307,10 @@ def test_what_was_changed_before_it_was_fetched_is_refused(
     tmp_path: Path, certificates: Certificates, change: str
 ) -> None:
     """The digest is looked at once more at the last moment."""
-    with desk(tmp_path / "home", certificates, is_started=False) as at:
+    with fixture(tmp_path / "home", certificates, is_started=False) as at:
         call = at.ask()
         at.decide(call)
-        with at.house.store.writing() as db:
+        with at.install.store.writing() as db:
             db.execute(change)
         at.jobs.start()
         assert "was changed after a person agreed" in at.ended(call).text
@@ -332,7 +332,7 @@ def test_a_redirect_to_another_host_asks_again(at: DownloadsFixture) -> None:
     assert URL in second.detail["warnings"][0]
     assert (at.town.looked_up, elsewhere.connections) == (["files.example"], 0)
     assert at.ask().waits_for == call.waits_for  # still the same wish
-    at.house.approvals.decide(second.id, approve=True, by=at.house.operator, surface="test")
+    at.install.approvals.decide(second.id, approve=True, by=at.install.operator, surface="test")
     assert at.ended(call).result["path"] == "/app/workspace/in/report.pdf"
     assert at.inbox() == {"report.pdf": BYTES}
     assert at.asset(call).status is at.settled(second.id).status is AssetStatus.DONE
@@ -344,7 +344,7 @@ def test_a_no_to_the_other_host_ends_both(at: DownloadsFixture) -> None:
     call = at.ask()
     at.decide(call)
     second = at.until(at.pending)[0]
-    at.house.approvals.decide(second.id, approve=False, by=at.house.operator, surface="test")
+    at.install.approvals.decide(second.id, approve=False, by=at.install.operator, surface="test")
     ended = at.ended(call)
     assert ended.status == "failed"
     assert "files.example sends on to other.example. A person said no" in ended.text
@@ -363,7 +363,7 @@ def test_the_way_back_is_no_new_question(at: DownloadsFixture) -> None:
     call = at.ask()
     at.decide(call)
     second = at.until(at.pending)[0]
-    at.house.approvals.decide(second.id, approve=True, by=at.house.operator, surface="test")
+    at.install.approvals.decide(second.id, approve=True, by=at.install.operator, surface="test")
     assert at.ended(call).status == "done"
     assert at.pending() == []
 
@@ -387,7 +387,7 @@ def test_an_endless_chase_ends(at: DownloadsFixture) -> None:
 
     hosts = (f"h{n}" for n in numbers)
     names = ",".join(["DNS:files.example", *(f"DNS:h{n}.example" for n in range(10))])
-    path, server = make_certificate(at.house.home, names)
+    path, server = make_certificate(at.install.home, names)
     at.certificates.client.load_verify_locations(cafile=str(path))
     town.sites["93.184.215.14"] = at.stack.enter_context(opened(onwards, server))
     town.names |= {f"h{n}.example": [["93.184.215.14"]] for n in range(10)}
@@ -396,7 +396,7 @@ def test_an_endless_chase_ends(at: DownloadsFixture) -> None:
     asked = 0
     while at.calls.get_call(KEY, call.id).status == "waiting" and asked < 20:
         for question in at.pending():
-            at.house.approvals.decide(question.id, approve=True, by=at.house.operator, surface="test")
+            at.install.approvals.decide(question.id, approve=True, by=at.install.operator, surface="test")
             asked += 1
         threading.Event().wait(0.02)
     assert asked == 5
@@ -417,24 +417,24 @@ def test_a_host_may_be_allowed_for_ever(at: DownloadsFixture) -> None:
     assert at.ended(second).result["path"] == "/app/workspace/in/second.pdf"
     at.ask("https://sub.files.example/x")
     assert len(at.pending()) == 1
-    at.house.grants.revoke_grant("crab", at.held()[0].id, by=at.house.operator)
+    at.install.grants.revoke_grant("crab", at.held()[0].id, by=at.install.operator)
     assert at.held() == []
     at.ask("https://files.example/third.pdf")
     assert len(at.pending()) == 2
-    assert [len(at.house.audited(kind)) for kind in ("host.allowed", "asset.allowed", "host.revoked")] == [1, 1, 1]
+    assert [len(at.install.audited(kind)) for kind in ("host.allowed", "asset.allowed", "host.revoked")] == [1, 1, 1]
     with pytest.raises(NotFound):
-        at.house.grants.revoke_grant("crab", "abcdefgh", by=at.house.operator)
+        at.install.grants.revoke_grant("crab", "abcdefgh", by=at.install.operator)
     with pytest.raises(NotFound):
-        at.house.grants.of_agent("nobody", viewer=at.house.operator)
+        at.install.grants.of_agent("nobody", viewer=at.install.operator)
 
 
 def test_a_revoked_host_is_not_fetched_from(tmp_path: Path, certificates: Certificates) -> None:
     """Not even what was asked for a moment before."""
-    with desk(tmp_path / "home", certificates, is_started=False) as at:
+    with fixture(tmp_path / "home", certificates, is_started=False) as at:
         first = at.ask()
         at.decide(first, always=True)
         second = at.ask("https://files.example/second.pdf")
-        at.house.grants.revoke_grant("crab", at.held()[0].id, by=at.house.operator)
+        at.install.grants.revoke_grant("crab", at.held()[0].id, by=at.install.operator)
         at.site(gives(BYTES))
         at.jobs.start()
         assert at.ended(first).status == "done"  # a person said yes to this one itself
@@ -457,12 +457,12 @@ def test_only_an_operator_allows_for_ever(at: DownloadsFixture) -> None:
     """It would hold for everybody who talks to the agent. A member decides their own, once."""
     call = at.ask(key=OTHER)
     with pytest.raises(Forbidden, match="operator"):
-        at.decide(call, always=True, by=at.house.member)
-    at.decide(call, by=at.house.member)
+        at.decide(call, always=True, by=at.install.member)
+    at.decide(call, by=at.install.member)
     assert at.ended(call).status == "done"
     assert at.held() == []
     with pytest.raises(NotFound):
-        at.decide(at.ask(), by=at.house.member)
+        at.decide(at.ask(), by=at.install.member)
 
 
 # --- turns, people and agents --------------------------------------------------------------------------------------
@@ -470,30 +470,30 @@ def test_only_an_operator_allows_for_ever(at: DownloadsFixture) -> None:
 
 def test_after_its_turn_the_person_and_the_agent_hear_of_it(at: DownloadsFixture) -> None:
     """A notice for the person, and one note at the start of the agent's next turn."""
-    turn = at.house.under_way()
+    turn = at.install.under_way()
     call = at.ask(turn=turn.id)
-    at.house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="I asked for it.")
+    at.install.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="I asked for it.")
     at.decide(call)
     at.ended(call)
-    (notice,) = at.notices.list_recent(KEY)
+    (notice,) = at.notifications.list_recent(KEY)
     assert (notice.kind, notice.turn, notice.text) == (
         "asset",
         turn.id,
         "in/report.pdf has arrived for crab: 6.0 kB from files.example.",
     )
-    following = at.house.under_way("and now?")
+    following = at.install.under_way("and now?")
     told = f"in/report.pdf has arrived (you asked for {URL})."
     assert [at.assets.turn_note(following), at.assets.turn_note(following)] == [
         told,
         told,
     ]  # handed out twice, said the same
-    at.house.turns.end_turn(KEY, following.id, TurnStatus.DONE, reply="Good.")
-    assert at.assets.turn_note(at.house.under_way("again")) == ""
+    at.install.turns.end_turn(KEY, following.id, TurnStatus.DONE, reply="Good.")
+    assert at.assets.turn_note(at.install.under_way("again")) == ""
 
 
 def test_who_waits_in_the_turn_is_not_told_twice(at: DownloadsFixture) -> None:
     """A command heard it already; a panel action did not."""
-    turn = at.house.under_way()
+    turn = at.install.under_way()
     waiting = at.ask(turn=turn.id)
     at.decide(waiting)
     at.ended(waiting)
@@ -502,11 +502,11 @@ def test_who_waits_in_the_turn_is_not_told_twice(at: DownloadsFixture) -> None:
     assert from_panel["ok"]
     assert at.calls.waited_s(KEY, turn.id)[1] is False  # its turn goes on, and the time of its commands counts
     question = at.pending()[0]
-    at.house.approvals.decide(question.id, approve=True, by=at.house.operator, surface="test")
+    at.install.approvals.decide(question.id, approve=True, by=at.install.operator, surface="test")
     at.settled(question.id)
-    at.house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="ok")
-    assert at.notices.list_recent(KEY) == []
-    assert at.assets.turn_note(at.house.under_way("next")).startswith("in/other.pdf has arrived")
+    at.install.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="ok")
+    assert at.notifications.list_recent(KEY) == []
+    assert at.assets.turn_note(at.install.under_way("next")).startswith("in/other.pdf has arrived")
 
 
 def test_a_failure_after_the_turn_is_told(at: DownloadsFixture) -> None:
@@ -517,24 +517,24 @@ def test_a_failure_after_the_turn_is_told(at: DownloadsFixture) -> None:
 
     at.site(has_nothing)
     at.fetched()
-    assert "does not have it (status 404)" in at.notices.list_recent(KEY)[0].text
+    assert "does not have it (status 404)" in at.notifications.list_recent(KEY)[0].text
     refused = at.ask("https://files.example/b")
     at.decide(refused, approve=False)
-    assert len(at.notices.list_recent(KEY)) == 1
-    note = at.assets.turn_note(at.house.under_way())
+    assert len(at.notifications.list_recent(KEY)) == 1
+    note = at.assets.turn_note(at.install.under_way())
     assert "status 404" in note
     assert "You asked for https://files.example/b. A person said no" in note
 
 
 def test_the_question_outlives_the_turn_but_not_the_time(at: DownloadsFixture) -> None:
     """Nobody in time: the call fails and says so; a late yes is too late."""
-    turn = at.house.under_way()
+    turn = at.install.under_way()
     call = at.ask(turn=turn.id)
-    at.house.turns.end_turn(KEY, turn.id, TurnStatus.STOPPED)
+    at.install.turns.end_turn(KEY, turn.id, TurnStatus.STOPPED)
     assert at.asset(call).status is AssetStatus.ASKED
-    with at.house.store.writing() as db:
+    with at.install.store.writing() as db:
         db.execute("UPDATE approvals SET expires_at = 1")
-    at.house.approvals.expire_due()
+    at.install.approvals.expire_due()
     assert "Nobody answered in time" in at.ended(call).text
     with pytest.raises(Conflict):
         at.decide(call)
@@ -544,7 +544,7 @@ def test_the_question_outlives_the_turn_but_not_the_time(at: DownloadsFixture) -
 def test_changed_settings_take_the_question_back(at: DownloadsFixture) -> None:
     """It may be asked again."""
     call = at.ask()
-    at.house.approvals.withdraw("crab")
+    at.install.approvals.withdraw("crab")
     assert "taken back" in at.ended(call).text
     assert at.ask().waits_for != call.waits_for
 
@@ -563,13 +563,13 @@ def test_deleting_an_agent_stops_its_download(at: DownloadsFixture) -> None:
     at.decide(at.ask())
     waiting = at.ask("https://files.example/b")
     assert begun.wait(5)
-    with at.house.store.writing() as db:
+    with at.install.store.writing() as db:
         db.execute("INSERT INTO leaving (agent, since) VALUES ('crab', 1)")
-    at.house.approvals.abandon(lambda key: key.agent == "crab")
+    at.install.approvals.abandon(lambda key: key.agent == "crab")
     at.jobs.await_end(lambda key: key.agent == "crab")
-    assert at.house.approvals.get(waiting.waits_for.partition(":")[2]).status is ApprovalStatus.CANCELLED
+    assert at.install.approvals.get(waiting.waits_for.partition(":")[2]).status is ApprovalStatus.CANCELLED
     assert at.inbox() == {}
-    at.house.agents.remove("crab")
+    at.install.agents.remove("crab")
     assert at.assets.list_downloads() == []
 
 
@@ -587,7 +587,7 @@ def test_listing(at: DownloadsFixture) -> None:
 
 def test_a_switched_off_toolset_asks_nobody(tmp_path: Path, certificates: Certificates) -> None:
     """The agent's settings say what it may ask for."""
-    with desk(tmp_path / "home", certificates, toolsets=["memory"]) as at:
+    with fixture(tmp_path / "home", certificates, toolsets=["memory"]) as at:
         with pytest.raises(OrchestratorError, match="switched off"):
             at.ask()
         assert at.pending() == []

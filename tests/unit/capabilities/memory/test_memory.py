@@ -36,10 +36,10 @@ ANOTHER_AGENT = CubicleKey("newt", 1)
 
 
 @dataclass
-class Desk:
+class Fixture:
     """Everything about memory but vectors."""
 
-    house: CoreFixture
+    install: CoreFixture
     facts: Facts
     search: Search
     recollection: MemoryInjection
@@ -58,27 +58,27 @@ class Desk:
 
     def counts(self) -> tuple[int, int, int]:
         """How many facts, indexed texts and vectors there are in all."""
-        with self.house.store.reading() as db:
+        with self.install.store.reading() as db:
             tables = ("facts", "fact_words", "fact_vectors")
             found = [db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables]  # noqa: S608  # ours
         return found[0], found[1], found[2]
 
     def prompt(self, text: str, key: CubicleKey = KEY) -> int:
         """A turn with this prompt; its number."""
-        return self.house.turns.submit(key, text, source="api").id
+        return self.install.turns.submit(key, text, source="api").id
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def fixture(tmp_path: Path) -> Iterator[Fixture]:
     """An empty memory, a second agent, and a cap of 50."""
-    with core_fixture(tmp_path / "home") as house:
-        house.agents.create({"name": "newt"})
-        facts = Facts(house.store, house.broker, house.hooks, max_facts=50)
-        search = Search(house.store, NoMeaning())
-        calls = Calls(store=house.store, agents=house.agents)
-        made = Desk(house, facts, search, MemoryInjection(house.store, house.agents, search), calls)
-        house.hooks.fact_changed.subscribe(made.changed.append)
-        offers = MemoryDeeds(house.store, facts, search, made.calls.finish_calls)
+    with core_fixture(tmp_path / "home") as install:
+        install.agents.create({"name": "newt"})
+        facts = Facts(install.store, install.broker, install.hooks, max_facts=50)
+        search = Search(install.store, NoMeaning())
+        calls = Calls(store=install.store, agents=install.agents)
+        made = Fixture(install, facts, search, MemoryInjection(install.store, install.agents, search), calls)
+        install.hooks.fact_changed.subscribe(made.changed.append)
+        offers = MemoryDeeds(install.store, facts, search, made.calls.finish_calls)
         calls.set_registry(REGISTRY, offers.deeds)
         yield made
 
@@ -86,113 +86,113 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 # --- facts -----------------------------------------------------------------------------------------------------
 
 
-def test_a_fact_knows_where_it_comes_from(desk: Desk) -> None:
+def test_a_fact_knows_where_it_comes_from(fixture: Fixture) -> None:
     """Who, in which turn, when; it is in the audit log, told to surfaces, and found."""
-    with watching(desk.house.broker) as news:
-        fact = desk.facts.add_fact(KEY, "  Anna is allergic to nuts. ", by="ada")
+    with watching(fixture.install.broker) as news:
+        fact = fixture.facts.add_fact(KEY, "  Anna is allergic to nuts. ", by="ada")
     assert of_kind(heard(news), "memory") == [{"id": fact.id, "change": "added"}]
     assert (fact.text, fact.by, fact.turn, fact.cubicle) == ("Anna is allergic to nuts.", "ada", None, KEY)
-    assert desk.facts.list_facts(KEY) == [fact]
-    assert desk.texts("nuts") == [fact.text]
-    assert desk.changed == [KEY]
-    row = desk.house.audited("memory.add")[0]
+    assert fixture.facts.list_facts(KEY) == [fact]
+    assert fixture.texts("nuts") == [fact.text]
+    assert fixture.changed == [KEY]
+    row = fixture.install.audited("memory.add")[0]
     assert (row.agent, row.user, row.detail) == ("crab", 1, {"memory": fact.id})
 
 
 @pytest.mark.parametrize("again", ["Tea, no milk", " Tea,  no\n milk ", "Tea, no milk\n"])
-def test_the_same_text_is_the_older_fact(desk: Desk, again: str) -> None:
+def test_the_same_text_is_the_older_fact(fixture: Fixture, again: str) -> None:
     """Blanks make no difference; nothing new is written, and nobody is told."""
-    first = desk.facts.add_fact(KEY, "Tea, no milk", by="ada")
-    assert desk.facts.add_fact(KEY, again, by="ben") == first
-    assert desk.changed == [KEY]
-    assert desk.counts() == (1, 1, 0)
+    first = fixture.facts.add_fact(KEY, "Tea, no milk", by="ada")
+    assert fixture.facts.add_fact(KEY, again, by="ben") == first
+    assert fixture.changed == [KEY]
+    assert fixture.counts() == (1, 1, 0)
 
 
-def test_another_text_is_another_fact(desk: Desk) -> None:
+def test_another_text_is_another_fact(fixture: Fixture) -> None:
     """Case counts; and every cubicle has its own."""
-    desk.facts.add_fact(KEY, "tea", by="ada")
-    desk.facts.add_fact(KEY, "Tea", by="ada")
-    desk.facts.add_fact(OTHER, "tea", by="ada")
-    assert desk.counts() == (3, 3, 0)
+    fixture.facts.add_fact(KEY, "tea", by="ada")
+    fixture.facts.add_fact(KEY, "Tea", by="ada")
+    fixture.facts.add_fact(OTHER, "tea", by="ada")
+    assert fixture.counts() == (3, 3, 0)
 
 
 @pytest.mark.parametrize(
     ("text", "error"),
     [("", BadInput), (" \n ", BadInput), ("x" * (MAX_CHARS + 1), TooLarge), ("a\0b", BadInput), ("a\ud800", BadInput)],
 )
-def test_what_cannot_be_kept_is_refused(desk: Desk, text: str, error: type[OrchestratorError]) -> None:
+def test_what_cannot_be_kept_is_refused(fixture: Fixture, text: str, error: type[OrchestratorError]) -> None:
     """With nothing changed."""
     with pytest.raises(error, match="text:"):
-        desk.facts.add_fact(KEY, text, by="ada")
-    assert desk.counts() == (0, 0, 0)
+        fixture.facts.add_fact(KEY, text, by="ada")
+    assert fixture.counts() == (0, 0, 0)
 
 
-def test_a_cubicle_has_so_many_and_no_more(desk: Desk) -> None:
+def test_a_cubicle_has_so_many_and_no_more(fixture: Fixture) -> None:
     """The cap is each cubicle's own, and what is known already is no further one."""
     for n in range(50):
-        desk.facts.add_fact(KEY, f"fact {n}", by="ada")
+        fixture.facts.add_fact(KEY, f"fact {n}", by="ada")
     with pytest.raises(TooMany, match="50"):
-        desk.facts.add_fact(KEY, "one too many", by="ada")
-    desk.facts.add_fact(KEY, "fact 7", by="ada")
-    desk.facts.add_fact(OTHER, "theirs", by="ada")
-    desk.facts.remove_fact(KEY, desk.facts.list_facts(KEY)[0].id, by="ada")
-    desk.facts.add_fact(KEY, "there is room again", by="ada")
+        fixture.facts.add_fact(KEY, "one too many", by="ada")
+    fixture.facts.add_fact(KEY, "fact 7", by="ada")
+    fixture.facts.add_fact(OTHER, "theirs", by="ada")
+    fixture.facts.remove_fact(KEY, fixture.facts.list_facts(KEY)[0].id, by="ada")
+    fixture.facts.add_fact(KEY, "there is room again", by="ada")
 
 
-def test_many_at_once_are_each_kept_once(desk: Desk) -> None:
+def test_many_at_once_are_each_kept_once(fixture: Fixture) -> None:
     """Eight threads note the same twenty facts: there are twenty, all of them found."""
-    at_once(*[lambda: [desk.facts.add_fact(KEY, f"parrot number {n}", by="ada") for n in range(20)]] * 8)
-    assert desk.counts() == (20, 20, 0)
-    assert len(desk.search.find_best(KEY, "parrot", 50)) == 20
+    at_once(*[lambda: [fixture.facts.add_fact(KEY, f"parrot number {n}", by="ada") for n in range(20)]] * 8)
+    assert fixture.counts() == (20, 20, 0)
+    assert len(fixture.search.find_best(KEY, "parrot", 50)) == 20
 
 
-def test_a_forgotten_fact_leaves_nothing(desk: Desk) -> None:
+def test_a_forgotten_fact_leaves_nothing(fixture: Fixture) -> None:
     """Its row, its words and its vector go; a second time it is not found."""
-    fact = desk.facts.add_fact(KEY, "secret handshake", by="ada")
-    with desk.house.store.writing() as db:
+    fact = fixture.facts.add_fact(KEY, "secret handshake", by="ada")
+    with fixture.install.store.writing() as db:
         rows.keep_vectors(db, "m", [(fact.id, b"\0\0\0\0")])
-    desk.facts.remove_fact(KEY, fact.id, by="ada")
-    assert desk.counts() == (0, 0, 0)
-    assert desk.texts("handshake") == []
+    fixture.facts.remove_fact(KEY, fact.id, by="ada")
+    assert fixture.counts() == (0, 0, 0)
+    assert fixture.texts("handshake") == []
     with pytest.raises(NotFound):
-        desk.facts.remove_fact(KEY, fact.id, by="ada")
+        fixture.facts.remove_fact(KEY, fact.id, by="ada")
 
 
-def test_nobody_forgets_another_s_fact(desk: Desk) -> None:
+def test_nobody_forgets_another_s_fact(fixture: Fixture) -> None:
     """A number of another cubicle is no number here."""
-    theirs = desk.facts.add_fact(OTHER, "theirs", by="ben")
+    theirs = fixture.facts.add_fact(OTHER, "theirs", by="ben")
     for key in (KEY, ANOTHER_AGENT):
         with pytest.raises(NotFound):
-            desk.facts.remove_fact(key, theirs.id, by="ada")
-    assert desk.facts.list_facts(OTHER) == [theirs]
+            fixture.facts.remove_fact(key, theirs.id, by="ada")
+    assert fixture.facts.list_facts(OTHER) == [theirs]
 
 
-def test_what_goes_with_an_agent_and_a_person(desk: Desk) -> None:
+def test_what_goes_with_an_agent_and_a_person(fixture: Fixture) -> None:
     """Their facts, words and vectors, and no others."""
     for key in (KEY, OTHER, ANOTHER_AGENT):
-        fact = desk.facts.add_fact(key, "common words", by="ada")
-        with desk.house.store.writing() as db:
+        fact = fixture.facts.add_fact(key, "common words", by="ada")
+        with fixture.install.store.writing() as db:
             rows.keep_vectors(db, "m", [(fact.id, b"\0\0\0\0")])
-    with desk.house.store.writing() as db:
+    with fixture.install.store.writing() as db:
         db.execute("DELETE FROM agents WHERE name = 'newt'")
-    assert desk.counts() == (2, 2, 2)
-    with desk.house.store.writing() as db:
+    assert fixture.counts() == (2, 2, 2)
+    with fixture.install.store.writing() as db:
         db.execute("DELETE FROM users WHERE id = ?", (OTHER.user,))
-    assert desk.counts() == (1, 1, 1)
-    assert desk.texts("common") == ["common words"]
+    assert fixture.counts() == (1, 1, 1)
+    assert fixture.texts("common") == ["common words"]
 
 
-def test_they_come_page_by_page(desk: Desk) -> None:
+def test_they_come_page_by_page(fixture: Fixture) -> None:
     """The newest first."""
-    made = [desk.facts.add_fact(KEY, f"fact {n}", by="ada") for n in range(5)]
-    page = desk.facts.list_facts(KEY, limit=2)
+    made = [fixture.facts.add_fact(KEY, f"fact {n}", by="ada") for n in range(5)]
+    page = fixture.facts.list_facts(KEY, limit=2)
     assert page == [made[4], made[3]]
-    assert desk.facts.list_facts(KEY, before=page[-1].id, limit=9) == [made[2], made[1], made[0]]
+    assert fixture.facts.list_facts(KEY, before=page[-1].id, limit=9) == [made[2], made[1], made[0]]
 
 
-def test_the_index_is_made_as_it_is_meant(desk: Desk) -> None:
+def test_the_index_is_made_as_it_is_meant(fixture: Fixture) -> None:
     """The migration's table is the one that the index's module describes."""
-    with desk.house.store.reading() as db:
+    with fixture.install.store.reading() as db:
         made = db.execute("SELECT sql FROM sqlite_master WHERE name = 'fact_words'").fetchone()[0]
     assert " ".join(made.split()).replace("( ", "(") == fact_words.TABLE
 
@@ -200,82 +200,82 @@ def test_the_index_is_made_as_it_is_meant(desk: Desk) -> None:
 # --- search ----------------------------------------------------------------------------------------------------
 
 
-def test_a_search_sees_one_cubicle_alone(desk: Desk) -> None:
+def test_a_search_sees_one_cubicle_alone(fixture: Fixture) -> None:
     """Whatever else there is, and whatever the query says."""
-    desk.facts.add_fact(KEY, "my parrot", by="ada")
-    desk.facts.add_fact(OTHER, "their parrot", by="ben")
-    desk.facts.add_fact(ANOTHER_AGENT, "newt's parrot", by="ada")
+    fixture.facts.add_fact(KEY, "my parrot", by="ada")
+    fixture.facts.add_fact(OTHER, "their parrot", by="ben")
+    fixture.facts.add_fact(ANOTHER_AGENT, "newt's parrot", by="ada")
     for query in ("parrot", f'parrot" OR {{scope}} : {rows.scope_of(OTHER)}', rows.scope_of(OTHER), ""):
-        assert set(desk.texts(query)) <= {"my parrot"}
+        assert set(fixture.texts(query)) <= {"my parrot"}
 
 
 @pytest.mark.parametrize(
     "query", ['"', "NEAR(", "a AND", "*", "{scope} : x", "\0", "日本語", "😀", "x" * 10_000, "') --"]
 )
-def test_hostile_queries_are_only_words(desk: Desk, query: str) -> None:
+def test_hostile_queries_are_only_words(fixture: Fixture, query: str) -> None:
     """No error, nothing of another's."""
-    desk.facts.add_fact(OTHER, query[:MAX_CHARS].replace("\0", "") or "x", by="ben")
-    desk.search.find_best(KEY, query, 10)
-    assert desk.texts(query) == []
+    fixture.facts.add_fact(OTHER, query[:MAX_CHARS].replace("\0", "") or "x", by="ben")
+    fixture.search.find_best(KEY, query, 10)
+    assert fixture.texts(query) == []
 
 
-def test_an_empty_query_lists_the_newest(desk: Desk) -> None:
+def test_an_empty_query_lists_the_newest(fixture: Fixture) -> None:
     """As a list does."""
     for n in range(12):
-        desk.facts.add_fact(KEY, f"fact {n}", by="ada")
-    assert desk.texts(" ") == [f"fact {n}" for n in range(11, 1, -1)]
+        fixture.facts.add_fact(KEY, f"fact {n}", by="ada")
+    assert fixture.texts(" ") == [f"fact {n}" for n in range(11, 1, -1)]
 
 
 # --- what agents may do ----------------------------------------------------------------------------------------
 
 
-def test_an_agent_notes_searches_and_forgets(desk: Desk) -> None:
+def test_an_agent_notes_searches_and_forgets(fixture: Fixture) -> None:
     """In plain sentences with numbers, and as JSON."""
-    turn = desk.prompt("hello")
-    status, text, result = desk.ask(Caller(KEY, turn), "MEMORY_ADD", text="Anna is allergic to nuts")
+    turn = fixture.prompt("hello")
+    status, text, result = fixture.ask(Caller(KEY, turn), "MEMORY_ADD", text="Anna is allergic to nuts")
     number = result["id"]
     assert (status, text, result["text"]) == ("done", f"Remembered as memory {number}.", "Anna is allergic to nuts")
-    assert desk.ask(ME, "MEMORY_ADD", text="Anna is allergic to nuts")[1] == (
+    assert fixture.ask(ME, "MEMORY_ADD", text="Anna is allergic to nuts")[1] == (
         f"That is remembered already, as memory {number}."
     )
-    status, text, result = desk.ask(ME, "MEMORY_SEARCH", query="nuts?")
+    status, text, result = fixture.ask(ME, "MEMORY_SEARCH", query="nuts?")
     assert f'- [{number}] "Anna is allergic to nuts" (noted by the agent crab, ' in text
     assert f", turn {turn})" in text
     assert [(fact["id"], fact["by"], fact["turn"]) for fact in result["memories"]] == [(number, "agent", turn)]
-    assert desk.ask(ME, "MEMORY_DELETE", id=number)[1] == f"Memory {number} is forgotten."
-    assert desk.ask(ME, "MEMORY_SEARCH", query="nuts")[1] == "No memory matches."
-    assert desk.ask(ME, "MEMORY_SEARCH")[1] == "Nothing is remembered yet."
-    assert desk.changed == [KEY, KEY]
+    assert fixture.ask(ME, "MEMORY_DELETE", id=number)[1] == f"Memory {number} is forgotten."
+    assert fixture.ask(ME, "MEMORY_SEARCH", query="nuts")[1] == "No memory matches."
+    assert fixture.ask(ME, "MEMORY_SEARCH")[1] == "Nothing is remembered yet."
+    assert fixture.changed == [KEY, KEY]
 
 
-def test_an_agent_touches_its_own_memory_alone(desk: Desk) -> None:
+def test_an_agent_touches_its_own_memory_alone(fixture: Fixture) -> None:
     """Another cubicle's fact is neither found nor forgotten."""
-    theirs = desk.facts.add_fact(OTHER, "their secret parrot", by="ben")
-    assert desk.ask(ME, "MEMORY_SEARCH", query="parrot")[2] == {"memories": []}
+    theirs = fixture.facts.add_fact(OTHER, "their secret parrot", by="ben")
+    assert fixture.ask(ME, "MEMORY_SEARCH", query="parrot")[2] == {"memories": []}
     with pytest.raises(NotFound):
-        desk.ask(ME, "MEMORY_DELETE", id=theirs.id)
-    assert desk.facts.list_facts(OTHER) == [theirs]
+        fixture.ask(ME, "MEMORY_DELETE", id=theirs.id)
+    assert fixture.facts.list_facts(OTHER) == [theirs]
 
 
-def test_what_fails_as_a_panel_action_says_why(desk: Desk) -> None:
+def test_what_fails_as_a_panel_action_says_why(fixture: Fixture) -> None:
     """Each by itself; the others are done."""
-    results = desk.calls.run_batch(
-        Caller(KEY, desk.prompt("x")), 1, ["MEMORY_ADD:one", "MEMORY_DELETE:99", "MEMORY_ADD:two"]
+    results = fixture.calls.run_batch(
+        Caller(KEY, fixture.prompt("x")), 1, ["MEMORY_ADD:one", "MEMORY_DELETE:99", "MEMORY_ADD:two"]
     )
     assert [result["ok"] for result in results] == [True, False, True]
     assert results[1]["error"] == "There is no memory 99."
-    assert {fact.text for fact in desk.facts.list_facts(KEY)} == {"one", "two"}
+    assert {fact.text for fact in fixture.facts.list_facts(KEY)} == {"one", "two"}
 
 
-def test_without_the_toolset_there_is_no_memory(desk: Desk) -> None:
+def test_without_the_toolset_there_is_no_memory(fixture: Fixture) -> None:
     """Nothing is noted, nothing is put in."""
-    desk.facts.add_fact(KEY, "parrots are green", by="ada")
-    turn = desk.prompt("What colour are parrots?")
-    desk.house.agents.update_agent("crab", {"toolsets": []})
+    fixture.facts.add_fact(KEY, "parrots are green", by="ada")
+    turn = fixture.prompt("What colour are parrots?")
+    fixture.install.agents.update_agent("crab", {"toolsets": []})
     with pytest.raises(NotFound, match="switched off"):
-        desk.ask(ME, "MEMORY_ADD", text="x")
+        fixture.ask(ME, "MEMORY_ADD", text="x")
     messages = ({"role": "user", "content": "What colour are parrots?"},)
-    assert desk.recollection.inject_memories(KEY, turn, messages) == messages
+    assert fixture.recollection.inject_memories(KEY, turn, messages) == messages
 
 
 # --- prompts ---------------------------------------------------------------------------------------------------
@@ -283,26 +283,26 @@ def test_without_the_toolset_there_is_no_memory(desk: Desk) -> None:
 PROMPT = "What colour are parrots?"
 
 
-def told(desk: Desk, *contents: Any, prompt: str = PROMPT) -> list[Any]:
+def told(fixture: Fixture, *contents: Any, prompt: str = PROMPT) -> list[Any]:
     """What the model gets for these user messages."""
     messages = tuple({"role": "user", "content": content} for content in contents)
-    return [m["content"] for m in desk.recollection.inject_memories(KEY, desk.prompt(prompt), messages)]
+    return [m["content"] for m in fixture.recollection.inject_memories(KEY, fixture.prompt(prompt), messages)]
 
 
-def test_what_is_remembered_stands_before_the_prompt(desk: Desk) -> None:
+def test_what_is_remembered_stands_before_the_prompt(fixture: Fixture) -> None:
     """In the message that ends with it, after what the crab put before it."""
-    fact = desk.facts.add_fact(KEY, "Parrots are green", by="ada")
-    (content,) = told(desk, f"[2026-01-01]\n{PROMPT}")
+    fact = fixture.facts.add_fact(KEY, "Parrots are green", by="ada")
+    (content,) = told(fixture, f"[2026-01-01]\n{PROMPT}")
     head, block, prompt = content.partition(HEAD)[0], content.partition(HEAD)[2], content[-len(PROMPT) :]
     assert (head, prompt) == ("[2026-01-01]\n", PROMPT)
     assert f'\n- [{fact.id}] "Parrots are green" (noted by ada, ' in block
     assert block.endswith(f")\n\n{PROMPT}")
 
 
-def test_it_goes_into_the_last_message_that_ends_so(desk: Desk) -> None:
+def test_it_goes_into_the_last_message_that_ends_so(fixture: Fixture) -> None:
     """An earlier one with the same words, the model's own and a command's output stay as they are."""
-    desk.facts.add_fact(KEY, "Parrots are green", by="ada")
-    turn = desk.prompt(PROMPT)
+    fixture.facts.add_fact(KEY, "Parrots are green", by="ada")
+    turn = fixture.prompt(PROMPT)
     messages = (
         {"role": "system", "content": PROMPT},
         {"role": "user", "content": PROMPT},
@@ -310,7 +310,7 @@ def test_it_goes_into_the_last_message_that_ends_so(desk: Desk) -> None:
         {"role": "assistant", "content": PROMPT},
         {"role": "user", "content": "Exit code 0"},
     )
-    told = desk.recollection.inject_memories(KEY, turn, messages)
+    told = fixture.recollection.inject_memories(KEY, turn, messages)
     assert told[:2] == messages[:2]
     assert told[3:] == messages[3:]
     assert told[2]["content"][0] == {"type": "text", "text": "see"}
@@ -318,35 +318,35 @@ def test_it_goes_into_the_last_message_that_ends_so(desk: Desk) -> None:
     assert messages[2]["content"][1] == {"type": "text", "text": PROMPT}
 
 
-def test_every_call_of_a_turn_gets_the_same(desk: Desk) -> None:
+def test_every_call_of_a_turn_gets_the_same(fixture: Fixture) -> None:
     """Byte for byte, also when more is noted meanwhile; the next turn knows that."""
-    desk.facts.add_fact(KEY, "Parrots are green", by="ada")
-    turn = desk.prompt(PROMPT)
+    fixture.facts.add_fact(KEY, "Parrots are green", by="ada")
+    turn = fixture.prompt(PROMPT)
     messages = ({"role": "user", "content": PROMPT},)
-    first = desk.recollection.inject_memories(KEY, turn, messages)
-    desk.facts.add_fact(KEY, "Parrots are sometimes red, whatever their colour was", by="ada")
-    assert desk.recollection.inject_memories(KEY, turn, messages) == first
-    assert "red" in told(desk, PROMPT)[0]
+    first = fixture.recollection.inject_memories(KEY, turn, messages)
+    fixture.facts.add_fact(KEY, "Parrots are sometimes red, whatever their colour was", by="ada")
+    assert fixture.recollection.inject_memories(KEY, turn, messages) == first
+    assert "red" in told(fixture, PROMPT)[0]
 
 
-def test_nothing_is_put_in_without_a_place_or_a_fact(desk: Desk) -> None:
+def test_nothing_is_put_in_without_a_place_or_a_fact(fixture: Fixture) -> None:
     """No message that ends with the prompt, nothing that fits, no prompt, no turn, another's turn."""
-    assert told(desk, PROMPT) == [PROMPT]
-    desk.facts.add_fact(KEY, "Parrots are green", by="ada")
-    desk.facts.add_fact(OTHER, "Parrots are red", by="ben")
-    assert told(desk, f"{PROMPT} No.") == [f"{PROMPT} No."]
-    assert told(desk, "Are zebras striped", prompt="Are zebras striped") == ["Are zebras striped"]
+    assert told(fixture, PROMPT) == [PROMPT]
+    fixture.facts.add_fact(KEY, "Parrots are green", by="ada")
+    fixture.facts.add_fact(OTHER, "Parrots are red", by="ben")
+    assert told(fixture, f"{PROMPT} No.") == [f"{PROMPT} No."]
+    assert told(fixture, "Are zebras striped", prompt="Are zebras striped") == ["Are zebras striped"]
     messages = ({"role": "user", "content": PROMPT},)
-    assert desk.recollection.inject_memories(KEY, None, messages) == messages
-    assert desk.recollection.inject_memories(KEY, desk.prompt(PROMPT, OTHER), messages) == messages
-    assert desk.recollection.inject_memories(KEY, 999, messages) == messages
+    assert fixture.recollection.inject_memories(KEY, None, messages) == messages
+    assert fixture.recollection.inject_memories(KEY, fixture.prompt(PROMPT, OTHER), messages) == messages
+    assert fixture.recollection.inject_memories(KEY, 999, messages) == messages
 
 
-def test_the_block_is_bounded(desk: Desk) -> None:
+def test_the_block_is_bounded(fixture: Fixture) -> None:
     """However much fits."""
     for n in range(50):
-        desk.facts.add_fact(KEY, f"Parrot {n} " + "squawks " * 100, by="ada")
-    (content,) = told(desk, PROMPT)
+        fixture.facts.add_fact(KEY, f"Parrot {n} " + "squawks " * 100, by="ada")
+    (content,) = told(fixture, PROMPT)
     assert len(content) <= MAX_BLOCK + len(PROMPT) + 2
     assert len(content.splitlines()) <= 12 + 3
 
@@ -362,10 +362,10 @@ def test_the_block_is_bounded(desk: Desk) -> None:
         "Parrots </facts> \\",
     ],
 )
-def test_no_fact_breaks_out_of_its_quotes(desk: Desk, text: str) -> None:
+def test_no_fact_breaks_out_of_its_quotes(fixture: Fixture, text: str) -> None:
     """It is one line, a JSON string, whatever it says; and its author's name is one, too."""
-    desk.facts.add_fact(KEY, text.replace("\x85", " "), by="ada")
-    (content,) = told(desk, PROMPT)
+    fixture.facts.add_fact(KEY, text.replace("\x85", " "), by="ada")
+    (content,) = told(fixture, PROMPT)
     lines = content.splitlines()
     assert lines[0] == HEAD
     assert lines[2:] == ["", PROMPT]

@@ -84,10 +84,10 @@ class ToyEmbedder:
 
 
 @dataclass
-class Desk:
+class Fixture:
     """Memory with a model."""
 
-    house: CoreFixture
+    install: CoreFixture
     embedder: ToyEmbedder
     facts: Facts
     meaning: VectorSearch
@@ -95,7 +95,7 @@ class Desk:
 
     def vectors(self) -> int:
         """How many facts have a vector of this model."""
-        with self.house.store.reading() as db:
+        with self.install.store.reading() as db:
             keys = (KEY, OTHER)
             return sum(len(rows.get_vectors(db, key, self.embedder.model)) for key in keys)
 
@@ -110,28 +110,28 @@ class Desk:
         return [fact.text for fact in self.search.find_best(KEY, query, 3)]
 
 
-def desk_in(house: CoreFixture, embedder: ToyEmbedder, **options: Any) -> Desk:
+def fixture_in(install: CoreFixture, embedder: ToyEmbedder, **options: Any) -> Fixture:
     """Put together, not started."""
-    near = Nearest(house.store, embedder.model)
+    near = Nearest(install.store, embedder.model)
     meaning = VectorSearch(
         embedder,
         near,
-        store=house.store,
-        agents=house.agents,
-        budget=house.budget,
+        store=install.store,
+        agents=install.agents,
+        budget=install.budget,
         price=lambda _provider, _model: DEAR,
         **options,
     )
-    facts = Facts(house.store, house.broker, house.hooks)
-    house.hooks.fact_changed.subscribe(meaning.on_facts_changed)
-    return Desk(house, embedder, facts, meaning, Search(house.store, meaning))
+    facts = Facts(install.store, install.broker, install.hooks)
+    install.hooks.fact_changed.subscribe(meaning.on_facts_changed)
+    return Fixture(install, embedder, facts, meaning, Search(install.store, meaning))
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def fixture(tmp_path: Path) -> Iterator[Fixture]:
     """Started."""
-    with core_fixture(tmp_path / "home") as house:
-        made = desk_in(house, ToyEmbedder(), pause_s=0.05)
+    with core_fixture(tmp_path / "home") as install:
+        made = fixture_in(install, ToyEmbedder(), pause_s=0.05)
         made.meaning.start()
         yield made
         made.meaning.close()
@@ -148,49 +148,49 @@ def eventually(look: Callable[[], object]) -> None:
 # --- vectors ---------------------------------------------------------------------------------------------------
 
 
-def test_a_fact_is_found_by_what_it_means(desk: Desk) -> None:
+def test_a_fact_is_found_by_what_it_means(fixture: Fixture) -> None:
     """With no word in common."""
-    desk.note("The dentist is Dr. Okafor", "The cat is called Mia")
-    assert desk.best("I have a toothache")[0] == "The dentist is Dr. Okafor"
+    fixture.note("The dentist is Dr. Okafor", "The cat is called Mia")
+    assert fixture.best("I have a toothache")[0] == "The dentist is Dr. Okafor"
 
 
-def test_many_facts_go_in_few_calls_and_are_paid_for(desk: Desk) -> None:
+def test_many_facts_go_in_few_calls_and_are_paid_for(fixture: Fixture) -> None:
     """By the agent whose they are; a query too, in its turn."""
-    desk.embedder.holds.clear()
+    fixture.embedder.holds.clear()
     for n in range(70):
-        desk.facts.add_fact(KEY, f"fact {n}", by="ada")
-    desk.embedder.holds.set()
-    assert desk.meaning.wait_idle(5)
-    spent = desk.house.budget.get_today("crab").spent_micro
+        fixture.facts.add_fact(KEY, f"fact {n}", by="ada")
+    fixture.embedder.holds.set()
+    assert fixture.meaning.wait_idle(5)
+    spent = fixture.install.budget.get_today("crab").spent_micro
     assert 20 <= spent <= 40
-    assert sorted(desk.embedder.texts) == sorted(f"fact {n}" for n in range(70))
-    desk.best("fact")
-    today = desk.house.budget.get_today("crab")
+    assert sorted(fixture.embedder.texts) == sorted(f"fact {n}" for n in range(70))
+    fixture.best("fact")
+    today = fixture.install.budget.get_today("crab")
     assert (today.spent_micro, today.reserved_micro) == (spent + 10, 0)
 
 
-def test_a_forgotten_fact_has_no_vector(desk: Desk) -> None:
+def test_a_forgotten_fact_has_no_vector(fixture: Fixture) -> None:
     """Nor is it found any more."""
-    desk.note("The dentist is Dr. Okafor", "tea")
-    assert desk.vectors() == 2
-    desk.facts.remove_fact(KEY, desk.facts.list_facts(KEY)[1].id, by="ada")
-    assert desk.vectors() == 1
-    assert desk.best("toothache") in ([], ["tea"])
+    fixture.note("The dentist is Dr. Okafor", "tea")
+    assert fixture.vectors() == 2
+    fixture.facts.remove_fact(KEY, fixture.facts.list_facts(KEY)[1].id, by="ada")
+    assert fixture.vectors() == 1
+    assert fixture.best("toothache") in ([], ["tea"])
 
 
-def test_nobody_else_s_facts_are_near(desk: Desk) -> None:
+def test_nobody_else_s_facts_are_near(fixture: Fixture) -> None:
     """However near they are."""
-    desk.facts.add_fact(OTHER, "The dentist is Dr. Okafor", by="bob")
-    desk.note("tea")
-    assert desk.best("dentist is Dr. Okafor") in ([], ["tea"])
+    fixture.facts.add_fact(OTHER, "The dentist is Dr. Okafor", by="bob")
+    fixture.note("tea")
+    assert fixture.best("dentist is Dr. Okafor") in ([], ["tea"])
 
 
 def test_missing_vectors_are_made_after_a_start(tmp_path: Path) -> None:
     """Those of facts that were noted while there was no model, and of a model that is another one now."""
-    with core_fixture(tmp_path / "home") as house:
-        Facts(house.store, house.broker, house.hooks).add_fact(KEY, "tea", by="ada")
+    with core_fixture(tmp_path / "home") as install:
+        Facts(install.store, install.broker, install.hooks).add_fact(KEY, "tea", by="ada")
         for model, size in (("toy", 64), ("other", 32)):
-            made = desk_in(house, ToyEmbedder(model=model, size=size))
+            made = fixture_in(install, ToyEmbedder(model=model, size=size))
             assert made.vectors() == 0
             made.meaning.start()
             assert made.meaning.wait_idle(5)
@@ -199,27 +199,27 @@ def test_missing_vectors_are_made_after_a_start(tmp_path: Path) -> None:
             made.meaning.close()
 
 
-def test_another_size_under_the_same_name_is_not_compared(desk: Desk) -> None:
+def test_another_size_under_the_same_name_is_not_compared(fixture: Fixture) -> None:
     """Words alone, and no error."""
-    desk.note("tea with milk")
-    desk.embedder.size = 32
-    assert desk.best("milk") == ["tea with milk"]
+    fixture.note("tea with milk")
+    fixture.embedder.size = 32
+    assert fixture.best("milk") == ["tea with milk"]
 
 
-def test_an_agent_without_budget_gets_none(desk: Desk) -> None:
+def test_an_agent_without_budget_gets_none(fixture: Fixture) -> None:
     """Its searches go by words; others are not kept from theirs."""
-    desk.house.agents.update_agent("crab", {"daily_budget_usd": 0})
-    desk.note("tea with milk")
-    assert desk.vectors() == 0
-    assert desk.embedder.texts == []
-    assert desk.best("milk") == ["tea with milk"]
-    assert desk.meaning.trouble == ""
+    fixture.install.agents.update_agent("crab", {"daily_budget_usd": 0})
+    fixture.note("tea with milk")
+    assert fixture.vectors() == 0
+    assert fixture.embedder.texts == []
+    assert fixture.best("milk") == ["tea with milk"]
+    assert fixture.meaning.trouble == ""
 
 
 def test_a_model_in_this_process_costs_nothing(tmp_path: Path) -> None:
     """Not even budget."""
-    with core_fixture(tmp_path / "home", daily_budget_usd=0) as house:
-        made = desk_in(house, ToyEmbedder(is_free=True))
+    with core_fixture(tmp_path / "home", daily_budget_usd=0) as install:
+        made = fixture_in(install, ToyEmbedder(is_free=True))
         made.meaning.start()
         made.note("tea")
         made.meaning.close()
@@ -229,23 +229,23 @@ def test_a_model_in_this_process_costs_nothing(tmp_path: Path) -> None:
 # --- failures --------------------------------------------------------------------------------------------------
 
 
-def test_a_model_that_fails_is_told_of_once(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_model_that_fails_is_told_of_once(fixture: Fixture, caplog: pytest.LogCaptureFixture) -> None:
     """In the log and to whoever looks; searches go by words, and by meaning again when it is well."""
-    desk.embedder.fails = True
+    fixture.embedder.fails = True
     with caplog.at_level(logging.WARNING):
         for text in ("tea with milk", "coffee with milk"):
-            desk.note(text)
-            assert desk.best("milk")[0] == text
+            fixture.note(text)
+            assert fixture.best("milk")[0] == text
     assert len([r for r in caplog.records if "words alone" in r.message]) == 1
-    assert "does not feel well" in desk.meaning.trouble
-    desk.embedder.fails = False
-    eventually(lambda: (desk.best("milk"), desk.meaning.trouble == "")[1])
+    assert "does not feel well" in fixture.meaning.trouble
+    fixture.embedder.fails = False
+    eventually(lambda: (fixture.best("milk"), fixture.meaning.trouble == "")[1])
 
 
 def test_nobody_waits_for_a_slow_model(tmp_path: Path) -> None:
     """The search goes on without it, and the next ones do not even ask for a while."""
-    with core_fixture(tmp_path / "home") as house:
-        made = desk_in(house, ToyEmbedder(), patience_s=0.05)
+    with core_fixture(tmp_path / "home") as install:
+        made = fixture_in(install, ToyEmbedder(), patience_s=0.05)
         made.facts.add_fact(KEY, "tea with milk", by="ada")
         made.embedder.holds.clear()
         assert made.best("milk") == ["tea with milk"]
@@ -256,38 +256,38 @@ def test_nobody_waits_for_a_slow_model(tmp_path: Path) -> None:
         eventually(lambda: made.embedder.texts == ["milk"])
 
 
-def test_a_text_that_is_refused_stands_in_no_other_s_way(desk: Desk) -> None:
+def test_a_text_that_is_refused_stands_in_no_other_s_way(fixture: Fixture) -> None:
     """It stays without a vector; the others have theirs."""
-    desk.embedder.refuses, desk.embedder.may_retry = "bad", False
-    desk.embedder.holds.clear()
+    fixture.embedder.refuses, fixture.embedder.may_retry = "bad", False
+    fixture.embedder.holds.clear()
     for text in ("one", "bad", "two", "three"):
-        desk.facts.add_fact(KEY, text, by="ada")
-    desk.embedder.holds.set()
-    assert desk.meaning.wait_idle(5)
-    assert desk.vectors() == 3
+        fixture.facts.add_fact(KEY, text, by="ada")
+    fixture.embedder.holds.set()
+    assert fixture.meaning.wait_idle(5)
+    assert fixture.vectors() == 3
 
 
-def test_what_is_deleted_while_it_gets_a_vector_gets_none(desk: Desk) -> None:
+def test_what_is_deleted_while_it_gets_a_vector_gets_none(fixture: Fixture) -> None:
     """No vector without a fact."""
-    desk.embedder.holds.clear()
-    fact = desk.facts.add_fact(KEY, "tea", by="ada")
-    desk.facts.remove_fact(KEY, fact.id, by="ada")
-    desk.embedder.holds.set()
-    assert desk.meaning.wait_idle(5)
-    assert desk.vectors() == 0
+    fixture.embedder.holds.clear()
+    fact = fixture.facts.add_fact(KEY, "tea", by="ada")
+    fixture.facts.remove_fact(KEY, fact.id, by="ada")
+    fixture.embedder.holds.set()
+    assert fixture.meaning.wait_idle(5)
+    assert fixture.vectors() == 0
 
 
-def test_a_search_by_an_agent_is_done_after_its_transaction(desk: Desk) -> None:
+def test_a_search_by_an_agent_is_done_after_its_transaction(fixture: Fixture) -> None:
     """The call waits for it; one that a death cut off is over after the next start."""
-    desk.note("The dentist is Dr. Okafor")
-    calls = Calls(store=desk.house.store, agents=desk.house.agents)
-    offers = MemoryDeeds(desk.house.store, desk.facts, desk.search, calls.finish_calls)
+    fixture.note("The dentist is Dr. Okafor")
+    calls = Calls(store=fixture.install.store, agents=fixture.install.agents)
+    offers = MemoryDeeds(fixture.install.store, fixture.facts, fixture.search, calls.finish_calls)
     calls.set_registry(REGISTRY, offers.deeds)
     asked = calls.run_command(Caller(KEY, None), "c1", "MEMORY_SEARCH", {"query": "toothache"})
     assert asked.status == "waiting"
     found = calls.wait_call(KEY, "c1", 5)
     assert (found.status, found.result["memories"][0]["text"]) == ("done", "The dentist is Dr. Okafor")
-    with desk.house.store.writing() as db:
+    with fixture.install.store.writing() as db:
         db.execute("UPDATE calls SET status = 'waiting'")
     offers.reconcile()
     assert calls.get_call(KEY, "c1").status == "failed"
@@ -422,13 +422,13 @@ def test_settings_say_which_model() -> None:
 
 def test_the_matrices_are_bounded(tmp_path: Path) -> None:
     """The cubicles searched last are kept."""
-    with core_fixture(tmp_path / "home") as house:
-        facts = Facts(house.store, house.broker, house.hooks)
+    with core_fixture(tmp_path / "home") as install:
+        facts = Facts(install.store, install.broker, install.hooks)
         for key in (KEY, OTHER):
             fact = facts.add_fact(key, "tea", by="ada")
-            with house.store.writing() as db:
+            with install.store.writing() as db:
                 rows.keep_vectors(db, "toy", [(fact.id, toy("tea").tobytes())])
-        near = Nearest(house.store, "toy", most_bytes=300)
+        near = Nearest(install.store, "toy", most_bytes=300)
         for key in (KEY, OTHER):
             assert len(near.find_nearest(key, toy("tea"), 5)) == 1
         assert list(near._loaded) == [OTHER]
@@ -436,15 +436,15 @@ def test_the_matrices_are_bounded(tmp_path: Path) -> None:
 
 def test_among_many_only_what_stands_out_is_near(tmp_path: Path) -> None:
     """A prompt about nothing in particular brings no heap of facts."""
-    with core_fixture(tmp_path / "home") as house:
-        facts = Facts(house.store, house.broker, house.hooks)
+    with core_fixture(tmp_path / "home") as install:
+        facts = Facts(install.store, install.broker, install.hooks)
         for n in range(40):
             fact = facts.add_fact(
                 KEY, f"tea number {n}" if n < 3 else f"the {n}th of forty quite other things", by="ada"
             )
-            with house.store.writing() as db:
+            with install.store.writing() as db:
                 rows.keep_vectors(db, "toy", [(fact.id, toy(fact.text).tobytes())])
-        found = Nearest(house.store, "toy").find_nearest(KEY, toy("tea number"), 20)
+        found = Nearest(install.store, "toy").find_nearest(KEY, toy("tea number"), 20)
         assert {item.id for item in found} == {1, 2, 3}
 
 
@@ -452,16 +452,16 @@ def test_among_very_many_the_nearest_is_still_found(tmp_path: Path) -> None:
     """By signs first, whatever the size of the vectors."""
     dice = np.random.default_rng(7)
     for size in (64, 100):
-        with core_fixture(tmp_path / f"home{size}") as house:
+        with core_fixture(tmp_path / f"home{size}") as install:
             matrix = dice.normal(size=(10_050, size)).astype(np.float32)
             matrix /= np.linalg.norm(matrix, axis=1)[:, None]
-            with house.store.writing() as db:
+            with install.store.writing() as db:
                 ids = [rows.insert_fact(db, KEY, f"fact {n}", by="ada", turn=None, now=n) for n in range(len(matrix))]
                 rows.keep_vectors(db, "toy", [(ids[n], row.tobytes()) for n, row in enumerate(matrix)])
-            found = Nearest(house.store, "toy").find_nearest(KEY, array("f", matrix[4_711].tobytes()), 5)
+            found = Nearest(install.store, "toy").find_nearest(KEY, array("f", matrix[4_711].tobytes()), 5)
             assert found[0].id == ids[4_711]
             assert found[0].score == pytest.approx(1.0, abs=1e-3)
-            assert Search(house.store, NoMeaning()).find_best(KEY, "fact 4711", 3)[0].text == "fact 4711"
+            assert Search(install.store, NoMeaning()).find_best(KEY, "fact 4711", 3)[0].text == "fact 4711"
 
 
 def test_the_doctor_looks_at_it() -> None:

@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
-from orchestrator.agents import deletion_rows as leaving_rows
+from orchestrator.agents import deletion_rows
 from orchestrator.capabilities.packages import records
-from orchestrator.capabilities.packages.input import read_wishes
+from orchestrator.capabilities.packages.input import read_requests
 from orchestrator.capabilities.packages.installs import KEPT_S
 from orchestrator.capabilities.packages.lists import MOST_BYTES
 from orchestrator.core.errors import BadInput, OrchestratorError, TooMany
 from orchestrator.core.models import TurnStatus
 from tests.support.core_fixture import KEY, heard, of_kind, watching
-from tests.support.packages_fixture import CONTENT, MOST_AN_HOUR, FakeHelpers, PackagesFixture, desk, listed
+from tests.support.packages_fixture import CONTENT, MOST_AN_HOUR, FakeHelpers, PackagesFixture, fixture, listed
 
 
 @pytest.fixture
 def at(tmp_path: Path) -> Iterator[PackagesFixture]:
     """A desk."""
-    with desk(tmp_path / "home") as made:
+    with fixture(tmp_path / "home") as made:
         yield made
 
 
@@ -45,7 +45,7 @@ def at(tmp_path: Path) -> Iterator[PackagesFixture]:
 )
 def test_wishes_are_read(system: str, text: str, read: str) -> None:
     """A name, with a version or without."""
-    assert read_wishes(system, [text]) == (read,)
+    assert read_requests(system, [text]) == (read,)
 
 
 @pytest.mark.parametrize("system", ["pip", "npm"])
@@ -58,15 +58,15 @@ def test_wishes_are_read(system: str, text: str, read: str) -> None:
 def test_nothing_but_names_and_versions_reaches_pip_or_npm(system: str, text: str) -> None:
     """No option, address, folder or range."""
     with pytest.raises(BadInput, match="packages:"):
-        read_wishes(system, [text])
+        read_requests(system, [text])
 
 
 def test_names_carry_little() -> None:
     """An index reads them before anybody has agreed; so all of them together are short."""
     names = [f"{chr(97 + n) * 60}" for n in range(5)]
     with pytest.raises(BadInput, match="300 characters"):
-        read_wishes("pip", [f"{name}-x" for name in names])
-    assert len(read_wishes("pip", names[:4])) == 4
+        read_requests("pip", [f"{name}-x" for name in names])
+    assert len(read_requests("pip", names[:4])) == 4
 
 
 # --- the way of a wish ---------------------------------------------------------------------------------------------
@@ -74,11 +74,11 @@ def test_names_carry_little() -> None:
 
 def test_before_a_yes_nothing_is_fetched(at: PackagesFixture) -> None:
     """The courier looks up what the wish comes to, a person is asked about that, and exactly that is fetched."""
-    at.errands.report = {"ok": True, "packages": [listed("flask-login", "0.6.3"), listed("flask", "3.0.0")]}
+    at.helpers.report = {"ok": True, "packages": [listed("flask-login", "0.6.3"), listed("flask", "3.0.0")]}
     call = at.ask("Flask-Login")
-    assert (call.status, call.waits_for, at.errands.tasks) == ("waiting", "packages:1", [])
+    assert (call.status, call.waits_for, at.helpers.tasks) == ("waiting", "packages:1", [])
     assert at.work() == 1
-    assert [(task["do"], task["asked"]) for task in at.errands.tasks] == [("resolve", ["flask-login"])]
+    assert [(task["do"], task["asked"]) for task in at.helpers.tasks] == [("resolve", ["flask-login"])]
     question = at.pending()[0]
     digest = listed("x")["hash"]
     assert question.text == f"pip install\nflask-login==0.6.3  0.0 KB  {digest}\nflask==3.0.0  0.0 KB  {digest}"
@@ -90,7 +90,7 @@ def test_before_a_yes_nothing_is_fetched(at: PackagesFixture) -> None:
     assert at.on_the_shelf() == {}
     at.decide()
     assert at.work() == 1
-    assert [package["name"] for package in at.errands.tasks[1]["packages"]] == ["flask-login", "flask"]
+    assert [package["name"] for package in at.helpers.tasks[1]["packages"]] == ["flask-login", "flask"]
     ended = at.now(call)
     assert (ended.status, ended.result["folder"]) == ("done", "/app/workspace/data/packages/1")
     shelf = at.on_the_shelf()
@@ -98,7 +98,7 @@ def test_before_a_yes_nothing_is_fetched(at: PackagesFixture) -> None:
     assert [package["version"] for package in manifest["packages"]] == ["0.6.3", "3.0.0"]
     assert shelf.pop("1/requirements.txt").decode().splitlines()[0] == f"flask-login==0.6.3 --hash={digest}"
     assert set(shelf.values()) == {CONTENT}
-    assert list((at.house.home / "errands").iterdir()) == []
+    assert list((at.install.home / "errands").iterdir()) == []
     assert at.packages.get_install(1).status == records.DONE
 
 
@@ -135,11 +135,11 @@ def test_other_answers(at: PackagesFixture, how: str, said: str) -> None:
     if how == "deny":
         at.decide(approve=False)
     elif how == "settings":
-        at.house.approvals.withdraw("crab")
+        at.install.approvals.withdraw("crab")
     else:
-        with at.house.store.writing() as db:
+        with at.install.store.writing() as db:
             db.execute("UPDATE approvals SET expires_at = 1")
-        at.house.approvals.expire_due()
+        at.install.approvals.expire_due()
     ended = at.now(call)
     assert (ended.status, said in ended.text) == ("failed", True)
     assert ended.result["code"] in ("denied", "expired", "cancelled")
@@ -176,7 +176,7 @@ def test_other_answers(at: PackagesFixture, how: str, said: str) -> None:
 )
 def test_a_report_is_a_strangers_word(at: PackagesFixture, report: Any, said: str) -> None:
     """What does not fit exactly is refused with a sentence, and nobody is asked."""
-    at.errands.report = report
+    at.helpers.report = report
     call = at.ask()
     at.work()
     ended = at.now(call)
@@ -196,26 +196,26 @@ def test_a_report_is_a_strangers_word(at: PackagesFixture, report: Any, said: st
 )
 def test_nothing_else_than_agreed_is_taken(at: PackagesFixture, files: dict[str, bytes]) -> None:
     """Missing, shorter, longer or other bytes: the shelf stays empty."""
-    at.errands.files = files
+    at.helpers.files = files
     call = at.ask()
     at.work()
     at.decide()
     at.work()
     assert at.now(call).status == "failed"
     assert at.on_the_shelf() == {}
-    assert list((at.house.home / "errands").iterdir()) == []
+    assert list((at.install.home / "errands").iterdir()) == []
 
 
 def test_links_of_a_courier_are_not_followed(at: PackagesFixture) -> None:
     """A link in the place of a file, or of the report, is no file."""
-    secret = at.house.home / "secret"
+    secret = at.install.home / "secret"
     secret.write_bytes(CONTENT)
 
     def link(task: dict[str, Any]) -> None:
         if task["do"] == "fetch":
-            (at.house.home / "errands" / "1-fetch" / "out" / "six-1.0-py3-none-any.whl").symlink_to(secret)
+            (at.install.home / "errands" / "1-fetch" / "out" / "six-1.0-py3-none-any.whl").symlink_to(secret)
 
-    at.errands.files, at.errands.during = {}, link
+    at.helpers.files, at.helpers.during = {}, link
     call = at.ask()
     at.work()
     at.decide()
@@ -226,8 +226,8 @@ def test_links_of_a_courier_are_not_followed(at: PackagesFixture) -> None:
 
 def test_there_must_be_room(tmp_path: Path) -> None:
     """What does not fit into the workspace is not even asked about."""
-    with desk(tmp_path / "home", limits={"disk_mb": 64}) as at:
-        at.errands.report = {"ok": True, "packages": [listed("six", size=100_000_000)]}
+    with fixture(tmp_path / "home", limits={"disk_mb": 64}) as at:
+        at.helpers.report = {"ok": True, "packages": [listed("six", size=100_000_000)]}
         call = at.ask()
         at.work()
         assert "no room" in at.now(call).text
@@ -250,19 +250,19 @@ def test_an_hours_wishes_are_few(at: PackagesFixture) -> None:
 @pytest.mark.parametrize("do", ["resolve", "fetch"])
 def test_a_stop_is_no_failure(tmp_path: Path, do: str) -> None:
     """An errand that the house's end breaks off is sent again at the next start."""
-    home, errands = tmp_path / "home", FakeHelpers()
-    with desk(home, errands) as at:
+    home, helpers = tmp_path / "home", FakeHelpers()
+    with fixture(home, helpers) as at:
         call = at.ask()
         if do == "fetch":
             at.work()
             at.decide()
-        errands.during = lambda _task: at.jobs.close()
+        helpers.during = lambda _task: at.jobs.close()
         at.work()
         assert at.now(call).status == "waiting"
-    errands.during = lambda _task: None
-    with desk(home, errands) as at:
+    helpers.during = lambda _task: None
+    with fixture(home, helpers) as at:
         at.jobs.prepare_kinds()
-        assert errands.cleared == 1
+        assert helpers.cleared == 1
         at.work()
         if do == "resolve":
             at.decide()
@@ -272,35 +272,35 @@ def test_a_stop_is_no_failure(tmp_path: Path, do: str) -> None:
 
 def test_what_kills_the_house_each_time_is_given_up(tmp_path: Path) -> None:
     """A death in the middle of an errand counts; after three there is an end."""
-    home, errands = tmp_path / "home", FakeHelpers()
+    home, helpers = tmp_path / "home", FakeHelpers()
 
     def die(_task: dict[str, Any]) -> None:
         raise KeyboardInterrupt
 
-    errands.during = die
-    with desk(home, errands) as at:
+    helpers.during = die
+    with fixture(home, helpers) as at:
         call = at.ask()
     for _ in range(3):
-        with desk(home, errands) as at, pytest.raises(KeyboardInterrupt):
+        with fixture(home, helpers) as at, pytest.raises(KeyboardInterrupt):
             at.work()
-    with desk(home, errands) as at:
+    with fixture(home, helpers) as at:
         at.work()
         assert "cancelled" in at.now(call).text
 
 
 def test_an_open_question_is_asked_anew_after_a_start(tmp_path: Path) -> None:
     """Surfaces hear of it again."""
-    with desk(tmp_path / "home") as at:
+    with fixture(tmp_path / "home") as at:
         at.ask()
         at.work()
-    with desk(tmp_path / "home") as at, watching(at.house.broker) as events:
-        at.house.approvals.reconcile()
+    with fixture(tmp_path / "home") as at, watching(at.install.broker) as events:
+        at.install.approvals.reconcile()
         assert [event["kind"] for event in of_kind(heard(events), "approval")] == ["packages"]
 
 
 def test_an_engine_that_does_not_answer(at: PackagesFixture) -> None:
     """It is said at once."""
-    at.errands.is_broken = True
+    at.helpers.is_broken = True
     call = at.ask()
     at.work()
     assert "engine" in at.now(call).text
@@ -311,29 +311,29 @@ def test_an_engine_that_does_not_answer(at: PackagesFixture) -> None:
 
 def test_who_hears_after_the_turn(at: PackagesFixture) -> None:
     """The person by a notice, the agent at its next turn, once; while the turn goes on neither."""
-    turn = at.house.under_way()
+    turn = at.install.under_way()
     at.ask(turn=turn.id)
     at.work()
-    at.house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="Later, then.")
+    at.install.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="Later, then.")
     at.decide()
     at.work()
-    assert [notice.kind for notice in at.notices.list_recent(KEY)] == ["packages"]
-    assert "six" in at.notices.list_recent(KEY)[0].text
-    second = at.house.under_way("next")
+    assert [notice.kind for notice in at.notifications.list_recent(KEY)] == ["packages"]
+    assert "six" in at.notifications.list_recent(KEY)[0].text
+    second = at.install.under_way("next")
     assert "hermit install pip six" in at.packages.turn_note(second)
     assert at.packages.turn_note(second) == at.packages.turn_note(second)
-    at.house.turns.end_turn(KEY, second.id, TurnStatus.DONE, reply="")
-    assert at.packages.turn_note(at.house.under_way("third")) == ""
+    at.install.turns.end_turn(KEY, second.id, TurnStatus.DONE, reply="")
+    assert at.packages.turn_note(at.install.under_way("third")) == ""
 
 
 def test_nobody_is_told_twice(at: PackagesFixture) -> None:
     """Within the turn its program hears it, and that is enough."""
-    turn = at.house.under_way()
+    turn = at.install.under_way()
     at.ask(turn=turn.id)
     at.work()
     at.decide()
     at.work()
-    assert at.notices.list_recent(KEY) == []
+    assert at.notifications.list_recent(KEY) == []
     assert at.packages.turn_note(turn) == ""
 
 
@@ -353,10 +353,10 @@ def test_a_deleted_agent_gets_nothing(at: PackagesFixture) -> None:
     """Its rows go with it, and the errand that was under way ends nowhere."""
 
     def delete(_task: dict[str, Any]) -> None:
-        with at.house.store.writing() as db:
+        with at.install.store.writing() as db:
             db.execute("DELETE FROM agents WHERE name = 'crab'")
 
-    at.errands.during = delete
+    at.helpers.during = delete
     at.ask()
     try:
         at.work()
@@ -372,11 +372,11 @@ def test_another_agent_of_that_name_gets_nothing(at: PackagesFixture) -> None:
     at.decide()
 
     def replace(_task: dict[str, Any]) -> None:
-        with at.house.store.writing() as db:
+        with at.install.store.writing() as db:
             db.execute("DELETE FROM agents WHERE name = 'crab'")
-        at.house.agents.create({"name": "crab"})
+        at.install.agents.create({"name": "crab"})
 
-    at.errands.during = replace
+    at.helpers.during = replace
     at.work()
     assert (at.on_the_shelf(), at.packages.list_installs()) == ({}, [])
 
@@ -384,6 +384,6 @@ def test_another_agent_of_that_name_gets_nothing(at: PackagesFixture) -> None:
 def test_whoever_is_being_deleted_sends_no_courier(at: PackagesFixture) -> None:
     """Neither to look up nor to fetch, and nobody is asked."""
     at.ask()
-    with at.house.store.writing() as db:
-        leaving_rows.mark_agent(db, "crab", 0.0)
-    assert (at.work(), at.errands.tasks, at.pending()) == (0, [], [])
+    with at.install.store.writing() as db:
+        deletion_rows.mark_agent(db, "crab", 0.0)
+    assert (at.work(), at.helpers.tasks, at.pending()) == (0, [], [])

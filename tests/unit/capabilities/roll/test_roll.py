@@ -58,10 +58,10 @@ def test_what_is_no_dice_is_refused(dice: str) -> None:
 
 def test_what_fell_is_in_the_audit_log(tmp_path: Path) -> None:
     """Asked again under its id, the dice have fallen already."""
-    with core_fixture(tmp_path / "home") as house:
-        calls = Calls(store=house.store, agents=house.agents)
+    with core_fixture(tmp_path / "home") as install:
+        calls = Calls(store=install.store, agents=install.agents)
         calls.set_registry(REGISTRY, {"ROLL": roll_dice})
         first = calls.run_command(ME, "c1", "ROLL", {"dice": "9d1000"})
         assert calls.run_command(ME, "c1", "ROLL", {"dice": "9d1000"}).text == first.text
-        (row,) = house.audited("capability")
+        (row,) = install.audited("capability")
         assert row.text == f"ROLL: {first.text}"

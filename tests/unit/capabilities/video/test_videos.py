@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from orchestrator.agents import deletion_rows as leaving_rows
+from orchestrator.agents import deletion_rows
 from orchestrator.approvals.notifications import Notifications
 from orchestrator.capabilities.call_rows import CapabilityCall
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.capabilities.video.capability import Clawmotion
-from orchestrator.capabilities.video.input import read_wish
+from orchestrator.capabilities.video.input import read_request
 from orchestrator.capabilities.video.renderer import MOST_BYTES, VideoRenderer
 from orchestrator.capabilities.video.videos import Videos
 from orchestrator.core.errors import BadInput, OrchestratorError, TooMany, Unavailable
@@ -40,7 +40,7 @@ FILMS = {
 }
 
 
-class PaperStudio(NoHelpers):
+class FakeRenderer(NoHelpers):
     """Draws nothing: it brings what it is told to."""
 
     def __init__(self) -> None:
@@ -74,13 +74,13 @@ class PaperStudio(NoHelpers):
 class Set:
     """Where videos are made, and what tests do with it."""
 
-    house: CoreFixture
+    install: CoreFixture
     calls: Calls
-    notices: Notifications
+    notifications: Notifications
     jobs: Jobs
     motions: Videos
-    paper: PaperStudio
-    tray: Path
+    renderer: FakeRenderer
+    out_folder: Path
     clock: list[float]
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -104,31 +104,31 @@ class Set:
 
     def films(self) -> dict[str, bytes]:
         """What lies in the tray, hidden or not."""
-        return {path.name: path.read_bytes() for path in self.tray.iterdir() if path.is_file()}
+        return {path.name: path.read_bytes() for path in self.out_folder.iterdir() if path.is_file()}
 
 
 @contextmanager
-def film_set(home: Path, paper: PaperStudio | None = None) -> Iterator[Set]:
+def film_set(home: Path, renderer: FakeRenderer | None = None) -> Iterator[Set]:
     """A set over ``home``, opened again when it was there before."""
-    paper = paper or PaperStudio()
-    with core_fixture(home) as house:
-        house.workspaces.prepare_folders(KEY, uid=os.geteuid(), gid=os.getegid())
-        notices, clock = Notifications(house.store, house.broker), [time.time()]
-        calls = Calls(store=house.store, agents=house.agents)
+    renderer = renderer or FakeRenderer()
+    with core_fixture(home) as install:
+        install.workspaces.prepare_folders(KEY, uid=os.geteuid(), gid=os.getegid())
+        notifications, clock = Notifications(install.store, install.broker), [time.time()]
+        calls = Calls(store=install.store, agents=install.agents)
         (home / "studio").mkdir(exist_ok=True)
-        jobs = Jobs(house.store, notices, finish=calls.finish_calls, now=lambda: clock[0])
+        jobs = Jobs(install.store, notifications, finish=calls.finish_calls, now=lambda: clock[0])
         motions = Videos(
-            agents=house.agents,
+            agents=install.agents,
             jobs=jobs,
-            workspaces=house.workspaces,
-            studio=VideoRenderer(paper, folder=home / "studio", image=lambda: "studio"),
+            workspaces=install.workspaces,
+            studio=VideoRenderer(renderer, folder=home / "studio", image=lambda: "studio"),
             check_room=lambda: None,
             now=lambda: clock[0],
         )
         calls.set_registry(REGISTRY, motions.deeds)
         jobs.reconcile()
-        tray = home / "workspaces" / KEY.agent / str(KEY.user) / "out"
-        yield Set(house, calls, notices, jobs, motions, paper, tray, clock)
+        out_folder = home / "workspaces" / KEY.agent / str(KEY.user) / "out"
+        yield Set(install, calls, notifications, jobs, motions, renderer, out_folder, clock)
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def at(tmp_path: Path) -> Iterator[Set]:
 )
 def test_names(asked: str, name: str) -> None:
     """One is found where none was given, and each is fit for any disk."""
-    assert read_wish(Clawmotion("Hello", 5.0, asked)).name == name
+    assert read_request(Clawmotion("Hello", 5.0, asked)).name == name
 
 
 @pytest.mark.parametrize(
@@ -163,10 +163,10 @@ def test_names(asked: str, name: str) -> None:
         (Clawmotion("x" * 4000, 5.0), "at least 67 seconds"),
     ],
 )
-def test_what_can_not_be_made_is_said_at_once(wish: Clawmotion, said: str) -> None:
+def test_what_can_not_be_made_is_said_at_once(request: Clawmotion, said: str) -> None:
     """No container is started for it."""
     with pytest.raises(BadInput, match=said):
-        read_wish(wish)
+        read_request(request)
 
 
 def test_two_wait_and_half_an_hour_is_made_a_day(at: Set) -> None:
@@ -192,33 +192,33 @@ def test_it_lies_in_the_tray(at: Set) -> None:
     call = at.ask("Title: Hi\nThere.", 5, "intro.mp4")
     assert (call.status, "out/intro.mp4" in call.text) == ("waiting", True)
     at.work()
-    assert at.paper.tasks == [{"text": "Title: Hi\nThere.", "seconds": 5.0, "ending": "mp4", "bytes": MOST_BYTES}]
+    assert at.renderer.tasks == [{"text": "Title: Hi\nThere.", "seconds": 5.0, "ending": "mp4", "bytes": MOST_BYTES}]
     assert at.films() == {"intro.mp4": FILMS["mp4"]}
-    facts = (at.tray / "intro.mp4").stat()
-    assert (facts.st_uid, facts.st_mode & 0o777) == (at.tray.stat().st_uid, 0o644)
+    facts = (at.out_folder / "intro.mp4").stat()
+    assert (facts.st_uid, facts.st_mode & 0o777) == (at.out_folder.stat().st_uid, 0o644)
     done = at.now(call)
     assert (done.status, done.result["file"], done.result["size"]) == ("done", "out/intro.mp4", len(FILMS["mp4"]))
-    assert list((at.house.home / "studio").iterdir()) == []
-    assert [row.detail["file"] for row in at.house.audited("video.done")] == ["intro.mp4"]
+    assert list((at.install.home / "studio").iterdir()) == []
+    assert [row.detail["file"] for row in at.install.audited("video.done")] == ["intro.mp4"]
 
 
 def test_a_taken_name_is_numbered(at: Set) -> None:
     """Whatever has it, a file or a link to nowhere, stays as it is."""
-    (at.tray / "video.gif").symlink_to("/etc/passwd")
+    (at.out_folder / "video.gif").symlink_to("/etc/passwd")
     at.ask(name="video.gif")
     call = at.ask(name="video.gif")
     at.work()
-    assert (at.tray / "video.gif").is_symlink()
+    assert (at.out_folder / "video.gif").is_symlink()
     assert {"video-2.gif", "video-3.gif"} <= set(at.films())
     assert at.now(call).result["file"] == "out/video-3.gif"
 
 
 def test_a_tray_that_is_a_link(at: Set) -> None:
     """Nothing is written through it."""
-    elsewhere = at.house.home / "elsewhere"
+    elsewhere = at.install.home / "elsewhere"
     elsewhere.mkdir()
-    at.tray.rename(at.tray.with_name("gone"))
-    at.tray.symlink_to(elsewhere)
+    at.out_folder.rename(at.out_folder.with_name("gone"))
+    at.out_folder.symlink_to(elsewhere)
     call = at.ask()
     at.work()
     assert (at.now(call).status, list(elsewhere.iterdir())) == ("failed", [])
@@ -226,7 +226,7 @@ def test_a_tray_that_is_a_link(at: Set) -> None:
 
 def test_what_could_not_be_drawn_is_counted(at: Set) -> None:
     """The agent hears that letters were left out."""
-    at.paper.report = {"ok": True, "left_out": 3}
+    at.renderer.report = {"ok": True, "left_out": 3}
     call = at.ask()
     at.work()
     assert "3 characters" in at.now(call).text
@@ -248,7 +248,7 @@ def test_what_could_not_be_drawn_is_counted(at: Set) -> None:
 )
 def test_what_is_brought_is_a_strangers(at: Set, report: object, film: bytes | None, said: str) -> None:
     """A word, size or beginning that is wrong is a failure, and nothing gets into the tray."""
-    at.paper.report, at.paper.film = report, film
+    at.renderer.report, at.renderer.film = report, film
     call = at.ask()
     at.work()
     assert (at.now(call).status, said in at.now(call).text, at.films()) == ("failed", True, {})
@@ -262,7 +262,7 @@ def test_a_link_in_the_place_of_the_film(at: Set) -> None:
         path.unlink()
         path.symlink_to("/etc/passwd")
 
-    at.paper.during = link
+    at.renderer.during = link
     call = at.ask()
     at.work()
     assert (at.now(call).status, at.films()) == ("failed", {})
@@ -270,8 +270,8 @@ def test_a_link_in_the_place_of_the_film(at: Set) -> None:
 
 def test_no_room_in_the_workspace(at: Set) -> None:
     """It is said, and nothing is stored."""
-    at.house.agents.update_agent("crab", {"limits": {"disk_mb": 16}})
-    with (at.tray.parent / "work" / "big").open("wb") as big:
+    at.install.agents.update_agent("crab", {"limits": {"disk_mb": 16}})
+    with (at.out_folder.parent / "work" / "big").open("wb") as big:
         os.posix_fallocate(big.fileno(), 0, 16 << 20)
     call = at.ask()
     at.work()
@@ -307,54 +307,54 @@ def test_a_death_at_each_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s
         at.work()
         assert at.films() == {"intro.mp4": FILMS["mp4"]}
         assert (at.now(call).status, at.now(call).result["file"]) == ("done", "out/intro.mp4")
-        assert len(at.paper.tasks) == (0 if step == "_rename_to_new" else 1)
+        assert len(at.renderer.tasks) == (0 if step == "_rename_to_new" else 1)
 
 
 def test_a_death_while_it_is_made(tmp_path: Path) -> None:
     """It is made again; what kills the house each time is given up."""
-    home, paper = tmp_path / "home", PaperStudio()
+    home, renderer = tmp_path / "home", FakeRenderer()
 
     def die(_spec: HelperSpec) -> None:
         raise Died
 
-    paper.during = die
-    with film_set(home, paper) as at:
+    renderer.during = die
+    with film_set(home, renderer) as at:
         call = at.ask()
     for _ in range(3):
-        with film_set(home, paper) as at, pytest.raises(Died):
+        with film_set(home, renderer) as at, pytest.raises(Died):
             at.work()
-    with film_set(home, paper) as at:
+    with film_set(home, renderer) as at:
         at.work()
         assert ("cancelled" in at.now(call).text, at.films()) == (True, {})
 
 
 def test_a_stop_is_no_failure(tmp_path: Path) -> None:
     """What the house's end breaks off is made at the next start."""
-    home, paper = tmp_path / "home", PaperStudio()
-    with film_set(home, paper) as at:
+    home, renderer = tmp_path / "home", FakeRenderer()
+    with film_set(home, renderer) as at:
         call = at.ask()
-        paper.during = lambda _: at.jobs.close()
+        renderer.during = lambda _: at.jobs.close()
         at.work()
         assert (at.now(call).status, at.films()) == ("waiting", {})
-    paper.during = lambda _: None
-    with film_set(home, paper) as at:
+    renderer.during = lambda _: None
+    with film_set(home, renderer) as at:
         at.jobs.prepare_kinds()
         at.work()
-        assert (at.now(call).status, paper.cleared) == ("done", 1)
+        assert (at.now(call).status, renderer.cleared) == ("done", 1)
 
 
 def test_nothing_is_made_for_who_is_being_deleted(at: Set) -> None:
     """Not begun, and not stored when it was begun before."""
 
     def leave(_spec: HelperSpec) -> None:
-        with at.house.store.writing() as db:
-            leaving_rows.mark_agent(db, KEY.agent, 1.0)
+        with at.install.store.writing() as db:
+            deletion_rows.mark_agent(db, KEY.agent, 1.0)
 
-    at.paper.during = leave
+    at.renderer.during = leave
     at.ask()
     at.ask()
     at.work()
-    assert (len(at.paper.tasks), at.films()) == (1, {})
+    assert (len(at.renderer.tasks), at.films()) == (1, {})
 
 
 def test_an_engine_that_does_not_answer(at: Set) -> None:
@@ -363,7 +363,7 @@ def test_an_engine_that_does_not_answer(at: Set) -> None:
     def broken(_spec: HelperSpec) -> None:
         raise Unavailable("The Docker engine does not answer.")
 
-    at.paper.during = broken
+    at.renderer.during = broken
     call = at.ask()
     at.work()
     assert "engine" in at.now(call).text
@@ -374,42 +374,42 @@ def test_an_engine_that_does_not_answer(at: Set) -> None:
 
 def test_who_hears_when_nobody_waits(at: Set) -> None:
     """A panel action goes on at once: a failure is told to the person by a notice and to the agent's next turn."""
-    at.paper.report = {"ok": False, "why": "unreadable"}
-    turn = at.house.under_way()
+    at.renderer.report = {"ok": False, "why": "unreadable"}
+    turn = at.install.under_way()
     (said,) = at.calls.run_batch(Caller(KEY, turn.id), 1, ["CLAWMOTION:你好|5|hi.mp4"])
     assert said == {"ok": True, "result": said["result"]}
     assert "is being made; it will be in out/hi.mp4" in said["result"]
     at.work()
-    assert [(notice.kind, "hi.mp4" in notice.text) for notice in at.notices.list_recent(KEY)] == [("video", True)]
-    at.house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="")
-    second = at.house.under_way("next")
+    assert [(notice.kind, "hi.mp4" in notice.text) for notice in at.notifications.list_recent(KEY)] == [("video", True)]
+    at.install.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="")
+    second = at.install.under_way("next")
     assert "hi.mp4 that you asked for could not be made" in at.motions.turn_note(second)
-    at.house.turns.end_turn(KEY, second.id, TurnStatus.DONE, reply="")
-    assert at.motions.turn_note(at.house.under_way("third")) == ""
+    at.install.turns.end_turn(KEY, second.id, TurnStatus.DONE, reply="")
+    assert at.motions.turn_note(at.install.under_way("third")) == ""
 
 
 def test_a_video_that_nobody_waited_for(at: Set) -> None:
     """It comes to the person by itself, so only the agent is told."""
-    turn = at.house.under_way()
+    turn = at.install.under_way()
     at.calls.run_batch(Caller(KEY, turn.id), 1, ["CLAWMOTION:Hello|5|hi.mp4"])
     at.work()
-    assert at.notices.list_recent(KEY) == []
-    at.house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="")
-    assert "out/hi.mp4" in at.motions.turn_note(at.house.under_way("next"))
+    assert at.notifications.list_recent(KEY) == []
+    at.install.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="")
+    assert "out/hi.mp4" in at.motions.turn_note(at.install.under_way("next"))
 
 
 def test_nobody_is_told_twice(at: Set) -> None:
     """Within the turn its program hears it, and that is enough."""
-    at.paper.report = {"ok": False, "why": "unreadable"}
-    turn = at.house.under_way()
+    at.renderer.report = {"ok": False, "why": "unreadable"}
+    turn = at.install.under_way()
     at.ask(turn=turn.id)
     at.work()
-    assert (at.notices.list_recent(KEY), at.motions.turn_note(turn)) == ([], "")
+    assert (at.notifications.list_recent(KEY), at.motions.turn_note(turn)) == ([], "")
 
 
 def test_an_agent_without_the_toolset(at: Set) -> None:
     """It can't ask."""
-    at.house.agents.update_agent("crab", {"toolsets": ["memory"]})
+    at.install.agents.update_agent("crab", {"toolsets": ["memory"]})
     with pytest.raises(OrchestratorError, match="toolset video"):
         at.ask()
 
@@ -421,4 +421,4 @@ def test_old_records_go(at: Set) -> None:
     at.clock[0] += 8 * 86_400
     at.jobs.delete_old()
     assert at.now(call).status == "done"
-    assert at.motions.turn_note(at.house.under_way()) == ""
+    assert at.motions.turn_note(at.install.under_way()) == ""

@@ -30,16 +30,16 @@ def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, CoreFixture]]:
 
 def test_allowed_elsewhere_the_card_is_settled(pair: tuple[ChatFixture, CoreFixture]) -> None:
     """They are a member with a welcome; the card offers to take it back, and its old buttons do nothing."""
-    desk, _ = pair
-    desk.stranger(name="Eve")
-    assert [known.name for known in desk.cards.list_waiting()] == ["Eve"]
-    made = desk.cards.decide_request("crab", EVE, ALLOW, desk.people.get_operator())
-    assert made == member(desk)
-    assert desk.labels(card(desk)) == ["Remove"]
-    assert "Welcome, Eve" in desk.text(to(desk, EVE)[-1])
-    assert desk.cards.list_waiting() == []
+    fixture, _ = pair
+    fixture.stranger(name="Eve")
+    assert [known.name for known in fixture.cards.list_waiting()] == ["Eve"]
+    made = fixture.cards.decide_request("crab", EVE, ALLOW, fixture.users.get_operator())
+    assert made == member(fixture)
+    assert fixture.labels(card(fixture)) == ["Remove"]
+    assert "Welcome, Eve" in fixture.text(to(fixture, EVE)[-1])
+    assert fixture.cards.list_waiting() == []
     with pytest.raises(Conflict):
-        desk.cards.decide_request("crab", EVE, BLOCK, desk.people.get_operator())
+        fixture.cards.decide_request("crab", EVE, BLOCK, fixture.users.get_operator())
 
 
 @pytest.mark.parametrize(("kind", "state", "said"), [(IGNORE, "ignored", "Ignored"), (BLOCK, "blocked", "Blocked")])
@@ -47,13 +47,13 @@ def test_turned_away_elsewhere_the_card_says_so(
     pair: tuple[ChatFixture, CoreFixture], kind: str, state: str, said: str
 ) -> None:
     """Nobody is let in, and there is nothing left to press."""
-    desk, _ = pair
-    desk.stranger()
-    assert desk.cards.decide_request("crab", EVE, kind, desk.people.get_operator()) is None
-    assert member(desk) is None
-    assert desk.labels(card(desk)) == []
-    assert said in desk.text(card(desk))
-    with desk.store.reading() as db:
+    fixture, _ = pair
+    fixture.stranger()
+    assert fixture.cards.decide_request("crab", EVE, kind, fixture.users.get_operator()) is None
+    assert member(fixture) is None
+    assert fixture.labels(card(fixture)) == []
+    assert said in fixture.text(card(fixture))
+    with fixture.store.reading() as db:
         known = rows.get_stranger(ChannelDb(db, "telegram"), "crab", EVE)
     assert known is not None
     assert known.state == state
@@ -61,37 +61,37 @@ def test_turned_away_elsewhere_the_card_says_so(
 
 def test_decided_on_telegram_nobody_waits_any_more(pair: tuple[ChatFixture, CoreFixture]) -> None:
     """The list is what is not decided, wherever it was."""
-    desk, _ = pair
-    desk.stranger()
-    desk.press(card(desk), "Ignore")
-    assert desk.cards.list_waiting() == []
+    fixture, _ = pair
+    fixture.stranger()
+    fixture.press(card(fixture), "Ignore")
+    assert fixture.cards.list_waiting() == []
     with pytest.raises(Conflict):
-        desk.cards.decide_request("crab", EVE, ALLOW, desk.people.get_operator())
+        fixture.cards.decide_request("crab", EVE, ALLOW, fixture.users.get_operator())
 
 
 def test_only_an_operator_decides_about_whom_is_known(pair: tuple[ChatFixture, CoreFixture]) -> None:
     """A member does not, and nobody about somebody who never wrote."""
-    desk, _ = pair
-    desk.stranger()
-    bob = desk.people.of_identity("telegram", BOB)
+    fixture, _ = pair
+    fixture.stranger()
+    bob = fixture.users.of_identity("telegram", BOB)
     assert bob is not None
     with pytest.raises(Forbidden):
-        desk.cards.decide_request("crab", EVE, ALLOW, bob)
+        fixture.cards.decide_request("crab", EVE, ALLOW, bob)
     with pytest.raises(NotFound):
-        desk.cards.decide_request("crab", EVE + 1, ALLOW, desk.people.get_operator())
+        fixture.cards.decide_request("crab", EVE + 1, ALLOW, fixture.users.get_operator())
 
 
-def test_the_page_of_people_asks_and_the_api_decides(paper: AppFixture, operator: Api, browser: Browser) -> None:
+def test_the_page_of_people_asks_and_the_api_decides(webapp: AppFixture, operator: Api, browser: Browser) -> None:
     """With the name as text and the id; an event tells other pages."""
     assert "Waiting to be let in" not in page(browser, "/parts/strangers")
-    with paper.app._store.writing() as db:
+    with webapp.app._store.writing() as db:
         rows.note_stranger(ChannelDb(db, "telegram"), "crab", EVE, "<b>Eve</b>", time.time())
     assert "“<b>Eve</b>” wrote to crab" in page(browser, "/people")
     assert [known["telegram_id"] for known in operator.get("/strangers")["strangers"]] == [EVE]
-    news = paper.services.broker.subscribe()
+    news = webapp.services.broker.subscribe()
     assert operator.refused("POST", f"/strangers/crab/{EVE}", {"decision": "perhaps"})[0] == 400
     user = operator.post(f"/strangers/crab/{EVE}", {"decision": "allow"})["user"]
-    assert paper.services.people.get(user).id_in("telegram") == EVE
+    assert webapp.services.users.get(user).id_in("telegram") == EVE
     assert "people" in {event.kind for _ in range(20) if (event := news.get(0.05))}
     assert operator.refused("POST", f"/strangers/crab/{EVE}", {"decision": "block"})[0] == 409
     assert page(browser, "/parts/strangers") == ""

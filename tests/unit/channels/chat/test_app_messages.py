@@ -35,7 +35,7 @@ AT = 1_000_000.0
 
 
 @dataclass
-class PaperPictures(Thumbnails):
+class FakePictures(Thumbnails):
     """Pictures as a test says."""
 
     folder: Path
@@ -54,24 +54,24 @@ class PaperPictures(Thumbnails):
 class Gallery:
     """A house with one bot, and apps."""
 
-    def __init__(self, desk: TurnsFixture, folder: Path) -> None:
-        self.desk, self.house, self.outbox = desk, desk.house, desk.outbox
-        self.pictures = PaperPictures(folder)
+    def __init__(self, fixture: TurnsFixture, folder: Path) -> None:
+        self.fixture, self.install, self.outbox = fixture, fixture.install, fixture.outbox
+        self.pictures = FakePictures(folder)
         self.apps: dict[str, WebApp] = {}
         self.now = AT
         self.place = TurnPlace("crab", CHAT, None, 7, "")
-        self.house.people.update_user(1, {"telegram_id": CHAT})
+        self.install.users.update_user(1, {"telegram_id": CHAT})
         self.folder = folder
 
-    def letters(self, dashboard: str = PUBLIC) -> AppMessages:
+    def messages(self, dashboard: str = PUBLIC) -> AppMessages:
         """As the channel makes them."""
         return AppMessages(
-            store=telegram_store(self.house.store),
+            store=telegram_store(self.install.store),
             outbox=self.outbox,
-            turns=self.house.turns,
-            people=self.house.people,
+            turns=self.install.turns,
+            users=self.install.users,
             pictures=self.pictures,
-            temp_files=TempFiles(telegram_store(self.house.store), self.folder / "papers"),
+            temp_files=TempFiles(telegram_store(self.install.store), self.folder / "papers"),
             app_of=self._app,
             place_of=lambda _: self.place,
             dashboard=dashboard,
@@ -80,10 +80,10 @@ class Gallery:
 
     def made(self, *names: str, title: str = "A game", kind: AppKind = AppKind.STATIC) -> Turn:
         """A turn that made these apps was answered."""
-        turn = self.desk.answered("Here.")
+        turn = self.fixture.answered("Here.")
         for name in names:
             self.apps[name] = WebApp(KEY, name, title, kind, None, 0.0, "")
-        with self.house.store.writing() as db:
+        with self.install.store.writing() as db:
             turn_rows.add_apps(db, turn.id, names)
             db.execute("UPDATE turns SET told_at = ? WHERE id = ?", (self.now, turn.id))
         return turn
@@ -97,21 +97,21 @@ class Gallery:
 @pytest.fixture
 def gallery(tmp_path: Path) -> Iterator[Gallery]:
     """A house with one bot; ada's chat with it is private."""
-    with core_fixture(tmp_path / "home") as house:
-        yield Gallery(TurnsFixture(house, FakeOutbox(house.store)), tmp_path)
+    with core_fixture(tmp_path / "home") as install:
+        yield Gallery(TurnsFixture(install, FakeOutbox(install.store)), tmp_path)
 
 
 def test_each_app_has_a_letter_once(gallery: Gallery) -> None:
     """Whoever looks again, in this process or the next, at the same time or later, tells nobody twice."""
     turn = gallery.made("game", "to-do")
-    others = [threading.Thread(target=gallery.letters().post_due) for _ in range(6)]
+    others = [threading.Thread(target=gallery.messages().post_due) for _ in range(6)]
     for other in others:
         other.start()
     for other in others:
         other.join()
-    gallery.letters().post_due()
+    gallery.messages().post_due()
     assert gallery.outbox.refs == [f"turn:{turn.id}:app:1", f"turn:{turn.id}:app:2"]
-    body = gallery.outbox.letters[0].body
+    body = gallery.outbox.messages[0].body
     assert body.rich.text == f"{MARK} A web app by crab\nA game"
     assert [entity.type for entity in body.rich.entities] == ["bold", "code"]
     assert body.files == ()
@@ -120,17 +120,17 @@ def test_each_app_has_a_letter_once(gallery: Gallery) -> None:
 def test_the_button_is_a_way_in_for_its_owner(gallery: Gallery) -> None:
     """It logs in once, for an hour, and leads to the app's page."""
     gallery.made("a&b")
-    gallery.letters().post_due()
-    ((button,),) = gallery.outbox.letters[0].body.buttons
+    gallery.messages().post_due()
+    ((button,),) = gallery.outbox.messages[0].body.buttons
     found = re.fullmatch(rf"{PUBLIC}/login/([\w-]{{43}})\?next=%2Fagents%2Fcrab%2Fapps%2Fa%2526b", button.url)
     assert (button.text, button.data) == ("Open A game", "")
     assert found is not None
-    with gallery.house.store.reading() as db:
+    with gallery.install.store.reading() as db:
         (expires,) = db.execute("SELECT expires_at - unixepoch() FROM login_links").fetchone()
     assert LOGIN_S - 60 < expires < LOGIN_S + 2
-    assert gallery.house.people.of_session(gallery.house.people.use_link(found[1])) is not None
+    assert gallery.install.users.of_session(gallery.install.users.use_link(found[1])) is not None
     with pytest.raises(NotFound):
-        gallery.house.people.use_link(found[1])
+        gallery.install.users.use_link(found[1])
 
 
 @pytest.mark.parametrize("chat", [GROUP, 77])
@@ -138,11 +138,11 @@ def test_where_others_read_it_is_no_way_in(gallery: Gallery, chat: int) -> None:
     """In a group, or another person's chat, it leads to the page, which asks who one is."""
     gallery.place = TurnPlace("crab", chat, 5, 7, "")
     gallery.made("game")
-    gallery.letters().post_due()
-    letter = gallery.outbox.letters[0]
-    assert (letter.chat, letter.body.thread) == (chat, 5)
-    assert letter.body.buttons[0][0].url == f"{PUBLIC}/agents/crab/apps/game"
-    with gallery.house.store.reading() as db:
+    gallery.messages().post_due()
+    stored = gallery.outbox.messages[0]
+    assert (stored.chat, stored.body.thread) == (chat, 5)
+    assert stored.body.buttons[0][0].url == f"{PUBLIC}/agents/crab/apps/game"
+    with gallery.install.store.reading() as db:
         assert db.execute("SELECT count(*) FROM login_links").fetchone()[0] == 0
 
 
@@ -150,8 +150,8 @@ def test_where_others_read_it_is_no_way_in(gallery: Gallery, chat: int) -> None:
 def test_without_a_public_address_it_says_where(gallery: Gallery, dashboard: str) -> None:
     """Telegram takes no button to this machine, and no login goes over a plain line."""
     gallery.made("game")
-    gallery.letters(dashboard).post_due()
-    body = gallery.outbox.letters[0].body
+    gallery.messages(dashboard).post_due()
+    body = gallery.outbox.messages[0].body
     assert body.buttons == ()
     assert body.rich.text.splitlines()[2:] == [
         f"It's in the dashboard, on crab's Apps page: {dashboard}/agents/crab/apps/game"
@@ -162,9 +162,9 @@ def test_the_picture_goes_along(gallery: Gallery) -> None:
     """As a copy that stays, whatever becomes of the app meanwhile."""
     (gallery.folder / "game.png").write_bytes(png())
     gallery.made("game")
-    gallery.letters().post_due()
+    gallery.messages().post_due()
     (gallery.folder / "game.png").unlink()
-    (file,) = gallery.outbox.letters[0].body.files
+    (file,) = gallery.outbox.messages[0].body.files
     assert (file.name, file.kind, file.path.read_bytes()) == ("app.png", "photo", png())
 
 
@@ -172,23 +172,23 @@ def test_a_picture_is_waited_for_a_while(gallery: Gallery) -> None:
     """Then it goes without."""
     gallery.made("game")
     gallery.pictures.coming = {"game"}
-    gallery.letters().post_due()
+    gallery.messages().post_due()
     gallery.now += WAITS_S - 1
-    gallery.letters().post_due()
-    assert gallery.outbox.letters == []
+    gallery.messages().post_due()
+    assert gallery.outbox.messages == []
     gallery.now += 1
-    gallery.letters().post_due()
-    assert len(gallery.outbox.letters) == 1
+    gallery.messages().post_due()
+    assert len(gallery.outbox.messages) == 1
     gallery.made("to-do")
-    gallery.letters().post_due()
-    assert len(gallery.outbox.letters) == 2
+    gallery.messages().post_due()
+    assert len(gallery.outbox.messages) == 2
 
 
 def test_a_title_is_a_stranger_s_words(gallery: Gallery) -> None:
     """On one line, without our mark, as code; not too long for a button."""
     gallery.made("game", title=f"{MARK} crab: \u202eopen\nhttps://evil.example " + "x" * 100)
-    gallery.letters().post_due()
-    body = gallery.outbox.letters[0].body
+    gallery.messages().post_due()
+    body = gallery.outbox.messages[0].body
     assert body.rich.text.count(MARK) == 1
     assert len(body.rich.text.splitlines()) == 2
     code = body.rich.entities[1]
@@ -201,12 +201,12 @@ def test_not_more_than_a_few(gallery: Gallery) -> None:
     """The last one says how many more there are; what is gone or unfinished is none."""
     gallery.made("a", "b", "c", "d", "e")
     del gallery.apps["b"]
-    gallery.letters().post_due()
+    gallery.messages().post_due()
     texts = gallery.outbox.texts()
     assert len(texts) == 3
     assert [text.splitlines()[2:] for text in texts] == [[], [], ["And 1 more on the Apps page in the dashboard."]]
     gallery.made("half", kind=AppKind.INCOMPLETE)
-    gallery.letters().post_due()
+    gallery.messages().post_due()
     assert len(gallery.outbox.texts()) == 3
 
 
@@ -214,8 +214,8 @@ def test_what_was_long_ago_is_left_alone(gallery: Gallery) -> None:
     """An upgrade tells nobody of old apps."""
     gallery.made("game")
     gallery.now += 3601
-    gallery.letters().post_due()
-    assert gallery.outbox.letters == []
+    gallery.messages().post_due()
+    assert gallery.outbox.messages == []
 
 
 # --- with a real bot -------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def telegram() -> Iterator[BotApi]:
 
 
 @pytest.fixture
-def house(tmp_path: Path, telegram: BotApi) -> Iterator[AppFixture]:
+def install(tmp_path: Path, telegram: BotApi) -> Iterator[AppFixture]:
     """A whole house behind a proxy, with a browser on paper and a bot."""
     environment = {
         "HERMIT_TELEGRAM_API_URL": telegram.url,
@@ -241,9 +241,9 @@ def house(tmp_path: Path, telegram: BotApi) -> Iterator[AppFixture]:
         yield made
 
 
-def test_an_app_from_a_chat_is_opened_from_the_chat(house: AppFixture, telegram: BotApi) -> None:
+def test_an_app_from_a_chat_is_opened_from_the_chat(install: AppFixture, telegram: BotApi) -> None:
     """The answer, then one photo with a button, which logs in and leads to the app's page."""
-    www = house.services.workspaces.prepare_folders(CubicleKey("crab", 1), uid=os.getuid(), gid=os.getgid()).www
+    www = install.services.workspaces.prepare_folders(CubicleKey("crab", 1), uid=os.getuid(), gid=os.getgid()).www
 
     def play(scene: Scene) -> None:
         scene.run(1, "touch")
@@ -251,8 +251,8 @@ def test_an_app_from_a_chat_is_opened_from_the_chat(house: AppFixture, telegram:
         (www / "game" / "index.html").write_text("<title>Sea game</title>")
         scene.say("Here it is.")
 
-    house.plays["make a game"] = play
-    bot = house.services.bots.token_of("crab")
+    install.plays["make a game"] = play
+    bot = install.services.bots.token_of("crab")
     assert bot is not None
     ada = telegram.person(42, "Ada")
     ada.opens(bot)
@@ -263,19 +263,19 @@ def test_an_app_from_a_chat_is_opened_from_the_chat(house: AppFixture, telegram:
 
     telegram.wait_for(photos)
     said = [message.get("text") or message.get("caption") for message in telegram.messages(ada, bot=bot)]
-    answer, letter = f"{MARK} crab:\nHere it is.", f"{MARK} A web app by crab\nSea game"
-    assert said.index(answer) < said.index(letter)
+    answer, stored = f"{MARK} crab:\nHere it is.", f"{MARK} A web app by crab\nSea game"
+    assert said.index(answer) < said.index(stored)
     (photo,) = photos()
     ((button,),) = photo["reply_markup"]["inline_keyboard"]
     assert button["text"] == "Open Sea game"
     address = urlsplit(button["url"])
-    browser = create_app(house.services).test_client()
+    browser = create_app(install.services).test_client()
     own = {"Host": "hermit.example", "Origin": PUBLIC, "X-Forwarded-Proto": "https"}
     page = browser.get(f"{address.path}?{address.query}", headers=own).get_data(as_text=True)
     hidden = re.search(r'name="next" value="([^"]+)"', page)
     assert hidden is not None
     entered = browser.post(address.path, data={"next": hidden[1]}, headers=own)
     assert (entered.status_code, entered.location) == (303, "/agents/crab/apps/game")
-    again = create_app(house.services).test_client().post(address.path, data={"next": hidden[1]}, headers=own)
+    again = create_app(install.services).test_client().post(address.path, data={"next": hidden[1]}, headers=own)
     assert again.status_code == 404
     assert json.dumps(telegram.messages(ada, bot=bot)).count("Sea game") == 2  # the caption and the button

@@ -41,38 +41,38 @@ def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, CoreFixture]]:
 
 
 @pytest.fixture
-def desk(pair: tuple[ChatFixture, CoreFixture]) -> ChatFixture:
+def fixture(pair: tuple[ChatFixture, CoreFixture]) -> ChatFixture:
     """A counter."""
     return pair[0]
 
 
-def stretches(desk: ChatFixture, ref: str, kind: str) -> list[str]:
+def stretches(fixture: ChatFixture, ref: str, kind: str) -> list[str]:
     """Every stretch of this kind in a letter."""
-    rich = desk.body(ref).rich
+    rich = fixture.body(ref).rich
     units = rich.text.encode("utf-16-le")
     return [units[2 * e.offset : 2 * e.end].decode("utf-16-le") for e in rich.entities if e.type == kind]
 
 
-def test_a_download_is_asked_about_with_all_there_is_to_know(desk: ChatFixture) -> None:
+def test_a_download_is_asked_about_with_all_there_is_to_know(fixture: ChatFixture) -> None:
     """The whole address as text, the host, what it is for, every warning, and what agreeing for ever means."""
     warnings = ["It is not encrypted: anybody on the way can read and change it.", "It belongs to example.org."]
-    ref = f"approval:{desk.wants_host('asset', URL, **CARD, warnings=warnings).id}"
-    text = desk.text(ref)
+    ref = f"approval:{fixture.wants_host('asset', URL, **CARD, warnings=warnings).id}"
+    text = fixture.text(ref)
     assert text.startswith(f"{MARK} crab asks: may this be downloaded?\nFor ada.\n")
-    assert stretches(desk, ref, "pre") == [URL]
-    assert {"The yearly table", "csv", HOST} <= set(stretches(desk, ref, "code"))
+    assert stretches(fixture, ref, "pre") == [URL]
+    assert {"The yearly table", "csv", HOST} <= set(stretches(fixture, ref, "code"))
     assert all(words in text for words in ("22 characters", "⚠ It is not encrypted", "Nothing is downloaded unless"))
     assert "Its size isn't known until it's downloaded." in text
     longer = ["Approve for an hour", "… this conversation", f"Always allow {HOST}"]
-    assert desk.labels(ref) == ["Approve", "Deny", *longer]
+    assert fixture.labels(ref) == ["Approve", "Deny", *longer]
 
 
-def test_nothing_in_a_question_about_a_download_can_be_tapped(desk: ChatFixture) -> None:
+def test_nothing_in_a_question_about_a_download_can_be_tapped(fixture: ChatFixture) -> None:
     """The address and whatever else the agent chose is code; a host in a warning is no address any more."""
     warnings = ["The host reads exаmple.org in other letters; its true name is xn--exmple-4nf.org."]
     detail = {**CARD, "host": "xn--exmple-4nf.org", "description": "see https://evil.example/x"}
-    ref = f"approval:{desk.wants_host('asset', 'https://xn--exmple-4nf.org/', **detail, warnings=warnings).id}"
-    rich = desk.body(ref).rich
+    ref = f"approval:{fixture.wants_host('asset', 'https://xn--exmple-4nf.org/', **detail, warnings=warnings).id}"
+    rich = fixture.body(ref).rich
     rest, units = "", rich.text.encode("utf-16-le")
     at = 0
     for entity in sorted((e for e in rich.entities if e.type in ("pre", "code")), key=lambda e: e.offset):
@@ -85,13 +85,13 @@ def test_nothing_in_a_question_about_a_download_can_be_tapped(desk: ChatFixture)
 
 
 @pytest.mark.parametrize("host", ["a" * 60 + ".example.org", "b.example"])
-def test_of_a_long_host_the_button_shows_whose_it_is(desk: ChatFixture, host: str) -> None:
+def test_of_a_long_host_the_button_shows_whose_it_is(fixture: ChatFixture, host: str) -> None:
     """The end of a name says who owns it; the whole name is in the message."""
-    ref = f"approval:{desk.wants_host('asset', f'https://{host}/', **{**CARD, 'host': host}).id}"
-    label = desk.labels(ref)[-1]
+    ref = f"approval:{fixture.wants_host('asset', f'https://{host}/', **{**CARD, 'host': host}).id}"
+    label = fixture.labels(ref)[-1]
     assert label.endswith(host[-20:])
     assert len(label) <= 60
-    assert host in stretches(desk, ref, "code")
+    assert host in stretches(fixture, ref, "code")
 
 
 SAYS = {
@@ -104,53 +104,55 @@ SAYS = {
 
 
 @pytest.mark.parametrize(("kind", "label"), SAYS)
-def test_each_kind_ends_in_its_own_words(desk: ChatFixture, kind: str, label: str) -> None:
+def test_each_kind_ends_in_its_own_words(fixture: ChatFixture, kind: str, label: str) -> None:
     """Over the chat and in the message, which has no buttons any more."""
-    approval = desk.wants_host("asset", URL, **CARD) if kind == "asset" else desk.wants_host(kind, LIST, **PACKAGES)
+    approval = (
+        fixture.wants_host("asset", URL, **CARD) if kind == "asset" else fixture.wants_host(kind, LIST, **PACKAGES)
+    )
     ref = f"approval:{approval.id}"
     toast, *words = SAYS[kind, label]
-    assert desk.press(ref, label) == toast
-    assert all(part in desk.text(ref) for part in words)
-    assert desk.labels(ref) == []
-    assert desk.approvals.get(approval.id).detail.get("always") is (True if label == "Always" else None)
+    assert fixture.press(ref, label) == toast
+    assert all(part in fixture.text(ref) for part in words)
+    assert fixture.labels(ref) == []
+    assert fixture.approvals.get(approval.id).detail.get("always") is (True if label == "Always" else None)
 
 
-def test_packages_are_asked_about_as_a_whole(desk: ChatFixture) -> None:
+def test_packages_are_asked_about_as_a_whole(fixture: ChatFixture) -> None:
     """Every name with its version, how many and how much, and no button for ever."""
-    ref = f"approval:{desk.wants_host('packages', LIST, **PACKAGES, reason='to read pages').id}"
-    text = desk.text(ref)
-    assert stretches(desk, ref, "pre") == [LIST]
-    assert stretches(desk, ref, "code") == ["to read pages", "requests"]
+    ref = f"approval:{fixture.wants_host('packages', LIST, **PACKAGES, reason='to read pages').id}"
+    text = fixture.text(ref)
+    assert stretches(fixture, ref, "pre") == [LIST]
+    assert stretches(fixture, ref, "code") == ["to read pages", "requests"]
     assert "2 packages, 186 KB in total." in text
-    assert desk.labels(ref) == ["Approve", "Deny"]
+    assert fixture.labels(ref) == ["Approve", "Deny"]
 
 
 @pytest.mark.parametrize("lines", [30, 400])
-def test_a_long_list_goes_as_a_file(desk: ChatFixture, lines: int) -> None:
+def test_a_long_list_goes_as_a_file(fixture: ChatFixture, lines: int) -> None:
     """Nobody decides about a part: the message holds all of it, or the file does; how it ended is said under it."""
     text = "pip install\n" + "\n".join(f"p{n}==1.0  1 kB  sha256:{n:064d}" for n in range(lines))
-    approval = desk.wants_host("packages", text, **PACKAGES)
+    approval = fixture.wants_host("packages", text, **PACKAGES)
     ref = f"approval:{approval.id}"
-    body = desk.body(ref)
+    body = fixture.body(ref)
     is_file = bool(body.files)
     assert is_file == (lines == 400)
-    shown = body.files[0].path.read_text(encoding="utf-8") if is_file else stretches(desk, ref, "pre")[0]
+    shown = body.files[0].path.read_text(encoding="utf-8") if is_file else stretches(fixture, ref, "pre")[0]
     assert shown == text
     assert utf16_len(body.rich.text) <= (1024 if is_file else 4096)
-    desk.press(ref, "Deny")
-    assert "It was not installed." in desk.text(ref)
-    assert utf16_len(desk.text(ref)) <= (1024 if is_file else 4096)
+    fixture.press(ref, "Deny")
+    assert "It was not installed." in fixture.text(ref)
+    assert utf16_len(fixture.text(ref)) <= (1024 if is_file else 4096)
 
 
 @pytest.mark.parametrize("length", [10, 1500, 2600, 2990, 8000])
-def test_an_address_of_any_length_is_whole(desk: ChatFixture, length: int) -> None:
+def test_an_address_of_any_length_is_whole(fixture: ChatFixture, length: int) -> None:
     """With the longest facts around it, it is in the message, or else in the file."""
     url = f"https://{HOST}/" + "x" * length
     warnings = ["w" * 399] * 8
     detail = {**CARD, "description": "d" * 900, "url_chars": length, "host": "h" * 253}
-    ref = f"approval:{desk.wants_host('asset', url, **detail, warnings=warnings).id}"
-    body = desk.body(ref)
-    shown = body.files[0].path.read_text(encoding="utf-8") if body.files else stretches(desk, ref, "pre")[0]
+    ref = f"approval:{fixture.wants_host('asset', url, **detail, warnings=warnings).id}"
+    body = fixture.body(ref)
+    shown = body.files[0].path.read_text(encoding="utf-8") if body.files else stretches(fixture, ref, "pre")[0]
     assert shown == url
     assert utf16_len(body.rich.text) <= (1024 if body.files else 4096)
     assert "Nothing is downloaded unless you agree." in body.rich.text
@@ -160,70 +162,72 @@ def test_an_address_of_any_length_is_whole(desk: ChatFixture, length: int) -> No
 NASTY = f"{MARK} crab:\u202eevil\u200b\nApproved by ada"
 
 
-def test_an_agents_words_stay_quoted(desk: ChatFixture) -> None:
+def test_an_agents_words_stay_quoted(fixture: ChatFixture) -> None:
     """The mark, a line break, what turns or hides: all of it is written out, within one stretch of code."""
     detail = {**CARD, "description": NASTY, "file_type": NASTY}
-    ref = f"approval:{desk.wants_host('asset', URL + '#' + NASTY, **detail, reason=NASTY).id}"
-    text = desk.text(ref)
+    ref = f"approval:{fixture.wants_host('asset', URL + '#' + NASTY, **detail, reason=NASTY).id}"
+    text = fixture.text(ref)
     assert text.count(MARK) == 1
     assert "\u202e" not in text
     assert "\u200b" not in text
     assert not any(line.startswith("Approved") for line in text.split("\n\n")[-1].splitlines())
-    ref = f"approval:{desk.wants_host('packages', LIST, **{**PACKAGES, 'asked': [NASTY]}, reason=NASTY).id}"
-    assert desk.text(ref).count(MARK) == 1
+    ref = f"approval:{fixture.wants_host('packages', LIST, **{**PACKAGES, 'asked': [NASTY]}, reason=NASTY).id}"
+    assert fixture.text(ref).count(MARK) == 1
 
 
-def test_what_was_decided_elsewhere_is_shown(desk: ChatFixture) -> None:
+def test_what_was_decided_elsewhere_is_shown(fixture: ChatFixture) -> None:
     """The other surface's word stands, for ever where it said so; the button says that it was late."""
-    approval = desk.wants_host("asset", URL, **CARD)
+    approval = fixture.wants_host("asset", URL, **CARD)
     ref = f"approval:{approval.id}"
-    desk.approvals.decide(approval.id, approve=True, by=desk.people.get_operator(), surface="dashboard", always=True)
-    assert "was approved already, by ada (dashboard)" in desk.press(ref, "Deny")
-    assert "Approved by ada (dashboard)" in desk.text(ref)
-    assert desk.labels(ref) == []
+    fixture.approvals.decide(
+        approval.id, approve=True, by=fixture.users.get_operator(), surface="dashboard", always=True
+    )
+    assert "was approved already, by ada (dashboard)" in fixture.press(ref, "Deny")
+    assert "Approved by ada (dashboard)" in fixture.text(ref)
+    assert fixture.labels(ref) == []
 
 
-def test_only_who_was_asked_may_say_always(desk: ChatFixture) -> None:
+def test_only_who_was_asked_may_say_always(fixture: ChatFixture) -> None:
     """A stranger, another member, another message and made-up data decide nothing; what is for a command can't."""
-    approval = desk.wants_host("asset", URL, **CARD)
+    approval = fixture.wants_host("asset", URL, **CARD)
     ref = f"approval:{approval.id}"
-    data, message = desk.data(ref, "Always"), desk.arrives(ref)
-    other = desk.arrives(f"approval:{desk.wants().id}")
+    data, message = fixture.data(ref, "Always"), fixture.arrives(ref)
+    other = fixture.arrives(f"approval:{fixture.wants().id}")
     tries = [
-        desk.a_press(data, by=EVE, chat=ADA, message=message),
-        desk.a_press(data, by=BOB, chat=ADA, message=message),
-        desk.a_press(data, by=ADA, chat=ADA, message=other),
-        desk.a_press(data, by=ADA, chat=GROUP, message=message),
-        desk.a_press(f"always:{approval.id}", by=ADA, chat=ADA, message=message),
+        fixture.a_press(data, by=EVE, chat=ADA, message=message),
+        fixture.a_press(data, by=BOB, chat=ADA, message=message),
+        fixture.a_press(data, by=ADA, chat=ADA, message=other),
+        fixture.a_press(data, by=ADA, chat=GROUP, message=message),
+        fixture.a_press(f"always:{approval.id}", by=ADA, chat=ADA, message=message),
     ]
-    assert {desk.callbacks.on_press(press) for press in tries} == {"This button no longer works."}
-    assert desk.approvals.get(approval.id).status is ApprovalStatus.PENDING
+    assert {fixture.callbacks.on_press(press) for press in tries} == {"This button no longer works."}
+    assert fixture.approvals.get(approval.id).status is ApprovalStatus.PENDING
 
 
-def test_two_presses_at_once_decide_once(desk: ChatFixture) -> None:
+def test_two_presses_at_once_decide_once(fixture: ChatFixture) -> None:
     """Deny on the phone and Always on the other: one holds, and the message says which."""
-    approval = desk.wants_host("asset", URL, **CARD)
+    approval = fixture.wants_host("asset", URL, **CARD)
     ref = f"approval:{approval.id}"
-    desk.arrives(ref)
-    at_once(lambda: desk.press(ref, "Deny"), lambda: desk.press(ref, "Always"))
-    decided = desk.approvals.get(approval.id)
+    fixture.arrives(ref)
+    at_once(lambda: fixture.press(ref, "Deny"), lambda: fixture.press(ref, "Always"))
+    decided = fixture.approvals.get(approval.id)
     assert (decided.status is ApprovalStatus.APPROVED) == (decided.detail.get("always") is True)
     word = "Approved by" if decided.status is ApprovalStatus.APPROVED else "Denied by"
-    assert word in desk.text(ref)
-    assert desk.labels(ref) == []
+    assert word in fixture.text(ref)
+    assert fixture.labels(ref) == []
 
 
-def test_an_expired_wish_can_be_asked_for_again(desk: ChatFixture) -> None:
+def test_an_expired_wish_can_be_asked_for_again(fixture: ChatFixture) -> None:
     """In words that fit what it was."""
-    approval = desk.wants_host("asset", URL, **CARD)
-    with desk.store.writing() as db:
+    approval = fixture.wants_host("asset", URL, **CARD)
+    with fixture.store.writing() as db:
         db.execute("UPDATE approvals SET expires_at = 1")
-    desk.approvals.expire_due()
-    desk.asking.show_approval(approval.id)
+    fixture.approvals.expire_due()
+    fixture.asking.show_approval(approval.id)
     ref = f"approval:{approval.id}"
-    assert "so it was not downloaded" in desk.text(ref)
-    assert desk.press(ref, "Ask again") == "crab was asked to try again."
-    with desk.store.reading() as db:
+    assert "so it was not downloaded" in fixture.text(ref)
+    assert fixture.press(ref, "Ask again") == "crab was asked to try again."
+    with fixture.store.reading() as db:
         (prompt,) = db.execute("SELECT prompt FROM turns ORDER BY id DESC LIMIT 1").fetchone()
     assert URL in prompt
     assert "command" not in prompt

@@ -22,32 +22,34 @@ from tests.support.core_fixture import at_once
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[ChatFixture]:
+def fixture(tmp_path: Path) -> Iterator[ChatFixture]:
     """A counter."""
     with chat_fixture(tmp_path) as (made, _):
         yield made
 
 
-def placed(desk: ChatFixture, kind: str = "allow", *, person: int = ADA, chat: int = ADA, **more: float) -> ButtonPress:
+def placed(
+    fixture: ChatFixture, kind: str = "allow", *, person: int = ADA, chat: int = ADA, **more: float
+) -> ButtonPress:
     """A button under a letter that has arrived, pressed as it should be."""
-    data = desk.buttons.make_button("crab", "a-letter", person, kind, "subject", **more)
-    desk.outbox.post_message(Message("crab", chat, "a-letter", MessageBody(RichText("?"))))
-    return desk.a_press(data, by=person, chat=chat, message=desk.arrives("a-letter"))
+    data = fixture.buttons.make_button("crab", "a-letter", person, kind, "subject", **more)
+    fixture.outbox.post_message(Message("crab", chat, "a-letter", MessageBody(RichText("?"))))
+    return fixture.a_press(data, by=person, chat=chat, message=fixture.arrives("a-letter"))
 
 
-def test_a_button_is_taken_once(desk: ChatFixture) -> None:
+def test_a_button_is_taken_once(fixture: ChatFixture) -> None:
     """It gives what it was made for, and then nothing any more."""
-    press = placed(desk)
-    taken = desk.buttons.take_press(press, is_operator=False)
+    press = placed(fixture)
+    taken = fixture.buttons.take_press(press, is_operator=False)
     assert taken is not None
     assert (taken.kind, taken.subject, taken.ref, taken.person) == ("allow", "subject", "a-letter", ADA)
-    assert desk.buttons.take_press(press, is_operator=False) is None
-    assert desk.buttons.take_press(press, is_operator=True) is None
+    assert fixture.buttons.take_press(press, is_operator=False) is None
+    assert fixture.buttons.take_press(press, is_operator=True) is None
 
 
-def test_a_button_is_opaque_and_short(desk: ChatFixture) -> None:
+def test_a_button_is_opaque_and_short(fixture: ChatFixture) -> None:
     """Nothing of its meaning is in it, no two are alike, and Telegram takes it."""
-    made = {desk.buttons.make_button("crab", "r", ADA, "approve", "abcd2345") for _ in range(200)}
+    made = {fixture.buttons.make_button("crab", "r", ADA, "approve", "abcd2345") for _ in range(200)}
     assert len(made) == 200
     assert all(len(data.encode()) <= 64 and "approve" not in data and "abcd" not in data for data in made)
 
@@ -76,95 +78,95 @@ MISFITS: dict[str, Callable[[ButtonPress], ButtonPress]] = {
 
 
 @pytest.mark.parametrize("misfit", MISFITS)
-def test_what_does_not_fit_in_every_way_does_nothing(desk: ChatFixture, misfit: str) -> None:
+def test_what_does_not_fit_in_every_way_does_nothing(fixture: ChatFixture, misfit: str) -> None:
     """Nothing is taken, nothing used up, and the words over the chat are the same each time."""
-    press = placed(desk)
+    press = placed(fixture)
     wrong = MISFITS[misfit](press)
-    assert desk.buttons.take_press(wrong, is_operator=False) is None
-    assert not desk.buttons.is_early(wrong, is_operator=False)
-    assert desk.callbacks.on_press(wrong) == NO_LONGER
-    assert desk.buttons.take_press(press, is_operator=False) is not None
+    assert fixture.buttons.take_press(wrong, is_operator=False) is None
+    assert not fixture.buttons.is_early(wrong, is_operator=False)
+    assert fixture.callbacks.on_press(wrong) == NO_LONGER
+    assert fixture.buttons.take_press(press, is_operator=False) is not None
 
 
-def test_an_operator_may_press_for_others(desk: ChatFixture) -> None:
+def test_an_operator_may_press_for_others(fixture: ChatFixture) -> None:
     """But not elsewhere than where the button is."""
-    press = placed(desk, person=BOB)
+    press = placed(fixture, person=BOB)
     by_ada = replace(press, sender=replace(press.sender, id=ADA))
-    assert desk.buttons.take_press(by_ada, is_operator=False) is None
-    assert desk.buttons.take_press(replace(by_ada, message=1), is_operator=True) is None
-    assert desk.buttons.take_press(by_ada, is_operator=True) is not None
+    assert fixture.buttons.take_press(by_ada, is_operator=False) is None
+    assert fixture.buttons.take_press(replace(by_ada, message=1), is_operator=True) is None
+    assert fixture.buttons.take_press(by_ada, is_operator=True) is not None
 
 
-def test_a_button_has_an_end(desk: ChatFixture) -> None:
+def test_a_button_has_an_end(fixture: ChatFixture) -> None:
     """Too old is too late; without an end of its own it has one all the same."""
-    press = placed(desk, expires_at=desk.now() + 60)
-    desk.clock_s = 61
-    assert desk.buttons.take_press(press, is_operator=True) is None
-    lasting = desk.buttons.make_button("crab", "a-letter", ADA, "allow", "subject")
-    desk.clock_s = FOREVER_S + 120
-    assert desk.buttons.take_press(replace(press, data=lasting), is_operator=True) is None
+    press = placed(fixture, expires_at=fixture.now() + 60)
+    fixture.clock_s = 61
+    assert fixture.buttons.take_press(press, is_operator=True) is None
+    lasting = fixture.buttons.make_button("crab", "a-letter", ADA, "allow", "subject")
+    fixture.clock_s = FOREVER_S + 120
+    assert fixture.buttons.take_press(replace(press, data=lasting), is_operator=True) is None
 
 
-def test_parallel_presses_take_it_once(desk: ChatFixture) -> None:
+def test_parallel_presses_take_it_once(fixture: ChatFixture) -> None:
     """Fifty at the same moment: one."""
-    press = placed(desk)
-    taken = at_once(*[lambda: desk.buttons.take_press(press, is_operator=False)] * 50)
+    press = placed(fixture)
+    taken = at_once(*[lambda: fixture.buttons.take_press(press, is_operator=False)] * 50)
     assert len([one for one in taken if one is not None]) == 1
 
 
-def test_what_came_to_nothing_is_given_back(desk: ChatFixture) -> None:
+def test_what_came_to_nothing_is_given_back(fixture: ChatFixture) -> None:
     """And can be pressed again."""
-    press = placed(desk)
-    taken = desk.buttons.take_press(press, is_operator=False)
+    press = placed(fixture)
+    taken = fixture.buttons.take_press(press, is_operator=False)
     assert taken is not None
-    desk.buttons.give_back(taken)
-    assert desk.buttons.take_press(press, is_operator=False) is not None
+    fixture.buttons.give_back(taken)
+    assert fixture.buttons.take_press(press, is_operator=False) is not None
 
 
-def test_a_lasting_button_lasts(desk: ChatFixture) -> None:
+def test_a_lasting_button_lasts(fixture: ChatFixture) -> None:
     """A file may be sent twice."""
-    press = placed(desk, "file")
-    assert desk.buttons.take_press(press, is_operator=False) is not None
-    assert desk.buttons.take_press(press, is_operator=False) is not None
-    assert desk.buttons.retire_buttons("a-letter") == 1
-    assert desk.buttons.take_press(press, is_operator=False) is None
+    press = placed(fixture, "file")
+    assert fixture.buttons.take_press(press, is_operator=False) is not None
+    assert fixture.buttons.take_press(press, is_operator=False) is not None
+    assert fixture.buttons.retire_buttons("a-letter") == 1
+    assert fixture.buttons.take_press(press, is_operator=False) is None
 
 
-def test_retired_buttons_do_nothing(desk: ChatFixture) -> None:
+def test_retired_buttons_do_nothing(fixture: ChatFixture) -> None:
     """All of a letter, or those of some kinds; not those of other letters."""
-    press = placed(desk, "approve")
-    deny = desk.buttons.make_button("crab", "a-letter", ADA, "deny", "subject")
-    again = desk.buttons.make_button("crab", "a-letter", ADA, "again", "subject")
-    elsewhere = desk.buttons.make_button("crab", "another", ADA, "deny", "subject")
-    assert desk.buttons.retire_buttons("a-letter", kinds=("approve", "deny")) == 2
-    assert desk.buttons.retire_buttons("a-letter", kinds=("approve", "deny")) == 0
-    assert desk.buttons.take_press(press, is_operator=False) is None
-    assert desk.buttons.take_press(replace(press, data=deny), is_operator=False) is None
-    assert desk.buttons.take_press(replace(press, data=again), is_operator=False) is not None
-    with desk.store.reading() as db:
-        assert rows.list_live_kinds(ChannelDb(db, "telegram"), "another", desk.now()) == {"deny"}
+    press = placed(fixture, "approve")
+    deny = fixture.buttons.make_button("crab", "a-letter", ADA, "deny", "subject")
+    again = fixture.buttons.make_button("crab", "a-letter", ADA, "again", "subject")
+    elsewhere = fixture.buttons.make_button("crab", "another", ADA, "deny", "subject")
+    assert fixture.buttons.retire_buttons("a-letter", kinds=("approve", "deny")) == 2
+    assert fixture.buttons.retire_buttons("a-letter", kinds=("approve", "deny")) == 0
+    assert fixture.buttons.take_press(press, is_operator=False) is None
+    assert fixture.buttons.take_press(replace(press, data=deny), is_operator=False) is None
+    assert fixture.buttons.take_press(replace(press, data=again), is_operator=False) is not None
+    with fixture.store.reading() as db:
+        assert rows.list_live_kinds(ChannelDb(db, "telegram"), "another", fixture.now()) == {"deny"}
     assert elsewhere
 
 
-def test_a_press_before_the_number_is_known_is_early(desk: ChatFixture) -> None:
+def test_a_press_before_the_number_is_known_is_early(fixture: ChatFixture) -> None:
     """The message can be on the phone before Telegram's answer is here."""
-    data = desk.buttons.make_button("crab", "a-letter", ADA, "allow", "subject")
-    desk.outbox.post_message(Message("crab", ADA, "a-letter", MessageBody(RichText("?"))))
-    press = desk.a_press(data, by=ADA, chat=ADA, message=77)
-    assert desk.buttons.take_press(press, is_operator=False) is None
-    assert desk.buttons.is_early(press, is_operator=False)
-    assert not desk.buttons.is_early(replace(press, place=replace(press.place, chat=BOB)), is_operator=False)
-    assert not desk.buttons.is_early(replace(press, sender=replace(press.sender, id=BOB)), is_operator=False)
-    desk.arrives("a-letter", 77)
-    assert desk.buttons.take_press(press, is_operator=False) is not None
+    data = fixture.buttons.make_button("crab", "a-letter", ADA, "allow", "subject")
+    fixture.outbox.post_message(Message("crab", ADA, "a-letter", MessageBody(RichText("?"))))
+    press = fixture.a_press(data, by=ADA, chat=ADA, message=77)
+    assert fixture.buttons.take_press(press, is_operator=False) is None
+    assert fixture.buttons.is_early(press, is_operator=False)
+    assert not fixture.buttons.is_early(replace(press, place=replace(press.place, chat=BOB)), is_operator=False)
+    assert not fixture.buttons.is_early(replace(press, sender=replace(press.sender, id=BOB)), is_operator=False)
+    fixture.arrives("a-letter", 77)
+    assert fixture.buttons.take_press(press, is_operator=False) is not None
 
 
-def test_buttons_go_with_their_agent_and_with_time(desk: ChatFixture) -> None:
+def test_buttons_go_with_their_agent_and_with_time(fixture: ChatFixture) -> None:
     """Nothing is kept for ever."""
-    press = placed(desk, expires_at=desk.now() + 60)
-    desk.clock_s = 30 * 24 * 3600
-    desk.buttons.forget_old()
-    with desk.store.reading() as db:
+    press = placed(fixture, expires_at=fixture.now() + 60)
+    fixture.clock_s = 30 * 24 * 3600
+    fixture.buttons.forget_old()
+    with fixture.store.reading() as db:
         assert db.execute("SELECT COUNT(*) FROM chat_buttons").fetchone()[0] == 0
-    assert desk.callbacks.on_press(press) == NO_LONGER
+    assert fixture.callbacks.on_press(press) == NO_LONGER
     assert press.bot == BOT

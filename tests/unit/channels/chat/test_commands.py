@@ -54,15 +54,15 @@ def test_every_command_has_an_answer(shop: CommandsFixture) -> None:
     """In a fresh house too; it fits into messages, is ours, and each letter has a ref of its own."""
     refs: list[str] = []
     for name in (*BOTH, *ALONE):
-        letters = shop.letters(f"/{name}")
-        assert letters, name
-        for letter in letters:
-            assert letter.body.rich.text.startswith("◆ "), name
-            assert letter.body.rich.units <= 4096, name
-            assert (letter.agent, letter.chat) == ("crab", ADA)
-            assert not (letter.body.keyboard and letter.body.buttons)
-            refs.append(letter.ref)
-        assert bool(letters[0].body.keyboard) == (name in ("start", "help"))
+        messages = shop.messages(f"/{name}")
+        assert messages, name
+        for stored in messages:
+            assert stored.body.rich.text.startswith("◆ "), name
+            assert stored.body.rich.units <= 4096, name
+            assert (stored.agent, stored.chat) == ("crab", ADA)
+            assert not (stored.body.keyboard and stored.body.buttons)
+            refs.append(stored.ref)
+        assert bool(messages[0].body.keyboard) == (name in ("start", "help"))
     assert len(refs) == len(set(refs))
 
 
@@ -81,16 +81,16 @@ def test_unknown_commands_do_nothing(shop: CommandsFixture) -> None:
         said = shop.says(text)
         assert "is not a command" in said, text
         assert "\u202e" not in said
-    assert shop.house.services.approvals.get(approval.id).status == "pending"
-    assert len(shop.house.services.turns.list_history(shop.key)) == 1
+    assert shop.install.services.approvals.get(approval.id).status == "pending"
+    assert len(shop.install.services.turns.list_history(shop.key)) == 1
 
 
 def test_in_a_group_it_replies_and_brings_no_keyboard(shop: CommandsFixture) -> None:
     """Everybody would get the keyboard."""
-    (letter,) = shop.letters("/start", chat=GROUP)
-    assert letter.body.reply_to is not None
-    assert letter.body.keyboard == ()
-    assert shop.letters("/help")[0].body.keyboard == KEYBOARD
+    (stored,) = shop.messages("/start", chat=GROUP)
+    assert stored.body.reply_to is not None
+    assert stored.body.keyboard == ()
+    assert shop.messages("/help")[0].body.keyboard == KEYBOARD
 
 
 # --- stop, clear, reset ----------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ def test_stop_ends_what_runs_and_what_waits(shop: CommandsFixture) -> None:
     (bobs,) = shop.waits("bob's", user=shop.bob)
     said = shop.says("/stop")
     assert [word for word in ("first", "second", "third", "bob's") if word in said] == ["first", "second", "third"]
-    turns = shop.house.services.turns
+    turns = shop.install.services.turns
     assert [turn.status for turn in turns.list_history(shop.key)] == ["running", "stopped", "stopped"]
     ((_, claim),) = turns.list_running()
     assert claim.stop_asked
@@ -120,10 +120,10 @@ def test_a_stop_button_ends_one_turn(shop: CommandsFixture) -> None:
     """For whom it is, or an operator."""
     shop.waits("long work", user=shop.bob)
     shop.works(shop.bob)
-    turn = shop.house.services.turns.list_history(CubicleKey("crab", shop.bob.id))[0]
+    turn = shop.install.services.turns.list_history(CubicleKey("crab", shop.bob.id))[0]
     data = shop.counter.buttons.make_button("crab", "update:1:1", BOB, "stop", str(turn.id))
     other = shop.counter.buttons.make_button("crab", "update:1:1", ADA, "stop", str(turn.id))
-    shop.counter.outbox.post_message(Message("crab", GROUP, "update:1:1", shop.letters("/help")[0].body))
+    shop.counter.outbox.post_message(Message("crab", GROUP, "update:1:1", shop.messages("/help")[0].body))
     message = shop.counter.arrives("update:1:1")
     stranger = shop.counter.a_press(data, by=EVE, chat=GROUP, message=message)
     assert shop.counter.callbacks.on_press(stranger) == "This button no longer works."
@@ -139,10 +139,10 @@ def test_clear_forgets_the_conversation(shop: CommandsFixture) -> None:
     """What has ended of it; files stay, and the other's stays."""
     for user in (shop.ada, shop.bob):
         (turn,) = shop.waits("hi", user=user)
-        shop.house.services.turns.end_turn(CubicleKey("crab", user.id), turn, TurnStatus.DONE, reply="hello")
+        shop.install.services.turns.end_turn(CubicleKey("crab", user.id), turn, TurnStatus.DONE, reply="hello")
     assert "1 message" in shop.says("/clear")
-    assert shop.house.services.turns.list_history(shop.key) == []
-    assert len(shop.house.services.turns.list_history(CubicleKey("crab", shop.bob.id))) == 1
+    assert shop.install.services.turns.list_history(shop.key) == []
+    assert len(shop.install.services.turns.list_history(CubicleKey("crab", shop.bob.id))) == 1
     assert "Nothing to forget" in shop.says("/clear")
 
 
@@ -152,14 +152,14 @@ def test_reset_makes_a_new_container(shop: CommandsFixture) -> None:
     shop.waits("dig")
     shop.works()
     assert "stopped" in shop.says("/reset")
-    assert len(shop.house.engine.containers) == 1
+    assert len(shop.install.engine.containers) == 1
     assert "files" in shop.says("/reset")
     assert "1 entry" in shop.says("/workspace")
 
 
 def test_a_broken_engine_is_said(shop: CommandsFixture) -> None:
     """In a sentence with the mend."""
-    shop.house.engine.is_broken = True
+    shop.install.engine.is_broken = True
     assert "Start it, then try again" in shop.says("/reset")
     assert "Start it, then try again" in shop.says("/status")
 
@@ -172,9 +172,9 @@ def test_files_are_listed_newest_first(shop: CommandsFixture) -> None:
     now = shop.counter.now()
     shop.makes("out/report.pdf", b"x" * 2_500_000, at=now - 3_600)
     shop.makes("out/old.txt", at=now - 5 * 86_400)
-    shop.house.services.workspaces.write_in(shop.key, "photo.jpg", io.BytesIO(b"12345"), max_bytes=100)
-    (letter,) = shop.letters("/files")
-    text = letter.body.rich.text
+    shop.install.services.workspaces.write_in(shop.key, "photo.jpg", io.BytesIO(b"12345"), max_bytes=100)
+    (stored,) = shop.messages("/files")
+    text = stored.body.rich.text
     assert [found[0] for found in re.finditer(r"(in|out)/\S+", text)] == [
         "in/photo.jpg",
         "out/report.pdf",
@@ -182,7 +182,7 @@ def test_files_are_listed_newest_first(shop: CommandsFixture) -> None:
     ]
     assert all(words in text for words in ("2.4 MB, 1 hour ago", "5 bytes, just now", "5 days ago"))
     for _ in range(2):
-        assert shop.counter.press(letter.ref, "report.pdf") == "Here it comes."
+        assert shop.counter.press(stored.ref, "report.pdf") == "Here it comes."
     sent = [shop.counter.body(ref) for ref in shop.counter.refs if shop.counter.body(ref).files]
     assert [(file.name, file.kind, file.path.stat().st_size) for body in sent for file in body.files] == [
         ("report.pdf", "document", 2_500_000)
@@ -194,7 +194,7 @@ def test_a_file_is_asked_for_by_name(shop: CommandsFixture) -> None:
     shop.makes("out/a b.txt", b"one")
     shop.makes("work/deep/er.txt", b"two")
     for text, content in (("a b.txt", b"one"), ("out/a b.txt", b"one"), ("work/deep/er.txt", b"two")):
-        ((file,),) = [letter.body.files for letter in shop.letters(f"/files {text}")]
+        ((file,),) = [stored.body.files for stored in shop.messages(f"/files {text}")]
         assert file.path.read_bytes() == content
         assert shop.counter.temp_files.folder in file.path.parents
 
@@ -202,19 +202,19 @@ def test_a_file_is_asked_for_by_name(shop: CommandsFixture) -> None:
 def test_nothing_else_is_sent(shop: CommandsFixture) -> None:
     """No path out of the workspace, no link, nothing that isn't there."""
     shop.makes("out/real.txt")
-    home = shop.house.services.settings.home
+    home = shop.install.services.settings.home
     (home / "workspaces" / "crab" / str(shop.ada.id) / "out" / "link").symlink_to("/etc/passwd")
     outside = ("../../etc/passwd", "out/../../secret", "/etc/passwd", "out", "data/x", "out/link", "link", "out//etc")
     for name in ("nothing.txt", "\ud800", *outside):
-        (letter,) = shop.letters(f"/files {name}")
-        assert letter.body.files == (), name
-        assert "didn't work" in letter.body.rich.text, name
+        (stored,) = shop.messages(f"/files {name}")
+        assert stored.body.files == (), name
+        assert "didn't work" in stored.body.rich.text, name
 
 
 def test_too_large_and_empty_files_are_said(shop: CommandsFixture) -> None:
     """Telegram takes neither."""
     shop.makes("out/big.bin")
-    big = shop.house.services.settings.home / "workspaces" / "crab" / str(shop.ada.id) / "out" / "big.bin"
+    big = shop.install.services.settings.home / "workspaces" / "crab" / str(shop.ada.id) / "out" / "big.bin"
     with big.open("r+b") as file:
         file.truncate(51_000_000)
     shop.makes("out/empty.txt", b"")
@@ -225,21 +225,21 @@ def test_too_large_and_empty_files_are_said(shop: CommandsFixture) -> None:
 def test_file_names_can_not_speak_for_us(shop: CommandsFixture) -> None:
     """They stand as code on one line: no mark of ours, nothing hidden, nothing to tap."""
     shop.makes("out/◆ Approved\nclear\u202e.txt")
-    (letter,) = shop.letters("/files")
-    assert letter.body.rich.text.count("◆") == 1
-    assert "\nclear" not in letter.body.rich.text
-    assert "\u202e" not in letter.body.rich.text
-    code = next(entity for entity in letter.body.rich.entities if entity.type == "code")
-    assert "clear" in letter.body.rich.text[code.offset : code.end]
-    assert "\u202e" not in shop.counter.labels(letter.ref)[0]
+    (stored,) = shop.messages("/files")
+    assert stored.body.rich.text.count("◆") == 1
+    assert "\nclear" not in stored.body.rich.text
+    assert "\u202e" not in stored.body.rich.text
+    code = next(entity for entity in stored.body.rich.entities if entity.type == "code")
+    assert "clear" in stored.body.rich.text[code.offset : code.end]
+    assert "\u202e" not in shop.counter.labels(stored.ref)[0]
 
 
 def test_bobs_buttons_send_bobs_files(shop: CommandsFixture) -> None:
     """Not to ada either, operator or not."""
     shop.makes("out/diary.txt", key=CubicleKey("crab", shop.bob.id))
-    (letter,) = shop.letters("/files", by=BOB, chat=GROUP)
-    assert shop.counter.press(letter.ref, "diary", by=ADA) == "These files belong to someone else."
-    assert shop.counter.press(letter.ref, "diary", by=BOB) == "Here it comes."
+    (stored,) = shop.messages("/files", by=BOB, chat=GROUP)
+    assert shop.counter.press(stored.ref, "diary", by=ADA) == "These files belong to someone else."
+    assert shop.counter.press(stored.ref, "diary", by=BOB) == "Here it comes."
     assert "No files" in shop.says("/files")
 
 
@@ -247,15 +247,15 @@ def test_many_files_are_a_list_that_ends(shop: CommandsFixture) -> None:
     """It stays one message."""
     for n in range(60):
         shop.makes(f"out/{n:02}-{'long' * 50}.txt")
-    (letter,) = shop.letters("/files")
-    assert "48 older ones" in letter.body.rich.text
-    assert len(letter.body.buttons) == 6
+    (stored,) = shop.messages("/files")
+    assert "48 older ones" in stored.body.rich.text
+    assert len(stored.body.buttons) == 6
 
 
 def test_the_log_comes_as_a_file(shop: CommandsFixture) -> None:
     """Without anything that could move a terminal's cursor."""
     shop.makes("work/.hermit.log", b"did this\n\x1b[2Jdid that\n")
-    ((file,),) = [letter.body.files for letter in shop.letters("/logs")]
+    ((file,),) = [stored.body.files for stored in shop.messages("/logs")]
     assert file.name == "crab-log.txt"
     assert file.path.read_text() == "did this\n\\x1b[2Jdid that\n"
 
@@ -269,7 +269,7 @@ def test_apps_are_folders_with_a_page(shop: CommandsFixture) -> None:
     assert "1 web app" in said
     assert "clock" in said
     assert "half" not in said
-    assert shop.house.url in said
+    assert shop.install.url in said
 
 
 # --- approvals, money, the house -------------------------------------------------------------------------------
@@ -279,10 +279,10 @@ def test_approvals_can_be_decided_in_the_list(shop: CommandsFixture) -> None:
     """And where the same was asked before, it shows."""
     approval = shop.wants()
     shop.counter.asking.show_approval(approval.id)
-    letters = shop.letters("/approvals")
-    assert [len(letter.body.buttons) for letter in letters] == [0, 2]
-    assert shop.counter.press(letters[1].ref, "Approve") == "Approved. It runs now."
-    for ref in (letters[1].ref, f"approval:{approval.id}"):
+    messages = shop.messages("/approvals")
+    assert [len(stored.body.buttons) for stored in messages] == [0, 2]
+    assert shop.counter.press(messages[1].ref, "Approve") == "Approved. It runs now."
+    for ref in (messages[1].ref, f"approval:{approval.id}"):
         assert "Approved by ada (telegram)" in shop.counter.text(ref)
         assert shop.counter.labels(ref) == []
     assert "Nothing is waiting" in shop.says("/approvals")
@@ -316,7 +316,7 @@ def test_status_says_what_goes_on(shop: CommandsFixture) -> None:
 
 def test_the_budget_says_when_it_begins_anew(shop: CommandsFixture) -> None:
     """In the reader's time."""
-    shop.house.services.agents.update_agent("crab", {"daily_budget_usd": 12.5})
+    shop.install.services.agents.update_agent("crab", {"daily_budget_usd": 12.5})
     said = shop.says("/budget")
     assert f"of ${12.5:.2f}" in said
     assert "02:00 CEST" in said or "01:00 CET" in said
@@ -324,19 +324,19 @@ def test_the_budget_says_when_it_begins_anew(shop: CommandsFixture) -> None:
 
 def test_users_can_be_shut_out_and_groups_enabled(shop: CommandsFixture) -> None:
     """From the lists, as from the cards."""
-    letters = shop.letters("/users")
-    assert "bob" in letters[0].body.rich.text
-    assert shop.counter.press(letters[1].ref, "Remove") == "Removed."
-    assert shop.house.services.people.of_identity("telegram", BOB) is None
+    messages = shop.messages("/users")
+    assert "bob" in messages[0].body.rich.text
+    assert shop.counter.press(messages[1].ref, "Remove") == "Removed."
+    assert shop.install.services.users.of_identity("telegram", BOB) is None
     shop.counter.joins(title="Family")
-    letters = shop.letters("/groups")
-    assert shop.counter.press(letters[1].ref, "Enable") == "Enabled."
-    assert shop.counter.labels(letters[1].ref) == ["Stop listening"]
+    messages = shop.messages("/groups")
+    assert shop.counter.press(messages[1].ref, "Enable") == "Enabled."
+    assert shop.counter.labels(messages[1].ref) == ["Stop listening"]
 
 
 def test_containers_are_told_by_whose_they_are(shop: CommandsFixture) -> None:
     """With what they use."""
-    shop.house.services.cubicles.start(CubicleKey("crab", shop.bob.id))
+    shop.install.services.cubicles.start(CubicleKey("crab", shop.bob.id))
     assert "crab for bob: 6.7 MB, 2 % CPU, 3 processes" in shop.says("/containers")
     assert "Idle" in shop.says("/agents")
 
@@ -382,7 +382,7 @@ def test_every_text_in_one_table(shop: CommandsFixture, tmp_path: Path) -> None:
     """All that the house says, to be read as somebody with a phone would: run with ``-s``. No text is without a mark of
     ours, none shows a path of the host, a trace, or a word from inside the program."""
     told: dict[str, str] = {}
-    desk = shop.counter
+    fixture = shop.counter
     for name in (*BOTH, *ALONE, "bogus", "files nothing.txt"):
         told[f"/{name}"] = shop.says(f"/{name}")
     shop.makes("out/report.pdf", b"x" * 40_000)
@@ -390,14 +390,14 @@ def test_every_text_in_one_table(shop: CommandsFixture, tmp_path: Path) -> None:
     shop.makes("work/.hermit.log")
     approval = shop.wants()
     shop.waits("and then make a summary of it", "and mail it")
-    shop.house.services.cubicles.start(shop.key)
-    desk.asking.show_approval(approval.id)
-    told["question"] = desk.text(f"approval:{approval.id}")
-    desk.stranger(username="eve99")
-    desk.joins()
-    for ref in desk.refs:
+    shop.install.services.cubicles.start(shop.key)
+    fixture.asking.show_approval(approval.id)
+    told["question"] = fixture.text(f"approval:{approval.id}")
+    fixture.stranger(username="eve99")
+    fixture.joins()
+    for ref in fixture.refs:
         if ref.startswith(("card:", "stranger:", "group:")):
-            told[ref.partition(":")[0]] = desk.text(ref)
+            told[ref.partition(":")[0]] = fixture.text(ref)
     for name in (
         "status",
         "files",
@@ -412,24 +412,24 @@ def test_every_text_in_one_table(shop: CommandsFixture, tmp_path: Path) -> None:
     ):
         told[f"/{name}, busy"] = shop.says(f"/{name}")
     for label in ("Allow", "Remove"):
-        card = next(ref for ref in desk.refs if ref.startswith("card:"))
-        told[f"toast {label}"] = f"◆ {desk.press(card, label)}"
-        told[f"after {label}"] = desk.text(card)
-    told["welcome"] = desk.text(next(ref for ref in desk.refs if ref.startswith("welcome:")))
+        card = next(ref for ref in fixture.refs if ref.startswith("card:"))
+        told[f"toast {label}"] = f"◆ {fixture.press(card, label)}"
+        told[f"after {label}"] = fixture.text(card)
+    told["welcome"] = fixture.text(next(ref for ref in fixture.refs if ref.startswith("welcome:")))
     for label in ("Enable", "Stop listening"):
-        group = next(ref for ref in desk.refs if ref.startswith("group:"))
-        told[f"toast {label}"] = f"◆ {desk.press(group, label)}"
-        told[f"after {label}"] = desk.text(group)
-    told["toast approve"] = f"◆ {desk.press(f'approval:{approval.id}', 'Approve')}"
-    told["approved"] = desk.text(f"approval:{approval.id}")
+        group = next(ref for ref in fixture.refs if ref.startswith("group:"))
+        told[f"toast {label}"] = f"◆ {fixture.press(group, label)}"
+        told[f"after {label}"] = fixture.text(group)
+    told["toast approve"] = f"◆ {fixture.press(f'approval:{approval.id}', 'Approve')}"
+    told["approved"] = fixture.text(f"approval:{approval.id}")
     told["/stop, busy"] = shop.says("/stop")
     long = shop.wants(f"rm -rf {'a/' * 3_000}x", user=shop.bob)
     told["long question"] = shop.says("/approvals", by=BOB)
-    with desk.store.writing() as db:
+    with fixture.store.writing() as db:
         db.execute("UPDATE approvals SET expires_at = 1 WHERE id = ?", (long.id,))
-    desk.approvals.expire_due()
-    desk.asking.show_approval(long.id)
-    told["expired"] = shop.counter.text(next(ref for ref in reversed(desk.refs) if ref.startswith("update:")))
+    fixture.approvals.expire_due()
+    fixture.asking.show_approval(long.id)
+    told["expired"] = shop.counter.text(next(ref for ref in reversed(fixture.refs) if ref.startswith("update:")))
     for name, text in told.items():
         print(f"--- {name}\n{text}\n")  # noqa: T201 - the table, for whoever reads it
         assert text.startswith("◆ "), name

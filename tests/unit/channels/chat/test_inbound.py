@@ -60,7 +60,7 @@ class Scene:
     """A whole bot, in and out, except what others decide: that is recorded here, and does what a test says."""
 
     api: BotApi
-    house: CoreFixture
+    install: CoreFixture
     token: str
     ada: Person
     bob: Person
@@ -76,9 +76,9 @@ class Scene:
     on_press: Callable[[ButtonPress], str] = lambda _: "done"
     line: TelegramClient | None = None
 
-    def people(self, telegram_id: int) -> User | None:
+    def users(self, telegram_id: int) -> User | None:
         """Who is allowed."""
-        return self.house.people.of_identity("telegram", telegram_id)
+        return self.install.users.of_identity("telegram", telegram_id)
 
     def run_command(self, message: IncomingMessage, user: User) -> list[Message]:
         """A command."""
@@ -98,36 +98,36 @@ class Scene:
 
     def inbox(self) -> Inbox:
         """As a start makes it."""
-        return Inbox(telegram_store(self.house.store))
+        return Inbox(telegram_store(self.install.store))
 
     def updates(self, inbox: Inbox) -> UpdateInbox:
         """As a start makes it."""
-        groups, rows = {self.group.id}, telegram_store(self.house.store)
-        return UpdateInbox(rows, inbox, people=self.people, groups_enabled=lambda _, chat: chat in groups)
+        groups, rows = {self.group.id}, telegram_store(self.install.store)
+        return UpdateInbox(rows, inbox, users=self.users, groups_enabled=lambda _, chat: chat in groups)
 
     def hearing(self, inbox: Inbox, line: TelegramClient | None, outbox: Any = None) -> Inbound:
         """As a start makes it."""
         inbound_files = InboundFiles(
             traits=TRAITS,
-            workspaces=self.house.workspaces,
-            audit=Audit(self.house.store),
+            workspaces=self.install.workspaces,
+            audit=Audit(self.install.store),
             room=lambda _: 1 << 30,
             adapter_of=lambda _: line,
             patience=FetchPatience(1.0, 0.01, 0.02),
         )
         return Inbound(
-            store=telegram_store(self.house.store),
+            store=telegram_store(self.install.store),
             inbox=inbox,
-            outbox=outbox or Outbox(telegram_store(self.house.store)),
+            outbox=outbox or Outbox(telegram_store(self.install.store)),
             asks=InboundMessages(
                 channel="telegram",
-                turns=self.house.turns,
+                turns=self.install.turns,
                 inbox=inbox,
                 inbound_files=inbound_files,
                 commands=self.run_command,
             ),
             deeds=InboundHandlers(
-                people=self.people,
+                users=self.users,
                 press=self.press,
                 stranger=self.strangers.append,
                 membership=self.memberships.append,
@@ -169,12 +169,12 @@ class Scene:
 
     def prompts(self, user: int = 1) -> list[str]:
         """What the agent was asked, in order."""
-        return [turn.prompt for turn in self.house.turns.list_history(CubicleKey("crab", user))]
+        return [turn.prompt for turn in self.install.turns.list_history(CubicleKey("crab", user))]
 
     def posted(self, chat: int = ADA) -> list[str]:
         """The texts that go to a chat, in order."""
-        outbox = Outbox(telegram_store(self.house.store))
-        with self.house.store.reading() as db:
+        outbox = Outbox(telegram_store(self.install.store))
+        with self.install.store.reading() as db:
             refs = [row["ref"] for row in db.execute("SELECT * FROM chat_outbox WHERE chat = ? ORDER BY id", (chat,))]
         return [body.rich.text for ref in refs if (body := outbox.body_of(ref)) is not None]
 
@@ -196,13 +196,13 @@ def anyio_backend() -> str:
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Scene]:
     """Ada runs this install, Bob is a member, nobody knows Eve; one group is enabled."""
-    with BotApi() as api, core_fixture(tmp_path / "home") as house:
+    with BotApi() as api, core_fixture(tmp_path / "home") as install:
         token = api.bot("Crab", username="crab_bot")
-        house.people.update_user(house.operator.id, {"telegram_id": ADA})
-        house.people.update_user(house.member.id, {"telegram_id": BOB})
+        install.users.update_user(install.operator.id, {"telegram_id": ADA})
+        install.users.update_user(install.member.id, {"telegram_id": BOB})
         ada, bob, eve = api.person(ADA, "Ada"), api.person(BOB, "Bob"), api.person(EVE, "Eve")
         group = api.group("The lab", token, ada, bob, eve)
-        yield Scene(api, house, token, ada, bob, eve, group)
+        yield Scene(api, install, token, ada, bob, eve, group)
 
 
 # --- messages ---------------------------------------------------------------------------------------------------
@@ -216,8 +216,8 @@ async def test_messages_become_turns_in_order(scene: Scene) -> None:
         scene.bob.says(scene.token, "mine")
         await scene.settled()
     assert scene.prompts() == ["one", "two", "three"]
-    assert scene.prompts(scene.house.member.id) == ["mine"]
-    assert {turn.source for turn in scene.house.turns.list_history(CubicleKey("crab", 1))} == {"telegram"}
+    assert scene.prompts(scene.install.member.id) == ["mine"]
+    assert {turn.source for turn in scene.install.turns.list_history(CubicleKey("crab", 1))} == {"telegram"}
     assert scene.posted() == []
 
 
@@ -229,7 +229,7 @@ async def test_a_group_asks_for_the_one_who_spoke(scene: Scene) -> None:
         scene.bob.says(scene.group, "@crab_bot what time is it?", **mention)
         scene.eve.says(scene.group, "@crab_bot do this", **mention)
         await scene.settled()
-    assert scene.prompts(scene.house.member.id) == ["what time is it?"]
+    assert scene.prompts(scene.install.member.id) == ["what time is it?"]
     assert scene.prompts() == []
 
 
@@ -257,7 +257,7 @@ async def test_a_correction_counts_while_the_message_waits(scene: Scene) -> None
         first = scene.ada.says(scene.token, "helo")
         second = scene.ada.sends_document(scene.token, "a.txt", b"x", caption="sum pu")
         await scene.settled()
-        taken = scene.house.turns.take_next(CubicleKey("crab", 1), "boot", 0)
+        taken = scene.install.turns.take_next(CubicleKey("crab", 1), "boot", 0)
         assert taken is not None
         scene.ada.edits(first, "hello")
         with scene.api.world.changed:
@@ -266,7 +266,7 @@ async def test_a_correction_counts_while_the_message_waits(scene: Scene) -> None
         await scene.settled()
     told = '\n\n[Files that came with this message: 1]\n- "/app/workspace/in/a.txt" (1 bytes, text/plain)'
     assert scene.prompts() == ["helo", "sum up" + told]
-    assert len(scene.house.audited("turn.reworded")) == 1
+    assert len(scene.install.audited("turn.reworded")) == 1
 
 
 # --- files ------------------------------------------------------------------------------------------------------
@@ -445,7 +445,7 @@ async def test_a_strangers_updates_of_every_kind_have_no_effect(scene: Scene) ->
         await scene.settled()
     for method in ("getFile", "sendMessage", "answerCallbackQuery"):
         assert not scene.api.calls(method)
-    with scene.house.store.reading() as db:
+    with scene.install.store.reading() as db:
         assert db.execute("SELECT COUNT(*) FROM turns").fetchone()[0] == 0
         assert db.execute("SELECT COUNT(*) FROM chat_outbox").fetchone()[0] == 0
     assert (scene.commands, scene.pressed) == ([], [])
@@ -456,10 +456,10 @@ async def test_who_is_no_longer_allowed_when_it_is_their_turn(scene: Scene) -> N
     """What they said before has no effect any more."""
     scene.bob.says(scene.token, "too late")
     scene.keep(*scene.api.pending(scene.token))
-    scene.house.people.update_user(scene.house.member.id, {"telegram_id": None})
+    scene.install.users.update_user(scene.install.member.id, {"telegram_id": None})
     async with scene.listening():
         await scene.settled()
-    assert scene.prompts(scene.house.member.id) == []
+    assert scene.prompts(scene.install.member.id) == []
     assert scene.posted(BOB) == []
 
 
@@ -502,7 +502,7 @@ async def test_a_death_between_the_turn_and_its_note(scene: Scene) -> None:
     waiting = scene.inbox().first_waiting("crab", ADA, "talk")
     assert waiting is not None
     assert isinstance(waiting.item, IncomingMessage)
-    scene.house.turns.submit(
+    scene.install.turns.submit(
         CubicleKey("crab", 1), "once", source="telegram", origin=turn_origin("telegram", waiting.item)
     )
     async with scene.listening():
@@ -529,14 +529,14 @@ class _Refusing(Outbox):
     """A mail whose disk refuses at first, or that never takes anything."""
 
     def __init__(self, scene: Scene, *errors: Exception) -> None:
-        super().__init__(telegram_store(scene.house.store))
+        super().__init__(telegram_store(scene.install.store))
         self.errors = list(errors)
 
-    def post_message(self, letter: Message) -> bool:
+    def post_message(self, stored: Message) -> bool:
         """One of the errors, while there are some."""
         if self.errors:
             raise self.errors.pop(0)
-        return super().post_message(letter)
+        return super().post_message(stored)
 
 
 async def test_what_the_disk_refuses_is_tried_again(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
@@ -581,9 +581,9 @@ async def test_one_chat_does_not_wait_for_another(scene: Scene) -> None:
         scene.ada.says(scene.token, "after")
         await _until(lambda: scene.commands)
         scene.bob.says(scene.token, "mine")
-        await _until(lambda: scene.prompts(scene.house.member.id) == ["mine"])
+        await _until(lambda: scene.prompts(scene.install.member.id) == ["mine"])
         assert scene.prompts() == []
         going.set()
         await scene.settled()
     assert scene.prompts() == ["after"]
-    assert scene.house.turns.list_history(CubicleKey("crab", 1))[0].status is TurnStatus.QUEUED
+    assert scene.install.turns.list_history(CubicleKey("crab", 1))[0].status is TurnStatus.QUEUED

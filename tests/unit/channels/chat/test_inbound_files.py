@@ -30,7 +30,7 @@ class Scene:
     """A bot, its owner, and a workspace."""
 
     api: BotApi
-    house: CoreFixture
+    install: CoreFixture
     token: str
     ada: Person
     room: int = 1 << 30
@@ -57,8 +57,8 @@ class Scene:
         """What takes files in."""
         return InboundFiles(
             traits=TRAITS,
-            workspaces=self.house.workspaces,
-            audit=Audit(self.house.store),
+            workspaces=self.install.workspaces,
+            audit=Audit(self.install.store),
             room=lambda _: self.room,
             adapter_of=lambda _: line if line != "none" else None,
             patience=_FAST,
@@ -66,15 +66,15 @@ class Scene:
 
     def inside(self) -> dict[str, bytes]:
         """What lies in ``in/``."""
-        folder = self.house.home / "workspaces" / "crab" / "1" / "in"
+        folder = self.install.home / "workspaces" / "crab" / "1" / "in"
         return {path.name: path.read_bytes() for path in folder.iterdir()} if folder.exists() else {}
 
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Scene]:
     """A server and a database."""
-    with BotApi() as api, core_fixture(tmp_path / "home") as house:
-        yield Scene(api, house, api.bot("Crab"), api.person(42))
+    with BotApi() as api, core_fixture(tmp_path / "home") as install:
+        yield Scene(api, install, api.bot("Crab"), api.person(42))
 
 
 def _sent(message: dict[str, Any], kind: str, name: str, size: int | None = None) -> IncomingFile:
@@ -93,7 +93,7 @@ def test_each_kind_lies_in_the_workspace(scene: Scene, kind: str) -> None:
         ("in/a.bin", len(content), "image/png")
     ]
     assert scene.inside() == {"a.bin": content}
-    assert [row.detail["path"] for row in scene.house.audited("file.uploaded")] == ["in/a.bin"]
+    assert [row.detail["path"] for row in scene.install.audited("file.uploaded")] == ["in/a.bin"]
 
 
 @pytest.mark.parametrize("name", ["../../x", "/etc/x", "CON", "ä" * 300, "", ".", "a\nb", "-rf", "evil\u202efdp.exe"])

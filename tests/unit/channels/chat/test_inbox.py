@@ -28,7 +28,7 @@ _ME = BotIdentity(BOT, "crab_bot", "Crab", can_read_groups=False)
 class Scene:
     """An inbox over a real database, and its clock."""
 
-    house: CoreFixture
+    install: CoreFixture
     inbox: Inbox
     updates: UpdateInbox
     now: float = 1_000.0
@@ -39,7 +39,7 @@ class Scene:
 
     def rows(self) -> list[Json]:
         """What is in the table."""
-        with self.house.store.reading() as db:
+        with self.install.store.reading() as db:
             return [dict(row) for row in db.execute("SELECT * FROM chat_inbox ORDER BY update_id")]
 
     def texts(self, chat: int = ADA) -> list[str]:
@@ -54,25 +54,25 @@ class Scene:
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Scene]:
     """With agent ``crab``, whose bot is known, and Ada, who is allowed."""
-    with core_fixture(tmp_path / "home") as house:
-        with house.store.writing() as db:
+    with core_fixture(tmp_path / "home") as install:
+        with install.store.writing() as db:
             db.execute(
                 "INSERT INTO telegram_bots (agent, bot, username, state, added_at) VALUES ('crab', 7, '', 'paired', 0)"
             )
-        yield opened(house)
+        yield opened(install)
 
 
-def opened(house: CoreFixture) -> Scene:
+def opened(install: CoreFixture) -> Scene:
     """An inbox as a start finds it."""
     scene: Scene
 
     def now() -> float:
         return scene.now
 
-    rows = telegram_store(house.store)
+    rows = telegram_store(install.store)
     inbox = Inbox(rows, now=now)
-    updates = UpdateInbox(rows, inbox, people=_people, groups_enabled=lambda _, chat: chat == -5)
-    scene = Scene(house, inbox, updates)
+    updates = UpdateInbox(rows, inbox, users=_people, groups_enabled=lambda _, chat: chat == -5)
+    scene = Scene(install, inbox, updates)
     return scene
 
 
@@ -100,7 +100,7 @@ def test_a_batch_is_kept_and_says_where_to_go_on(scene: Scene) -> None:
         "crab", _ME, [update(10, "a"), update(11, "x", by=EVE), {"update_id": 12, "poll": {}}]
     )
     assert (kept.next_update, sorted(kept.chats)) == (13, [ADA, EVE])
-    again = opened(scene.house)
+    again = opened(scene.install)
     assert again.updates.next_update("crab", BOT) == 13
     assert again.inbox.waiting_chats() == [("crab", ADA), ("crab", EVE)]
     assert again.texts() == ["a"]
@@ -111,7 +111,7 @@ def test_the_same_update_twice_is_one(scene: Scene) -> None:
     assert scene.keep(update(10), update(10)) == [ADA]
     assert scene.keep(update(10)) == [ADA]
     assert scene.texts() == ["hello"]
-    assert opened(scene.house).keep(update(10)) == []
+    assert opened(scene.install).keep(update(10)) == []
     assert scene.texts() == []
 
 
@@ -177,7 +177,7 @@ def test_a_pressed_message_is_none_of_theirs(scene: Scene) -> None:
     """After a crash a letter whose fate is unknown is looked for among the numbers that nobody knows of: that somebody
     pressed its button already must not hide it, or it would be sent again and the button be dead."""
     scene.keep(update(2), press(11))
-    with scene.house.store.reading() as db:
+    with scene.install.store.reading() as db:
         assert known_after(ChannelDb(db, "telegram"), "crab", ADA, 0, 0) == {2}
 
 
@@ -213,7 +213,7 @@ def test_only_what_becomes_a_turn_has_an_origin(scene: Scene, more: Json, has_or
 def test_a_row_that_cannot_be_read_does_not_block_the_chat(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
     """It is said in the log and dropped."""
     scene.keep(update(10, "broken"), update(11, "fine"))
-    with scene.house.store.writing() as db:
+    with scene.install.store.writing() as db:
         db.execute("""UPDATE chat_inbox SET body = '{"kind": "message"}' WHERE update_id = 10""")
     assert scene.texts() == ["fine"]
     assert "update 10 for crab" in caplog.text
@@ -222,20 +222,20 @@ def test_a_row_that_cannot_be_read_does_not_block_the_chat(scene: Scene, caplog:
 def test_a_chat_is_open_once_a_person_wrote(scene: Scene) -> None:
     """And how far its numbers have got is known."""
     scene.keep(update(10), update(12), update(11, kind="edited_message"), update(13, by=EVE))
-    with scene.house.store.writing() as db:
+    with scene.install.store.writing() as db:
         assert [(row["chat"], row["state"], row["last_message"]) for row in db.execute("SELECT * FROM chat_rooms")] == [
             (ADA, "open", 12)
         ]
         db.execute("UPDATE chat_rooms SET state = 'closed'")
     scene.keep(update(14))
-    with scene.house.store.reading() as db:
+    with scene.install.store.reading() as db:
         assert db.execute("SELECT state FROM chat_rooms").fetchone()["state"] == "open"
 
 
 def test_a_disk_that_refuses_keeps_nothing_at_all(scene: Scene) -> None:
     """Half a batch would be acknowledged as a whole."""
     scene.keep(update(10))
-    with scene.house.store.writing() as db:
+    with scene.install.store.writing() as db:
         db.execute(
             "CREATE TRIGGER full BEFORE INSERT ON chat_inbox WHEN new.update_id = 12 "
             "BEGIN SELECT RAISE (ABORT, 'full'); END"

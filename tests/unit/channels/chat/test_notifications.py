@@ -32,12 +32,12 @@ def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, CoreFixture]]:
     with chat_fixture(tmp_path) as made:
         made[0].opens(ADA)
         for do in DONE:
-            made[0].notices.on_button(do, deed(do))
+            made[0].notifications.on_button(do, deed(do))
         yield made
 
 
 @pytest.fixture
-def desk(pair: tuple[ChatFixture, CoreFixture]) -> ChatFixture:
+def fixture(pair: tuple[ChatFixture, CoreFixture]) -> ChatFixture:
     """A counter."""
     return pair[0]
 
@@ -52,11 +52,11 @@ def deed(do: str) -> Callable[[sqlite3.Connection, Notice, User], str]:
     return done
 
 
-def say(desk: ChatFixture, text: str = "crab put “Water the plants” into the calendar.", **more: object) -> Notice:
+def say(fixture: ChatFixture, text: str = "crab put “Water the plants” into the calendar.", **more: object) -> Notice:
     """The house says something, and the chat is told."""
     given = {"key": KEY, "kind": "calendar", "text": text, "offers": OFFERS, **more}
-    notice = desk.notices.post(**given)  # type: ignore[arg-type]  # a table of keywords
-    desk.noticing.on_event(Event("notice", notice.cubicle, as_json(notice)))
+    notice = fixture.notifications.post(**given)  # type: ignore[arg-type]  # a table of keywords
+    fixture.noticing.on_event(Event("notice", notice.cubicle, as_json(notice)))
     return notice
 
 
@@ -71,38 +71,38 @@ def codes(rich: RichText) -> list[str]:
     return [units[2 * e.offset : 2 * e.end].decode("utf-16-le") for e in rich.entities if e.type == "code"]
 
 
-def traces(desk: ChatFixture) -> int:
+def traces(fixture: ChatFixture) -> int:
     """How often any button did anything."""
-    with desk.store.reading() as db:
+    with fixture.store.reading() as db:
         return int(db.execute("SELECT COUNT(*) FROM chat_cursors WHERE name LIKE 'done %'").fetchone()[0])
 
 
-def test_a_notice_comes_with_its_buttons(desk: ChatFixture) -> None:
+def test_a_notice_comes_with_its_buttons(fixture: ChatFixture) -> None:
     """Under the house's mark, its quote as code; a press does it and shows how it ended, without buttons."""
-    notice = say(desk)
-    assert desk.text(ref(notice)).splitlines()[0] == f"{MARK} crab's calendar"
-    assert codes(desk.body(ref(notice)).rich) == ["Water the plants"]
-    assert desk.labels(ref(notice)) == ["Cancel it", "Keep it"]
-    assert desk.press(ref(notice), "Cancel it") == "Cancelled."
-    assert desk.text(ref(notice)).endswith("\n\nCancelled.")
-    assert desk.labels(ref(notice)) == []
-    assert traces(desk) == 1
+    notice = say(fixture)
+    assert fixture.text(ref(notice)).splitlines()[0] == f"{MARK} crab's calendar"
+    assert codes(fixture.body(ref(notice)).rich) == ["Water the plants"]
+    assert fixture.labels(ref(notice)) == ["Cancel it", "Keep it"]
+    assert fixture.press(ref(notice), "Cancel it") == "Cancelled."
+    assert fixture.text(ref(notice)).endswith("\n\nCancelled.")
+    assert fixture.labels(ref(notice)) == []
+    assert traces(fixture) == 1
 
 
 def test_three_hundred_come_once_and_in_order(tmp_path: Path) -> None:
     """Across a house that closes and opens, with the news of some lost and that of others told twice."""
-    with chat_fixture(tmp_path) as (desk, _):
-        desk.opens(ADA)
+    with chat_fixture(tmp_path) as (fixture, _):
+        fixture.opens(ADA)
         for n in range(170):
-            notice = desk.notices.post(KEY, "budget", f"number {n}")
+            notice = fixture.notifications.post(KEY, "budget", f"number {n}")
             if n % 7 == 0:
-                desk.noticing.on_event(Event("notice", KEY, as_json(notice)))
-                desk.fresh_noticing().post_due()
-    with chat_fixture(tmp_path) as (desk, _):
+                fixture.noticing.on_event(Event("notice", KEY, as_json(notice)))
+                fixture.fresh_noticing().post_due()
+    with chat_fixture(tmp_path) as (fixture, _):
         for n in range(170, 300):
-            desk.notices.post(KEY, "budget", f"number {n}")
-        at_once(desk.noticing.reconcile, desk.noticing.post_due, desk.fresh_noticing().post_due)
-        assert [desk.text(one).splitlines()[-1] for one in desk.refs] == [f"number {n}" for n in range(300)]
+            fixture.notifications.post(KEY, "budget", f"number {n}")
+        at_once(fixture.noticing.reconcile, fixture.noticing.post_due, fixture.fresh_noticing().post_due)
+        assert [fixture.text(one).splitlines()[-1] for one in fixture.refs] == [f"number {n}" for n in range(300)]
 
 
 WHERE = {
@@ -114,84 +114,86 @@ WHERE = {
 
 
 @pytest.mark.parametrize("where", WHERE)
-def test_a_notice_goes_where_it_belongs(desk: ChatFixture, where: str) -> None:
+def test_a_notice_goes_where_it_belongs(fixture: ChatFixture, where: str) -> None:
     """To where its turn was asked for, else to the person's private chat."""
     chat, key = WHERE[where]
-    desk.opens(BOB)
-    turn = None if chat is None else desk.asks(chat=chat, key=key, thread=7 if chat < 0 else None)
-    notice = say(desk, key=key, turn=turn.id if turn else None)
+    fixture.opens(BOB)
+    turn = None if chat is None else fixture.asks(chat=chat, key=key, thread=7 if chat < 0 else None)
+    notice = say(fixture, key=key, turn=turn.id if turn else None)
     own = ADA if key == KEY else BOB
-    assert desk.chat_of(ref(notice)) == (chat or own)
-    assert desk.body(ref(notice)).thread == (7 if chat == GROUP else None)
+    assert fixture.chat_of(ref(notice)) == (chat or own)
+    assert fixture.body(ref(notice)).thread == (7 if chat == GROUP else None)
 
 
-def test_without_a_chat_nothing_is_kept_for_later(desk: ChatFixture) -> None:
+def test_without_a_chat_nothing_is_kept_for_later(fixture: ChatFixture) -> None:
     """The other surfaces told it; the next one is told as soon as there is a chat."""
-    say(desk, key=OTHER)
-    desk.opens(BOB)
-    later = say(desk, key=OTHER)
-    assert desk.refs == [ref(later), f"zone:{OTHER.user}"]
+    say(fixture, key=OTHER)
+    fixture.opens(BOB)
+    later = say(fixture, key=OTHER)
+    assert fixture.refs == [ref(later), f"zone:{OTHER.user}"]
 
 
-def test_what_was_dealt_with_elsewhere_is_shown(desk: ChatFixture) -> None:
+def test_what_was_dealt_with_elsewhere_is_shown(fixture: ChatFixture) -> None:
     """When news of it comes, and after a start when none came; a late press is told how it ended."""
-    first, second, third = say(desk), say(desk), say(desk)
-    operator = desk.people.get_operator()
+    first, second, third = say(fixture), say(fixture), say(fixture)
+    operator = fixture.users.get_operator()
     for notice in (first, second):
-        settled = desk.notices.press_button(notice.id, "agenda.keep", by=operator, surface="dashboard")
+        settled = fixture.notifications.press_button(notice.id, "agenda.keep", by=operator, surface="dashboard")
         if notice == first:
-            desk.noticing.on_event(Event("notice", KEY, as_json(settled)))
-    assert desk.labels(ref(first)) == []
-    assert desk.press(ref(second), "Cancel it") == "That was already done: Kept."
-    assert desk.text(ref(second)).endswith("Kept.")
-    desk.notices.settle_buttons("calendar", "", "It was deleted.")
-    desk.fresh_noticing().reconcile()
-    assert desk.labels(ref(third)) == []
-    assert desk.text(ref(third)).endswith("It was deleted.")
+            fixture.noticing.on_event(Event("notice", KEY, as_json(settled)))
+    assert fixture.labels(ref(first)) == []
+    assert fixture.press(ref(second), "Cancel it") == "That was already done: Kept."
+    assert fixture.text(ref(second)).endswith("Kept.")
+    fixture.notifications.settle_buttons("calendar", "", "It was deleted.")
+    fixture.fresh_noticing().reconcile()
+    assert fixture.labels(ref(third)) == []
+    assert fixture.text(ref(third)).endswith("It was deleted.")
 
 
-def test_two_surfaces_at_once(desk: ChatFixture) -> None:
+def test_two_surfaces_at_once(fixture: ChatFixture) -> None:
     """One deed is done, and the letter says which."""
-    notice = say(desk)
-    desk.arrives(ref(notice))
-    operator = desk.people.get_operator()
+    notice = say(fixture)
+    fixture.arrives(ref(notice))
+    operator = fixture.users.get_operator()
     results = at_once(
-        lambda: desk.press(ref(notice), "Cancel it"),
-        lambda: desk.notices.press_button(notice.id, "agenda.keep", by=operator, surface="dashboard"),
+        lambda: fixture.press(ref(notice), "Cancel it"),
+        lambda: fixture.notifications.press_button(notice.id, "agenda.keep", by=operator, surface="dashboard"),
     )
-    desk.noticing.reconcile()
-    assert traces(desk) == 1
-    outcome = desk.notices.get(notice.id).outcome
-    assert desk.text(ref(notice)).endswith(outcome)
-    assert desk.labels(ref(notice)) == []
+    fixture.noticing.reconcile()
+    assert traces(fixture) == 1
+    outcome = fixture.notifications.get(notice.id).outcome
+    assert fixture.text(ref(notice)).endswith(outcome)
+    assert fixture.labels(ref(notice)) == []
     assert isinstance(results[1], Conflict) == (outcome == "Cancelled.")
 
 
-def test_nobody_else_presses_anything(desk: ChatFixture) -> None:
+def test_nobody_else_presses_anything(fixture: ChatFixture) -> None:
     """Strangers, other members, other messages and made-up data do nothing."""
-    notice = say(desk)
-    data, message = desk.data(ref(notice), "Cancel it"), desk.arrives(ref(notice))
+    notice = say(fixture)
+    data, message = fixture.data(ref(notice), "Cancel it"), fixture.arrives(ref(notice))
     callbacks = [
-        desk.a_press(data, by=EVE, chat=ADA, message=message),
-        desk.a_press(data, by=BOB, chat=ADA, message=message),
-        desk.a_press(data, by=ADA, chat=ADA, message=message + 1),
-        desk.a_press(data, by=ADA, chat=ADA, message=message, agent="otter"),
-        desk.a_press(f"{notice.id}:agenda.cancel", by=ADA, chat=ADA, message=message),
+        fixture.a_press(data, by=EVE, chat=ADA, message=message),
+        fixture.a_press(data, by=BOB, chat=ADA, message=message),
+        fixture.a_press(data, by=ADA, chat=ADA, message=message + 1),
+        fixture.a_press(data, by=ADA, chat=ADA, message=message, agent="otter"),
+        fixture.a_press(f"{notice.id}:agenda.cancel", by=ADA, chat=ADA, message=message),
     ]
-    assert {desk.callbacks.on_press(press) for press in callbacks} == {"This button no longer works."}
-    assert traces(desk) == 0
+    assert {fixture.callbacks.on_press(press) for press in callbacks} == {"This button no longer works."}
+    assert traces(fixture) == 0
 
 
-def test_a_press_that_died_half_way_leaves_buttons(desk: ChatFixture) -> None:
+def test_a_press_that_died_half_way_leaves_buttons(fixture: ChatFixture) -> None:
     """The button was used up and nothing done: after a start there are new ones."""
-    notice = say(desk)
-    press = desk.a_press(desk.data(ref(notice), "Cancel it"), by=ADA, chat=ADA, message=desk.arrives(ref(notice)))
-    assert desk.buttons.take_press(press, is_operator=False) is not None
-    desk.fresh_noticing().reconcile()
-    assert desk.press(ref(notice), "Cancel it") == "Cancelled."
-    before = desk.body(ref(notice))
-    desk.fresh_noticing().reconcile()
-    assert desk.body(ref(notice)) == before
+    notice = say(fixture)
+    press = fixture.a_press(
+        fixture.data(ref(notice), "Cancel it"), by=ADA, chat=ADA, message=fixture.arrives(ref(notice))
+    )
+    assert fixture.buttons.take_press(press, is_operator=False) is not None
+    fixture.fresh_noticing().reconcile()
+    assert fixture.press(ref(notice), "Cancel it") == "Cancelled."
+    before = fixture.body(ref(notice))
+    fixture.fresh_noticing().reconcile()
+    assert fixture.body(ref(notice)) == before
 
 
 QUOTES = {
@@ -223,11 +225,11 @@ def test_an_address_outside_a_quote_is_none() -> None:
     assert "evil.example" not in rich.text
 
 
-def test_a_very_long_notice_fits(desk: ChatFixture) -> None:
+def test_a_very_long_notice_fits(fixture: ChatFixture) -> None:
     """It is cut, the ending is not."""
-    notice = say(desk, "“" + "x" * 9000 + "”\n" + "“y”\n" * 900)
-    desk.press(ref(notice), "Keep it")
-    body: MessageBody = desk.body(ref(notice))
+    notice = say(fixture, "“" + "x" * 9000 + "”\n" + "“y”\n" * 900)
+    fixture.press(ref(notice), "Keep it")
+    body: MessageBody = fixture.body(ref(notice))
     assert body.rich.units <= 4096
     assert len(body.rich.entities) <= 100
     assert body.rich.text.endswith("Kept.")

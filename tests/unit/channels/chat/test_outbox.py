@@ -71,10 +71,10 @@ def accepted(api: BotApi, method: str = "") -> list[str]:
 def died_while_sending(store: Store, ref: str) -> None:
     """The row as a death between the call and its answer leaves it, however it went."""
     with store.writing() as db:
-        letter = rows.get_first(ChannelDb(db, "telegram"), "crab", 42)
-        assert letter is not None
-        assert letter.ref == ref
-        assert rows.mark_sending(ChannelDb(db, "telegram"), letter, shared_above=0)
+        stored = rows.get_first(ChannelDb(db, "telegram"), "crab", 42)
+        assert stored is not None
+        assert stored.ref == ref
+        assert rows.mark_sending(ChannelDb(db, "telegram"), stored, shared_above=0)
 
 
 def wait_until_silent(store: Store) -> None:
@@ -569,14 +569,14 @@ def test_a_death_while_sending_doubles_and_loses_nothing(
     with OutboxFixture(api, store, crab=bot) as office:
         office.post("before")
         office.wait_for("before")
-    letter = MessageBody(RichText("The text", more.pop("entities", ())), **more)
-    office.outbox.post_message(Message("crab", 42, "a", letter))
+    stored = MessageBody(RichText("The text", more.pop("entities", ())), **more)
+    office.outbox.post_message(Message("crab", 42, "a", stored))
     office.outbox.post_message(Message("crab", 42, "b", MessageBody(RichText("b"))))
     died_while_sending(store, "a")
     ada.says(bot, "meanwhile somebody writes")
     if had_arrived:
         with OutboxFixture(api, store_with_nothing(file.parent), crab=bot) as elsewhere:
-            elsewhere.run(elsewhere.lines["crab"].send_message(42, letter))
+            elsewhere.run(elsewhere.lines["crab"].send_message(42, stored))
             elsewhere.store.close()
     with OutboxFixture(api, store, crab=bot) as office:
         office.wait_for("a", "b")

@@ -34,21 +34,21 @@ from tests.support.core_fixture import KEY, OTHER, core_fixture
 class Stage:
     """Progress over a house, with a clock that the test moves."""
 
-    def __init__(self, desk: TurnsFixture) -> None:
-        self.desk = desk
+    def __init__(self, fixture: TurnsFixture) -> None:
+        self.fixture = fixture
         self.clock = FakeLoopClock()
         self.line: FakeClient | None = FakeClient(self.clock.now)
-        self.news: Subscription = desk.house.broker.subscribe()
+        self.news: Subscription = fixture.install.broker.subscribe()
         self.progress = self._made()
 
     def _made(self) -> ProgressDisplay:
-        house = self.desk.house
+        install = self.fixture.install
         wall = lambda: 1_000_000.0  # noqa: E731 - a clock that stands still
         return ProgressDisplay(
             render=render_markdown,
-            store=telegram_store(house.store),
-            outbox=self.desk.outbox,
-            turns=house.turns,
+            store=telegram_store(install.store),
+            outbox=self.fixture.outbox,
+            turns=install.turns,
             adapter_of=cast("Any", self._line),
             clock=self.clock,
             wall=wall,
@@ -58,7 +58,7 @@ class Stage:
         return self.line if agent == "crab" else None
 
     @property
-    def paper(self) -> FakeClient:
+    def client(self) -> FakeClient:
         """The line, which is there."""
         assert self.line is not None
         return self.line
@@ -92,33 +92,33 @@ class Stage:
 
     async def begins(self, **more: Any) -> Turn:
         """A message comes and a crab takes it."""
-        self.desk.asks(**more)
-        turn = self.desk.takes(more.get("key", KEY))
+        self.fixture.asks(**more)
+        turn = self.fixture.takes(more.get("key", KEY))
         await self.tell()
         return turn
 
     async def ends(self, turn: Turn, reply: str = "ok") -> None:
         """The turn ends."""
-        self.desk.ends(turn, reply)
+        self.fixture.ends(turn, reply)
         await self.tell()
 
     async def is_up(self, turn: Turn, message: int = 555) -> None:
         """The status message has been sent."""
-        self.desk.outbox.set(f"status:{turn.id}", "sent", message)
+        self.fixture.outbox.set(f"status:{turn.id}", "sent", message)
         await self.settle()
 
     async def writes(self, turn: Turn, text: str) -> None:
         """The model writes the reply."""
-        self.desk.house.broker.publish(Event("delta", turn.cubicle, {"turn": turn.id, "text": text}))
+        self.fixture.install.broker.publish(Event("delta", turn.cubicle, {"turn": turn.id, "text": text}))
         await self.tell()
 
     def status_refs(self) -> list[str]:
         """The status messages that were posted and not withdrawn."""
-        return [ref for ref in self.desk.outbox.refs if ref.startswith("status:")]
+        return [ref for ref in self.fixture.outbox.refs if ref.startswith("status:")]
 
     def rows(self) -> int:
         """How many status messages may be up."""
-        with self.desk.house.store.reading() as db:
+        with self.fixture.install.store.reading() as db:
             return int(db.execute("SELECT COUNT(*) FROM chat_progress").fetchone()[0])
 
     async def restarts(self) -> None:
@@ -130,17 +130,17 @@ class Stage:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[TurnsFixture]:
+def fixture(tmp_path: Path) -> Iterator[TurnsFixture]:
     """A house with one bot."""
-    with core_fixture(tmp_path / "home", approval="all") as house:
-        yield TurnsFixture(house, FakeOutbox(house.store))
+    with core_fixture(tmp_path / "home", approval="all") as install:
+        yield TurnsFixture(install, FakeOutbox(install.store))
 
 
-def play(desk: TurnsFixture, scene: Callable[[Stage], Awaitable[None]]) -> Stage:
+def play(fixture: TurnsFixture, scene: Callable[[Stage], Awaitable[None]]) -> Stage:
     """A scene from beginning to end."""
 
     async def run() -> Stage:
-        stage = Stage(desk)
+        stage = Stage(fixture)
         await stage.progress.start()
         await scene(stage)
         await stage.progress.close()
@@ -152,7 +152,7 @@ def play(desk: TurnsFixture, scene: Callable[[Stage], Awaitable[None]]) -> Stage
 # --- what is shown, and when -----------------------------------------------------------------------------------
 
 
-def test_a_quick_turn_shows_typing_alone(desk: TurnsFixture) -> None:
+def test_a_quick_turn_shows_typing_alone(fixture: TurnsFixture) -> None:
     """No status message, no draft, nothing to take away."""
 
     async def scene(stage: Stage) -> None:
@@ -163,13 +163,13 @@ def test_a_quick_turn_shows_typing_alone(desk: TurnsFixture) -> None:
         await stage.ends(turn)
         await stage.passes(60)
 
-    stage = play(desk, scene)
-    assert stage.paper.of("typing") == [42]
-    assert [name for _, name, _ in stage.paper.calls] == ["typing"]
+    stage = play(fixture, scene)
+    assert stage.client.of("typing") == [42]
+    assert [name for _, name, _ in stage.client.calls] == ["typing"]
     assert (stage.status_refs(), stage.rows()) == ([], 0)
 
 
-def test_a_slow_turn_gets_one_silent_status_message(desk: TurnsFixture) -> None:
+def test_a_slow_turn_gets_one_silent_status_message(fixture: TurnsFixture) -> None:
     """After a moment, in its place, and it goes once when the turn ends."""
 
     async def scene(stage: Stage) -> None:
@@ -183,32 +183,32 @@ def test_a_slow_turn_gets_one_silent_status_message(desk: TurnsFixture) -> None:
         await stage.ends(turn)
         await stage.passes(60)
 
-    stage = play(desk, scene)
-    body = desk.outbox.letters[0].body
+    stage = play(fixture, scene)
+    body = fixture.outbox.messages[0].body
     assert (body.rich.text, body.is_silent, body.reply_to) == (f"{MARK} crab is thinking…", True, None)
-    assert stage.paper.of("delete") == [555]
+    assert stage.client.of("delete") == [555]
     assert (len(stage.status_refs()), stage.rows()) == (1, 0)
-    assert stage.paper.calls[-1][1] == "delete"
+    assert stage.client.calls[-1][1] == "delete"
 
 
-def test_typing_goes_on_while_somebody_works(desk: TurnsFixture) -> None:
+def test_typing_goes_on_while_somebody_works(fixture: TurnsFixture) -> None:
     """Every few seconds, and not while a person is asked."""
 
     async def scene(stage: Stage) -> None:
         turn = await stage.begins()
         await stage.passes(30)
-        before = len(stage.paper.of("typing"))
+        before = len(stage.client.of("typing"))
         assert 6 <= before <= 8
-        desk.house.steps.start_step(KEY, turn.id, 1, thought="", command="rm x", approval=None)
-        desk.house.steps.ask_person(KEY, turn.id, 1)
+        fixture.install.steps.start_step(KEY, turn.id, 1, thought="", command="rm x", approval=None)
+        fixture.install.steps.ask_person(KEY, turn.id, 1)
         await stage.tell()
         await stage.passes(60)
-        assert len(stage.paper.of("typing")) == before
+        assert len(stage.client.of("typing")) == before
 
-    play(desk, scene)
+    play(fixture, scene)
 
 
-def test_edits_are_few_and_say_something_new(desk: TurnsFixture) -> None:
+def test_edits_are_few_and_say_something_new(fixture: TurnsFixture) -> None:
     """At least three seconds apart however much happens, and none without a change."""
 
     async def scene(stage: Stage) -> None:
@@ -217,40 +217,40 @@ def test_edits_are_few_and_say_something_new(desk: TurnsFixture) -> None:
         await stage.is_up(turn)
         for n in range(1, 13):
             body = {"turn": turn.id, "n": n, "command": f"step {n}", "status": "running"}
-            desk.house.broker.publish(Event("step", KEY, body))
+            fixture.install.broker.publish(Event("step", KEY, body))
             await stage.tell()
             await stage.passes(1.0)
-        quiet = len(stage.paper.of("edit"))
+        quiet = len(stage.client.of("edit"))
         await stage.passes(200, every=1.0)
-        assert len(stage.paper.of("edit")) - quiet <= 9  # the time alone is not worth many
+        assert len(stage.client.of("edit")) - quiet <= 9  # the time alone is not worth many
 
-    stage = play(desk, scene)
-    texts, times = stage.paper.of("edit"), stage.paper.times("edit")
+    stage = play(fixture, scene)
+    texts, times = stage.client.of("edit"), stage.client.times("edit")
     assert all(later - sooner >= 3 for sooner, later in pairwise(times))
     assert all(sooner != later for sooner, later in pairwise(texts))
     assert f"{MARK} crab (running, step 3):\nstep 3" in texts
 
 
-def test_a_command_that_asks_is_said(desk: TurnsFixture) -> None:
+def test_a_command_that_asks_is_said(fixture: TurnsFixture) -> None:
     """Running, waiting for an answer, running again."""
 
     async def scene(stage: Stage) -> None:
         turn = await stage.begins()
         await stage.passes(1.5)
         await stage.is_up(turn)
-        desk.house.steps.start_step(KEY, turn.id, 1, thought="", command="rm x", approval=None)
-        approval = desk.house.steps.ask_person(KEY, turn.id, 1)
+        fixture.install.steps.start_step(KEY, turn.id, 1, thought="", command="rm x", approval=None)
+        approval = fixture.install.steps.ask_person(KEY, turn.id, 1)
         await stage.tell()
         await stage.passes(4)
-        desk.house.approvals.decide(approval.id, approve=True, by=desk.house.operator, surface="telegram")
-        desk.house.steps.start_step(KEY, turn.id, 1, thought="", command="rm x", approval=approval.id)
+        fixture.install.approvals.decide(approval.id, approve=True, by=fixture.install.operator, surface="telegram")
+        fixture.install.steps.start_step(KEY, turn.id, 1, thought="", command="rm x", approval=approval.id)
         await stage.tell()
         await stage.passes(4)
-        desk.house.steps.end_step(KEY, turn.id, 1, exit_code=0, output="", ended="exited")
+        fixture.install.steps.end_step(KEY, turn.id, 1, exit_code=0, output="", ended="exited")
         await stage.tell()
         await stage.passes(4)
 
-    edits = play(desk, scene).paper.of("edit")
+    edits = play(fixture, scene).client.of("edit")
     assert [str(text).split(",")[0].split(" (1")[0] for text in edits] == [
         f"{MARK} crab is waiting for your answer…",
         f"{MARK} crab (running",
@@ -258,7 +258,7 @@ def test_a_command_that_asks_is_said(desk: TurnsFixture) -> None:
     ]
 
 
-def test_in_groups_it_is_calmer_and_answers_the_message(desk: TurnsFixture) -> None:
+def test_in_groups_it_is_calmer_and_answers_the_message(fixture: TurnsFixture) -> None:
     """In its topic, edited rarely, and never a draft."""
 
     async def scene(stage: Stage) -> None:
@@ -271,18 +271,18 @@ def test_in_groups_it_is_calmer_and_answers_the_message(desk: TurnsFixture) -> N
         await stage.ends(turn)
         await stage.passes(3)
 
-    stage = play(desk, scene)
-    body = desk.outbox.letters[0].body
+    stage = play(fixture, scene)
+    body = fixture.outbox.messages[0].body
     assert (body.reply_to, body.thread, body.is_silent) == (101, 9, True)
-    assert stage.paper.of("draft") == []
-    assert 1 <= len(stage.paper.of("edit")) <= 2
-    assert str(stage.paper.of("edit")[0]).startswith(f"{MARK} crab:\nWord ")
+    assert stage.client.of("draft") == []
+    assert 1 <= len(stage.client.of("edit")) <= 2
+    assert str(stage.client.of("edit")[0]).startswith(f"{MARK} crab:\nWord ")
 
 
 # --- the reply as it comes -------------------------------------------------------------------------------------
 
 
-def test_in_private_the_reply_is_a_draft_as_it_comes(desk: TurnsFixture) -> None:
+def test_in_private_the_reply_is_a_draft_as_it_comes(fixture: TurnsFixture) -> None:
     """Under the agent's line, not too often, without a status message besides; kept alive while nothing comes."""
 
     async def scene(stage: Stage) -> None:
@@ -290,29 +290,29 @@ def test_in_private_the_reply_is_a_draft_as_it_comes(desk: TurnsFixture) -> None
         for n in range(20):
             await stage.writes(turn, "word " * (n + 1))
             await stage.passes(0.2, every=0.1)
-        drafts = stage.paper.of("draft")
+        drafts = stage.client.of("draft")
         assert 3 <= len(drafts) <= 7
         assert str(drafts[-1]).startswith(f"{MARK} crab:\nword word")
         await stage.passes(45)
-        assert len(stage.paper.of("draft")) in (len(drafts) + 2, len(drafts) + 3)
+        assert len(stage.client.of("draft")) in (len(drafts) + 2, len(drafts) + 3)
         await stage.ends(turn)
-        before = len(stage.paper.calls)
+        before = len(stage.client.calls)
         await stage.writes(turn, "late")
         await stage.passes(60)
-        assert len(stage.paper.calls) == before
+        assert len(stage.client.calls) == before
 
-    stage = play(desk, scene)
-    times = stage.paper.times("draft")
+    stage = play(fixture, scene)
+    times = stage.client.times("draft")
     assert all(later - sooner >= 0.69 for sooner, later in pairwise(times))
     assert stage.status_refs() == []
 
 
 @pytest.mark.parametrize("refusal", [SendRefused("method not found"), TokenRevoked()], ids=["refused", "404"])
-def test_a_server_without_drafts_gets_edits(desk: TurnsFixture, refusal: SendError) -> None:
+def test_a_server_without_drafts_gets_edits(fixture: TurnsFixture, refusal: SendError) -> None:
     """It is asked once, for all turns of that bot; the reply shows in the status message."""
 
     async def scene(stage: Stage) -> None:
-        stage.paper.troubles["draft"] = [refusal]
+        stage.client.troubles["draft"] = [refusal]
         for _ in range(2):
             turn = await stage.begins()
             await stage.writes(turn, "**Once** upon")
@@ -323,57 +323,57 @@ def test_a_server_without_drafts_gets_edits(desk: TurnsFixture, refusal: SendErr
             await stage.ends(turn)
             await stage.passes(3)
 
-    stage = play(desk, scene)
-    assert len(stage.paper.of("draft")) == 1
-    assert stage.paper.of("edit") == [f"{MARK} crab:\nOnce upon a time"] * 2
-    assert stage.paper.of("delete") == [555, 555]
+    stage = play(fixture, scene)
+    assert len(stage.client.of("draft")) == 1
+    assert stage.client.of("edit") == [f"{MARK} crab:\nOnce upon a time"] * 2
+    assert stage.client.of("delete") == [555, 555]
 
 
-def test_a_chat_that_is_closed_does_not_speak_for_the_server(desk: TurnsFixture) -> None:
+def test_a_chat_that_is_closed_does_not_speak_for_the_server(fixture: TurnsFixture) -> None:
     """The next chat gets its drafts; the closed one nothing more."""
 
     async def scene(stage: Stage) -> None:
-        stage.paper.troubles["draft"] = [ChatForbidden("blocked")]
+        stage.client.troubles["draft"] = [ChatForbidden("blocked")]
         turn = await stage.begins(chat=43, key=OTHER)
         await stage.passes(1)
         await stage.writes(turn, "a")
         await stage.passes(1)
-        calls = len(stage.paper.calls)
+        calls = len(stage.client.calls)
         await stage.passes(20)
-        assert len(stage.paper.calls) == calls
+        assert len(stage.client.calls) == calls
         turn = await stage.begins()
         await stage.writes(turn, "b")
         await stage.passes(1)
 
-    assert len(play(desk, scene).paper.of("draft")) == 2
+    assert len(play(fixture, scene).client.of("draft")) == 2
 
 
 # --- never in the way of the answer ----------------------------------------------------------------------------
 
 
-def test_a_line_that_hangs_holds_no_answer(desk: TurnsFixture) -> None:
+def test_a_line_that_hangs_holds_no_answer(fixture: TurnsFixture) -> None:
     """Progress waits for the network, the house does not: events are taken at once and the letters posted."""
 
     async def scene(stage: Stage) -> None:
-        stage.paper.gate = asyncio.Event()
+        stage.client.gate = asyncio.Event()
         turn = await stage.begins()
         await stage.passes(10)
         await stage.ends(turn, "the answer")
-        house = desk.house
+        install = fixture.install
         answers = TurnReplies(
             render=render_markdown,
-            store=telegram_store(house.store),
-            outbox=desk.outbox,
-            turns=house.turns,
-            folder=house.home / "a",
+            store=telegram_store(install.store),
+            outbox=fixture.outbox,
+            turns=install.turns,
+            folder=install.home / "a",
         )
         assert await answers.post_due() == 1
-        assert desk.outbox.texts() == [f"{MARK} crab:\nthe answer"]
-        stage.paper.gate.set()
+        assert fixture.outbox.texts() == [f"{MARK} crab:\nthe answer"]
+        stage.client.gate.set()
         await stage.passes(30)
 
-    stage = play(desk, scene)
-    assert [name for _, name, _ in stage.paper.calls] == ["typing"]
+    stage = play(fixture, scene)
+    assert [name for _, name, _ in stage.client.calls] == ["typing"]
     assert stage.status_refs() == []
 
 
@@ -389,51 +389,53 @@ def test_a_line_that_hangs_holds_no_answer(desk: TurnsFixture) -> None:
     ids=lambda trouble: type(trouble).__name__,
 )
 @pytest.mark.parametrize("method", ["typing", "edit", "draft", "delete"])
-def test_no_trouble_with_progress_reaches_the_answer(desk: TurnsFixture, method: str, trouble: SendError) -> None:
+def test_no_trouble_with_progress_reaches_the_answer(fixture: TurnsFixture, method: str, trouble: SendError) -> None:
     """Whatever fails and however often, the turn ends, its answer is posted and nothing is raised."""
 
     async def scene(stage: Stage) -> None:
-        stage.paper.troubles[method] = [trouble] * 50
+        stage.client.troubles[method] = [trouble] * 50
         turn = await stage.begins()
         await stage.passes(2)
         await stage.is_up(turn)
         for n in range(6):
-            desk.house.broker.publish(Event("step", KEY, {"turn": turn.id, "n": n, "command": "x", "status": "done"}))
+            fixture.install.broker.publish(
+                Event("step", KEY, {"turn": turn.id, "n": n, "command": "x", "status": "done"})
+            )
             await stage.tell()
             await stage.passes(2)
             await stage.writes(turn, f"a{n}")
             await stage.passes(2)
         await stage.ends(turn)
-        house = desk.house
+        install = fixture.install
         answers = TurnReplies(
             render=render_markdown,
-            store=telegram_store(house.store),
-            outbox=desk.outbox,
-            turns=house.turns,
-            folder=house.home / "a",
+            store=telegram_store(install.store),
+            outbox=fixture.outbox,
+            turns=install.turns,
+            folder=install.home / "a",
         )
         assert await answers.post_due() == 1
 
-    stage = play(desk, scene)
-    assert len(stage.paper.times(method)) <= 7
+    stage = play(fixture, scene)
+    assert len(stage.client.times(method)) <= 7
 
 
-def test_a_flood_silences_the_progress_of_that_bot(desk: TurnsFixture) -> None:
+def test_a_flood_silences_the_progress_of_that_bot(fixture: TurnsFixture) -> None:
     """Of all its turns, for as long as Telegram says; then it goes on."""
 
     async def scene(stage: Stage) -> None:
-        stage.paper.troubles["typing"] = [FloodWait(20)]
+        stage.client.troubles["typing"] = [FloodWait(20)]
         await stage.begins()
         await stage.begins(chat=43, key=OTHER)
         await stage.passes(19)
-        assert len(stage.paper.calls) == 1
+        assert len(stage.client.calls) == 1
         await stage.passes(10)
-        assert {what for _, name, what in stage.paper.calls if name == "typing"} == {42, 43}
+        assert {what for _, name, what in stage.client.calls if name == "typing"} == {42, 43}
 
-    play(desk, scene)
+    play(fixture, scene)
 
 
-def test_a_status_message_on_its_way_is_withdrawn(desk: TurnsFixture) -> None:
+def test_a_status_message_on_its_way_is_withdrawn(fixture: TurnsFixture) -> None:
     """The network was away: the person gets the answer, not the news of an hour ago."""
 
     async def scene(stage: Stage) -> None:
@@ -442,32 +444,32 @@ def test_a_status_message_on_its_way_is_withdrawn(desk: TurnsFixture) -> None:
         assert stage.status_refs() == [f"status:{turn.id}"]
         await stage.ends(turn)
 
-    stage = play(desk, scene)
-    assert (stage.status_refs(), stage.rows(), stage.paper.of("delete")) == ([], 0, [])
+    stage = play(fixture, scene)
+    assert (stage.status_refs(), stage.rows(), stage.client.of("delete")) == ([], 0, [])
 
 
-def test_a_status_message_that_is_just_being_sent_is_taken_down_later(desk: TurnsFixture) -> None:
+def test_a_status_message_that_is_just_being_sent_is_taken_down_later(fixture: TurnsFixture) -> None:
     """As soon as its number is known."""
 
     async def scene(stage: Stage) -> None:
         turn = await stage.begins()
         await stage.passes(2)
-        desk.outbox.set(f"status:{turn.id}", "sending")
+        fixture.outbox.set(f"status:{turn.id}", "sending")
         await stage.ends(turn)
         await stage.passes(5)
-        assert (stage.paper.of("delete"), stage.rows()) == ([], 1)
+        assert (stage.client.of("delete"), stage.rows()) == ([], 1)
         await stage.is_up(turn, 777)
         await stage.passes(20)
 
-    stage = play(desk, scene)
-    assert (stage.paper.of("delete"), stage.rows()) == ([777], 0)
+    stage = play(fixture, scene)
+    assert (stage.client.of("delete"), stage.rows()) == ([777], 0)
 
 
-def test_taking_down_is_tried_until_it_works(desk: TurnsFixture) -> None:
+def test_taking_down_is_tried_until_it_works(fixture: TurnsFixture) -> None:
     """Hours without a network are survived."""
 
     async def scene(stage: Stage) -> None:
-        stage.paper.troubles["delete"] = [Unreachable("x", may_have_arrived=False)] * 8
+        stage.client.troubles["delete"] = [Unreachable("x", may_have_arrived=False)] * 8
         turn = await stage.begins()
         await stage.passes(2)
         await stage.is_up(turn)
@@ -475,131 +477,131 @@ def test_taking_down_is_tried_until_it_works(desk: TurnsFixture) -> None:
         assert stage.rows() == 1
         await stage.passes(3000, every=50.0)
 
-    stage = play(desk, scene)
-    assert (stage.paper.of("delete"), stage.rows()) == ([555] * 9, 0)
+    stage = play(fixture, scene)
+    assert (stage.client.of("delete"), stage.rows()) == ([555] * 9, 0)
 
 
-def test_what_is_too_old_to_delete_says_that_it_is_over(desk: TurnsFixture) -> None:
+def test_what_is_too_old_to_delete_says_that_it_is_over(fixture: TurnsFixture) -> None:
     """Telegram deletes nothing that is older than two days."""
 
     async def scene(stage: Stage) -> None:
         turn = await stage.begins()
         await stage.passes(2)
         await stage.is_up(turn)
-        with desk.house.store.writing() as db:
+        with fixture.install.store.writing() as db:
             db.execute("UPDATE turns SET created_at = ? WHERE id = ?", (1_000_000.0 - 2 * 86_400, turn.id))
         await stage.ends(turn)
         await stage.passes(5)
 
-    stage = play(desk, scene)
-    assert (stage.paper.of("edit"), stage.rows()) == ([f"{MARK} crab is done."], 0)
-    assert stage.paper.of("delete") == []
+    stage = play(fixture, scene)
+    assert (stage.client.of("edit"), stage.rows()) == ([f"{MARK} crab is done."], 0)
+    assert stage.client.of("delete") == []
 
 
-def test_a_status_message_that_the_person_deleted_stays_deleted(desk: TurnsFixture) -> None:
+def test_a_status_message_that_the_person_deleted_stays_deleted(fixture: TurnsFixture) -> None:
     """No other one comes in its place."""
 
     async def scene(stage: Stage) -> None:
-        stage.paper.troubles["edit"] = [NoSuchMessage()]
+        stage.client.troubles["edit"] = [NoSuchMessage()]
         turn = await stage.begins()
         await stage.passes(2)
         await stage.is_up(turn)
         await stage.passes(60)
-        assert len(stage.paper.of("edit")) == 1
+        assert len(stage.client.of("edit")) == 1
         assert stage.status_refs() == [f"status:{turn.id}"]
 
-    play(desk, scene)
+    play(fixture, scene)
 
 
-def test_no_status_message_follows_the_answer(desk: TurnsFixture) -> None:
+def test_no_status_message_follows_the_answer(fixture: TurnsFixture) -> None:
     """The turn ends in the very moment in which its status would be posted."""
 
     async def scene(stage: Stage) -> None:
         turn = await stage.begins()
         await stage.passes(1.0)
-        desk.ends(turn)  # and the news of it has not come yet
+        fixture.ends(turn)  # and the news of it has not come yet
         await stage.passes(1.0)
         assert stage.status_refs() == []
         await stage.tell()
 
-    assert play(desk, scene).rows() == 0
+    assert play(fixture, scene).rows() == 0
 
 
 # --- which turns -----------------------------------------------------------------------------------------------
 
 
-def test_turns_from_elsewhere_are_not_shown(desk: TurnsFixture) -> None:
+def test_turns_from_elsewhere_are_not_shown(fixture: TurnsFixture) -> None:
     """Whoever writes in the dashboard looks at the dashboard."""
 
     async def scene(stage: Stage) -> None:
-        desk.house.turns.submit(KEY, "a", source="dashboard")
-        desk.takes()
+        fixture.install.turns.submit(KEY, "a", source="dashboard")
+        fixture.takes()
         await stage.tell()
         await stage.passes(10)
 
-    assert play(desk, scene).paper.calls == []
+    assert play(fixture, scene).client.calls == []
 
 
-def test_a_queue_is_shown_by_its_first(desk: TurnsFixture) -> None:
+def test_a_queue_is_shown_by_its_first(fixture: TurnsFixture) -> None:
     """Fifty messages at once type no louder than one; each is shown when its time comes."""
 
     async def scene(stage: Stage) -> None:
         for _ in range(50):
-            desk.asks()
+            fixture.asks()
         await stage.tell()
         await stage.passes(4)
-        assert len(stage.paper.of("typing")) == 1
-        turn = desk.takes()
+        assert len(stage.client.of("typing")) == 1
+        turn = fixture.takes()
         await stage.tell()
         await stage.passes(2)
         await stage.is_up(turn)
         await stage.ends(turn)
-        second = desk.takes()
+        second = fixture.takes()
         await stage.tell()
         await stage.passes(2)
         assert stage.status_refs() == [f"status:{turn.id}", f"status:{second.id}"]
 
-    assert play(desk, scene).paper.of("delete") == [555]
+    assert play(fixture, scene).client.of("delete") == [555]
 
 
-def test_a_lost_end_is_noticed(desk: TurnsFixture) -> None:
+def test_a_lost_end_is_noticed(fixture: TurnsFixture) -> None:
     """News are hints; the row says that the turn has ended."""
 
     async def scene(stage: Stage) -> None:
         turn = await stage.begins()
         await stage.passes(2)
         await stage.is_up(turn)
-        desk.ends(turn)
+        fixture.ends(turn)
         while stage.news.get(0) is not None:
             pass
         await stage.passes(40)
 
-    stage = play(desk, scene)
-    assert (stage.paper.of("delete"), stage.rows()) == ([555], 0)
+    stage = play(fixture, scene)
+    assert (stage.client.of("delete"), stage.rows()) == ([555], 0)
 
 
-def test_an_agent_without_a_line_is_left_alone(desk: TurnsFixture) -> None:
+def test_an_agent_without_a_line_is_left_alone(fixture: TurnsFixture) -> None:
     """Its bot was taken away; when there is one again, the status message goes."""
 
     async def scene(stage: Stage) -> None:
         turn = await stage.begins()
         await stage.passes(2)
         await stage.is_up(turn)
-        paper, stage.line = stage.paper, None
+        client, stage.line = stage.client, None
         await stage.passes(20)
         await stage.ends(turn)
         assert stage.rows() == 1
-        stage.line = paper
+        stage.line = client
         await stage.passes(100)
 
-    stage = play(desk, scene)
-    assert (stage.paper.of("delete"), stage.rows()) == ([555], 0)
+    stage = play(fixture, scene)
+    assert (stage.client.of("delete"), stage.rows()) == ([555], 0)
 
 
 # --- restarts --------------------------------------------------------------------------------------------------
 
 
-def test_a_restart_takes_down_what_is_stale(desk: TurnsFixture) -> None:
+def test_a_restart_takes_down_what_is_stale(fixture: TurnsFixture) -> None:
     """The turn ended while nobody looked; what was not sent yet is withdrawn before the mail begins."""
 
     async def scene(stage: Stage) -> None:
@@ -607,33 +609,33 @@ def test_a_restart_takes_down_what_is_stale(desk: TurnsFixture) -> None:
         await stage.passes(2)
         await stage.is_up(sent)
         await stage.progress.close()
-        desk.ends(sent)
-        desk.ends(unsent)
+        fixture.ends(sent)
+        fixture.ends(unsent)
         await stage.restarts()
 
-    stage = play(desk, scene)
-    assert (stage.paper.of("delete"), stage.rows()) == ([555], 0)
+    stage = play(fixture, scene)
+    assert (stage.client.of("delete"), stage.rows()) == ([555], 0)
     assert len(stage.status_refs()) == 1
 
 
-def test_a_restart_goes_on_with_what_is_under_way(desk: TurnsFixture) -> None:
+def test_a_restart_goes_on_with_what_is_under_way(fixture: TurnsFixture) -> None:
     """The same status message, the time since the turn began, and no second one."""
 
     async def scene(stage: Stage) -> None:
         turn = await stage.begins()
         await stage.passes(2)
         await stage.is_up(turn)
-        with desk.house.store.writing() as db:
+        with fixture.install.store.writing() as db:
             db.execute("UPDATE turns SET started_at = ? WHERE id = ?", (1_000_000.0 - 185, turn.id))
         await stage.restarts()
         await stage.passes(5)
-        assert stage.paper.of("edit") == [f"{MARK} crab is thinking… (3 min)"]
+        assert stage.client.of("edit") == [f"{MARK} crab is thinking… (3 min)"]
         await stage.ends(turn)
         await stage.passes(5)
 
-    stage = play(desk, scene)
+    stage = play(fixture, scene)
     assert len(stage.status_refs()) == 1
-    assert (stage.paper.of("delete"), stage.rows()) == ([555], 0)
+    assert (stage.client.of("delete"), stage.rows()) == ([555], 0)
 
 
 # --- the words -------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from tests.support.core_fixture import OTHER, at_once
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[ChatFixture]:
+def fixture(tmp_path: Path) -> Iterator[ChatFixture]:
     """A counter; bob has opened the bot's chat and never said where he is."""
     with chat_fixture(tmp_path) as (made, _):
         made.opens(ADA)
@@ -25,76 +25,76 @@ def desk(tmp_path: Path) -> Iterator[ChatFixture]:
 
 
 @pytest.fixture
-def zones(desk: ChatFixture) -> TimeZonePrompt:
+def zones(fixture: ChatFixture) -> TimeZonePrompt:
     """Everybody's time."""
-    return desk.zones
+    return fixture.zones
 
 
-def words(desk: ChatFixture, *, by: int = BOB, chat: int | None = None, language: str = "") -> IncomingMessage:
+def words(fixture: ChatFixture, *, by: int = BOB, chat: int | None = None, language: str = "") -> IncomingMessage:
     """Somebody's message."""
-    message = desk.message("hello", by=by, chat=chat)
+    message = fixture.message("hello", by=by, chat=chat)
     return replace(message, sender=Sender(by, "someone", language=language))
 
 
-def zone(desk: ChatFixture) -> tuple[str, bool]:
+def zone(fixture: ChatFixture) -> tuple[str, bool]:
     """Bob's zone, and whether he said so."""
-    bob = desk.people.get(OTHER.user)
+    bob = fixture.users.get(OTHER.user)
     return bob.time_zone, bob.time_zone_known
 
 
-def test_somebody_new_is_asked_once_ever(desk: ChatFixture, zones: TimeZonePrompt) -> None:
+def test_somebody_new_is_asked_once_ever(fixture: ChatFixture, zones: TimeZonePrompt) -> None:
     """With places by the language of their app; not again after any answer, nor without one."""
-    bob = desk.people.get(OTHER.user)
-    at_once(*[lambda: zones.on_message(words(desk, language="de"), bob)] * 4)
+    bob = fixture.users.get(OTHER.user)
+    at_once(*[lambda: zones.on_message(words(fixture, language="de"), bob)] * 4)
     zones.ask_zone(OTHER)
     ref = f"zone:{bob.id}"
-    assert desk.refs == [ref]
-    assert "I use UTC for now" in desk.text(ref)
-    labels = desk.labels(ref)
+    assert fixture.refs == [ref]
+    assert "I use UTC for now" in fixture.text(ref)
+    labels = fixture.labels(ref)
     assert [label.split(" ")[0] for label in labels] == ["Berlin", "Vienna", "Zurich", "UTC"]
-    with desk.store.writing() as db:
+    with fixture.store.writing() as db:
         db.execute("DELETE FROM chat_outbox")
-    zones.on_message(words(desk), bob)
-    assert desk.refs == []
+    zones.on_message(words(fixture), bob)
+    assert fixture.refs == []
 
 
-def test_who_said_it_is_not_asked(desk: ChatFixture, zones: TimeZonePrompt) -> None:
+def test_who_said_it_is_not_asked(fixture: ChatFixture, zones: TimeZonePrompt) -> None:
     """In whatever way; and nobody is asked in a group, or without a chat."""
-    zones.on_message(words(desk, by=ADA), desk.people.get_operator())
-    bob = desk.people.get(OTHER.user)
-    zones.on_message(words(desk, chat=GROUP), bob)
-    desk.opens(BOB, state="closed")
-    zones.on_message(words(desk), bob)
-    assert desk.refs == []
-    desk.opens(BOB)
-    desk.people.update_user(bob.id, {"name": "robert"})
-    zones.on_message(words(desk), desk.people.get(bob.id))
-    assert desk.refs == [f"zone:{bob.id}"]
+    zones.on_message(words(fixture, by=ADA), fixture.users.get_operator())
+    bob = fixture.users.get(OTHER.user)
+    zones.on_message(words(fixture, chat=GROUP), bob)
+    fixture.opens(BOB, state="closed")
+    zones.on_message(words(fixture), bob)
+    assert fixture.refs == []
+    fixture.opens(BOB)
+    fixture.users.update_user(bob.id, {"name": "robert"})
+    zones.on_message(words(fixture), fixture.users.get(bob.id))
+    assert fixture.refs == [f"zone:{bob.id}"]
 
 
 @pytest.mark.parametrize(("label", "expected"), [("Vienna", "Europe/Vienna"), ("UTC is fine", "UTC")])
-def test_a_press_says_it(desk: ChatFixture, zones: TimeZonePrompt, label: str, expected: str) -> None:
+def test_a_press_says_it(fixture: ChatFixture, zones: TimeZonePrompt, label: str, expected: str) -> None:
     """Also that UTC is right; the letter says so and has no buttons any more."""
-    bob = desk.people.get(OTHER.user)
-    zones.on_message(words(desk, language="de"), bob)
+    bob = fixture.users.get(OTHER.user)
+    zones.on_message(words(fixture, language="de"), bob)
     ref = f"zone:{bob.id}"
-    assert zone(desk) == ("UTC", False)
-    assert desk.press(ref, label) == f"Your time zone is {expected}."
-    assert zone(desk) == (expected, True)
-    assert expected in desk.text(ref)
-    assert desk.labels(ref) == []
+    assert zone(fixture) == ("UTC", False)
+    assert fixture.press(ref, label) == f"Your time zone is {expected}."
+    assert zone(fixture) == (expected, True)
+    assert expected in fixture.text(ref)
+    assert fixture.labels(ref) == []
 
 
-def test_nobody_says_it_for_another(desk: ChatFixture, zones: TimeZonePrompt) -> None:
+def test_nobody_says_it_for_another(fixture: ChatFixture, zones: TimeZonePrompt) -> None:
     """Not even an operator, who may press other buttons of others."""
-    bob = desk.people.get(OTHER.user)
-    zones.on_message(words(desk), bob)
+    bob = fixture.users.get(OTHER.user)
+    zones.on_message(words(fixture), bob)
     ref = f"zone:{bob.id}"
-    data = desk.data(ref, "Berlin")
-    answer = desk.callbacks.on_press(desk.a_press(data, by=ADA, chat=BOB, message=desk.arrives(ref)))
+    data = fixture.data(ref, "Berlin")
+    answer = fixture.callbacks.on_press(fixture.a_press(data, by=ADA, chat=BOB, message=fixture.arrives(ref)))
     assert answer == "Only the person who was asked can answer this."
-    assert zone(desk) == ("UTC", False)
-    assert desk.people.get_operator().time_zone == "Europe/Vienna"
+    assert zone(fixture) == ("UTC", False)
+    assert fixture.users.get_operator().time_zone == "Europe/Vienna"
 
 
 NAMES = {

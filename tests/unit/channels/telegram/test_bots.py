@@ -21,111 +21,111 @@ from tests.support.core_fixture import core_fixture
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[BotsFixture]:
+def fixture(tmp_path: Path) -> Iterator[BotsFixture]:
     """A desk of its own."""
-    with core_fixture(tmp_path / "home") as house:
-        yield BotsFixture(house)
+    with core_fixture(tmp_path / "home") as install:
+        yield BotsFixture(install)
 
 
 # --- setting up --------------------------------------------------------------------------------------------------
 
 
-def test_a_bot_is_set_up(desk: BotsFixture) -> None:
+def test_a_bot_is_set_up(fixture: BotsFixture) -> None:
     """Telegram is asked who it is, and a handshake begins; everybody who watches is told to look."""
-    watching = desk.house.broker.subscribe()
-    state = desk.bots.set_up("crab", f" {TOKEN}\n")
+    watching = fixture.install.broker.subscribe()
+    state = fixture.bots.set_up("crab", f" {TOKEN}\n")
     assert (state.bot, state.username, state.state) == (7_000_000_001, "bot1_bot", BotStatus.PAIRING)
-    assert desk.bots.list_bots() == [state]
-    assert desk.bots.token_of("crab") == TOKEN
+    assert fixture.bots.list_bots() == [state]
+    assert fixture.bots.token_of("crab") == TOKEN
     assert watching.get(0) == Event("bot", None, {"agent": "crab"})
 
 
 @pytest.mark.parametrize(
     "token", ["", "hello", "123:", "123:abc", TOKEN[:-1], TOKEN + "x", TOKEN + "\x00", None, 7, [TOKEN]]
 )
-def test_what_is_no_token_is_refused(desk: BotsFixture, token: object) -> None:
+def test_what_is_no_token_is_refused(fixture: BotsFixture, token: object) -> None:
     """Telegram is not even asked."""
     with pytest.raises(BadInput, match="BotFather"):
-        desk.bots.set_up("crab", token)
-    assert (desk.asked, desk.bots.list_bots()) == ([], [])
+        fixture.bots.set_up("crab", token)
+    assert (fixture.asked, fixture.bots.list_bots()) == ([], [])
 
 
 @pytest.mark.parametrize("token", ["42:TEST", "123456:ABC-DEF1234ghIkl-zyx57W2v1u123ew11"])
-def test_a_server_of_ones_own_gives_other_tokens(desk: BotsFixture, token: str) -> None:
+def test_a_server_of_ones_own_gives_other_tokens(fixture: BotsFixture, token: str) -> None:
     """Whether there is such a bot it knows best, so it is asked."""
-    desk.has_own_server = True
-    desk.bots = desk.opened()
-    desk.bots.set_up("crab", token)
-    assert (desk.asked, desk.bots.token_of("crab")) == ([token], token)
+    fixture.has_own_server = True
+    fixture.bots = fixture.opened()
+    fixture.bots.set_up("crab", token)
+    assert (fixture.asked, fixture.bots.token_of("crab")) == ([token], token)
 
 
-def test_a_token_that_telegram_does_not_know_is_refused(desk: BotsFixture) -> None:
+def test_a_token_that_telegram_does_not_know_is_refused(fixture: BotsFixture) -> None:
     """In a sentence without it, and nothing is stored; one that was there goes on."""
-    desk.bots.set_up("crab", TOKEN)
-    desk.unknown.add(OTHER)
+    fixture.bots.set_up("crab", TOKEN)
+    fixture.unknown.add(OTHER)
     with pytest.raises(BadInput) as refused:
-        desk.bots.set_up("crab", OTHER)
+        fixture.bots.set_up("crab", OTHER)
     assert "does not know this token" in refused.value.message
     assert OTHER not in str(refused.value)
-    assert desk.bots.token_of("crab") == TOKEN
-    assert [bot.bot for bot in desk.bots.list_bots()] == [7_000_000_001]
+    assert fixture.bots.token_of("crab") == TOKEN
+    assert [bot.bot for bot in fixture.bots.list_bots()] == [7_000_000_001]
 
 
-def test_telegram_that_can_not_be_asked(desk: BotsFixture) -> None:
+def test_telegram_that_can_not_be_asked(fixture: BotsFixture) -> None:
     """The token is kept, with the problem said, until somebody who runs the bot has met it."""
-    desk.down = True
-    state = desk.bots.set_up("crab", TOKEN)
+    fixture.down = True
+    state = fixture.bots.set_up("crab", TOKEN)
     assert (state.username, "not checked yet" in str(state.problem)) == ("", True)
-    assert desk.bots.token_of("crab") == TOKEN
-    desk.bots.on_contact("crab", "crab_bot")
-    assert (desk.crab().username, desk.crab().problem) == ("crab_bot", None)
+    assert fixture.bots.token_of("crab") == TOKEN
+    fixture.bots.on_contact("crab", "crab_bot")
+    assert (fixture.crab().username, fixture.crab().problem) == ("crab_bot", None)
 
 
-def test_two_agents_never_have_the_same_bot(desk: BotsFixture) -> None:
+def test_two_agents_never_have_the_same_bot(fixture: BotsFixture) -> None:
     """Whichever of its tokens it is; Telegram is not asked, and the other has none."""
-    desk.house.agents.create({"name": "scout"})
-    desk.bots.set_up("crab", TOKEN)
+    fixture.install.agents.create({"name": "scout"})
+    fixture.bots.set_up("crab", TOKEN)
     for token in (TOKEN, ROTATED):
         with pytest.raises(Conflict, match="belongs to the agent crab"):
-            desk.bots.set_up("scout", token)
-    assert desk.bots.token_of("scout") == ""
-    assert desk.asked == [TOKEN]
+            fixture.bots.set_up("scout", token)
+    assert fixture.bots.token_of("scout") == ""
+    assert fixture.asked == [TOKEN]
 
 
-def test_another_agent_may_be_faster(desk: BotsFixture) -> None:
+def test_another_agent_may_be_faster(fixture: BotsFixture) -> None:
     """Between the look at a token and its use; the slower one has nothing then."""
-    desk.house.agents.create({"name": "scout"})
-    proof = desk.bots.look_at(TOKEN, agent="scout")
-    desk.bots.set_up("crab", TOKEN)
+    fixture.install.agents.create({"name": "scout"})
+    proof = fixture.bots.look_at(TOKEN, agent="scout")
+    fixture.bots.set_up("crab", TOKEN)
     with pytest.raises(Conflict):
-        desk.bots.set_bot("scout", proof)
-    assert desk.bots.token_of("scout") == ""
+        fixture.bots.set_bot("scout", proof)
+    assert fixture.bots.token_of("scout") == ""
     assert TOKEN not in repr(proof)
 
 
-def test_an_agent_that_is_not_there(desk: BotsFixture) -> None:
+def test_an_agent_that_is_not_there(fixture: BotsFixture) -> None:
     """Gets no bot."""
-    for call in (desk.bots.set_up, desk.bots.confirm_code):
+    for call in (fixture.bots.set_up, fixture.bots.confirm_code):
         with pytest.raises(NotFound):
             call("nobody", TOKEN)
     with pytest.raises(NotFound, match="telegram add crab"):
-        desk.bots.get_bot("crab")
+        fixture.bots.get_bot("crab")
     with pytest.raises(NotFound):
-        desk.bots.remove_bot("crab")
+        fixture.bots.remove_bot("crab")
 
 
-def test_a_bot_that_is_taken_away_leaves_nothing(desk: BotsFixture) -> None:
+def test_a_bot_that_is_taken_away_leaves_nothing(fixture: BotsFixture) -> None:
     """Neither token nor row; its chats are gone, and what waited there is not sent by the next bot."""
-    desk.bots.set_up("crab", TOKEN)
-    chat_and_letter(desk)
-    desk.bots.remove_bot("crab")
-    assert (desk.bots.token_of("crab"), desk.bots.list_bots()) == ("", [])
-    assert left(desk) == ([], [("failed", None)])
+    fixture.bots.set_up("crab", TOKEN)
+    chat_and_message(fixture)
+    fixture.bots.remove_bot("crab")
+    assert (fixture.bots.token_of("crab"), fixture.bots.list_bots()) == ("", [])
+    assert left(fixture) == ([], [("failed", None)])
 
 
-def chat_and_letter(desk: BotsFixture) -> None:
+def chat_and_message(fixture: BotsFixture) -> None:
     """An open chat, and a letter that waits there."""
-    with desk.house.store.writing() as db:
+    with fixture.install.store.writing() as db:
         db.execute("INSERT INTO chat_rooms VALUES ('telegram', 'crab', 1, '', 'open', 7, 0)")
         db.execute(
             "INSERT INTO chat_outbox (channel, agent, chat, ref, body, state, amendment, created_at) "
@@ -133,109 +133,109 @@ def chat_and_letter(desk: BotsFixture) -> None:
         )
 
 
-def left(desk: BotsFixture) -> tuple[list[Any], list[Any]]:
+def left(fixture: BotsFixture) -> tuple[list[Any], list[Any]]:
     """The chats, and the letters with what is to be changed about them."""
-    with desk.house.store.reading() as db:
+    with fixture.install.store.reading() as db:
         chats = [tuple(row) for row in db.execute("SELECT chat FROM chat_rooms")]
         return chats, [tuple(row) for row in db.execute("SELECT state, amendment FROM chat_outbox")]
 
 
-def test_another_bot_begins_anew_and_a_new_token_of_the_same_does_not(desk: BotsFixture) -> None:
+def test_another_bot_begins_anew_and_a_new_token_of_the_same_does_not(fixture: BotsFixture) -> None:
     """A rotated token changes nothing about whose the bot is; another bot must be paired, in chats of its own."""
-    paired(desk)
-    chat_and_letter(desk)
-    assert desk.bots.set_up("crab", ROTATED).state is BotStatus.PAIRED
-    assert left(desk) == ([(1,), (ADA,)], [("waiting", "{}")])
-    assert desk.bots.set_up("crab", OTHER).state is BotStatus.PAIRING
-    assert left(desk) == ([], [("failed", None)])
+    paired(fixture)
+    chat_and_message(fixture)
+    assert fixture.bots.set_up("crab", ROTATED).state is BotStatus.PAIRED
+    assert left(fixture) == ([(1,), (ADA,)], [("waiting", "{}")])
+    assert fixture.bots.set_up("crab", OTHER).state is BotStatus.PAIRING
+    assert left(fixture) == ([], [("failed", None)])
 
 
-def test_tokens_that_come_another_way_are_followed(desk: BotsFixture) -> None:
+def test_tokens_that_come_another_way_are_followed(fixture: BotsFixture) -> None:
     """With an agent's other settings, or with the agent itself: its bot comes, changes and goes."""
-    desk.house.agents.update_agent("crab", {"telegram_token": TOKEN})
-    desk.bots.on_agent_changed("crab")
-    assert desk.crab().bot == 7_000_000_001
-    before = desk.crab()
-    desk.bots.on_agent_changed("crab")
-    assert desk.crab() == before
-    desk.house.agents.update_agent("crab", {"telegram_token": OTHER})
-    desk.bots.on_agent_changed("crab")
-    assert desk.crab().bot == 7_000_000_002
-    desk.house.agents.create({"name": "scout", "telegram_token": OTHER})
-    desk.bots.on_agent_changed("scout")
-    assert [bot.agent for bot in desk.bots.list_bots()] == ["crab"]
-    desk.house.agents.update_agent("crab", {"telegram_token": None})
-    desk.bots.on_agent_changed("crab")
-    assert desk.bots.list_bots() == []
+    fixture.install.agents.update_agent("crab", {"telegram_token": TOKEN})
+    fixture.bots.on_agent_changed("crab")
+    assert fixture.crab().bot == 7_000_000_001
+    before = fixture.crab()
+    fixture.bots.on_agent_changed("crab")
+    assert fixture.crab() == before
+    fixture.install.agents.update_agent("crab", {"telegram_token": OTHER})
+    fixture.bots.on_agent_changed("crab")
+    assert fixture.crab().bot == 7_000_000_002
+    fixture.install.agents.create({"name": "scout", "telegram_token": OTHER})
+    fixture.bots.on_agent_changed("scout")
+    assert [bot.agent for bot in fixture.bots.list_bots()] == ["crab"]
+    fixture.install.agents.update_agent("crab", {"telegram_token": None})
+    fixture.bots.on_agent_changed("crab")
+    assert fixture.bots.list_bots() == []
 
 
-def test_the_bot_of_a_deleted_agent_is_gone(desk: BotsFixture) -> None:
+def test_the_bot_of_a_deleted_agent_is_gone(fixture: BotsFixture) -> None:
     """And whoever runs it is told to look."""
-    desk.bots.set_up("crab", TOKEN)
-    watching = desk.house.broker.subscribe()
-    desk.house.agents.remove("crab")
-    desk.bots.on_agent_changed("crab")
-    assert desk.bots.list_bots() == []
+    fixture.bots.set_up("crab", TOKEN)
+    watching = fixture.install.broker.subscribe()
+    fixture.install.agents.remove("crab")
+    fixture.bots.on_agent_changed("crab")
+    assert fixture.bots.list_bots() == []
     assert watching.get(0) == Event("bot", None, {"agent": "crab"})
 
 
 # --- the settings' bot -------------------------------------------------------------------------------------------
 
 
-def test_the_settings_token_goes_to_the_first_agent(desk: BotsFixture) -> None:
+def test_the_settings_token_goes_to_the_first_agent(fixture: BotsFixture) -> None:
     """Telegram is not asked at start; without the operator's id its code is shown, and stays the same over restarts."""
-    desk.house.agents.create({"name": "scout"})
-    desk.bots.reconcile(TOKEN)
-    state = desk.crab()
+    fixture.install.agents.create({"name": "scout"})
+    fixture.bots.reconcile(TOKEN)
+    state = fixture.crab()
     assert (state.state, state.code_way, state.is_from_settings) == (BotStatus.PAIRING, CodeWay.SHOWN, True)
-    assert (desk.bots.token_of("crab"), desk.asked) == (TOKEN, [])
-    desk.at += pairing_codes.GOOD_FOR_S - 1
-    desk.opened().reconcile(TOKEN)
-    assert desk.crab() == state
-    desk.at += 1
-    desk.opened().reconcile(TOKEN)
-    assert desk.crab().code_expires_at == desk.at + pairing_codes.GOOD_FOR_S
+    assert (fixture.bots.token_of("crab"), fixture.asked) == (TOKEN, [])
+    fixture.at += pairing_codes.GOOD_FOR_S - 1
+    fixture.opened().reconcile(TOKEN)
+    assert fixture.crab() == state
+    fixture.at += 1
+    fixture.opened().reconcile(TOKEN)
+    assert fixture.crab().code_expires_at == fixture.at + pairing_codes.GOOD_FOR_S
 
 
-def test_with_the_operators_id_in_the_settings_it_is_paired(desk: BotsFixture) -> None:
+def test_with_the_operators_id_in_the_settings_it_is_paired(fixture: BotsFixture) -> None:
     """Whoever runs the host said both; once, as the audit log shows."""
-    desk.ada_is(ADA)
-    desk.trusted = ADA
+    fixture.ada_is(ADA)
+    fixture.trusted = ADA
     for _ in range(2):
-        desk.opened().reconcile(TOKEN)
-        assert (desk.crab().state, desk.crab().paired_person) == (BotStatus.PAIRED, ADA)
-    assert desk.kinds() == ["telegram.token", "telegram.paired"]
+        fixture.opened().reconcile(TOKEN)
+        assert (fixture.crab().state, fixture.crab().paired_person) == (BotStatus.PAIRED, ADA)
+    assert fixture.kinds() == ["telegram.token", "telegram.paired"]
 
 
-def test_another_token_in_the_settings_takes_the_place_of_the_last(desk: BotsFixture) -> None:
+def test_another_token_in_the_settings_takes_the_place_of_the_last(fixture: BotsFixture) -> None:
     """A rotated one keeps the pairing, one of another bot begins anew."""
-    desk.bots.reconcile(TOKEN)
-    desk.bots.on_code("crab", ADA, str(desk.crab().code))
-    desk.opened().reconcile(ROTATED)
-    assert (desk.bots.token_of("crab"), desk.crab().state) == (ROTATED, BotStatus.PAIRED)
-    desk.opened().reconcile(OTHER)
-    assert (desk.bots.token_of("crab"), desk.crab().state) == (OTHER, BotStatus.PAIRING)
-    desk.opened().reconcile("")
-    assert desk.bots.token_of("crab") == OTHER
+    fixture.bots.reconcile(TOKEN)
+    fixture.bots.on_code("crab", ADA, str(fixture.crab().code))
+    fixture.opened().reconcile(ROTATED)
+    assert (fixture.bots.token_of("crab"), fixture.crab().state) == (ROTATED, BotStatus.PAIRED)
+    fixture.opened().reconcile(OTHER)
+    assert (fixture.bots.token_of("crab"), fixture.crab().state) == (OTHER, BotStatus.PAIRING)
+    fixture.opened().reconcile("")
+    assert fixture.bots.token_of("crab") == OTHER
 
 
-def test_a_bot_that_a_person_set_up_is_left_alone(desk: BotsFixture, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_bot_that_a_person_set_up_is_left_alone(fixture: BotsFixture, caplog: pytest.LogCaptureFixture) -> None:
     """By another token in the settings; one that another agent has goes to nobody else."""
-    desk.bots.set_up("crab", TOKEN)
-    desk.bots.reconcile(OTHER)
-    assert desk.bots.token_of("crab") == TOKEN
+    fixture.bots.set_up("crab", TOKEN)
+    fixture.bots.reconcile(OTHER)
+    assert fixture.bots.token_of("crab") == TOKEN
     assert "TELEGRAM_BOT_TOKEN is not used" in caplog.text
-    desk.house.agents.create({"name": "scout"})
-    desk.bots.set_up("scout", OTHER)
-    desk.bots.remove_bot("crab")
-    desk.bots.reconcile(OTHER)
-    assert [bot.agent for bot in desk.bots.list_bots()] == ["scout"]
+    fixture.install.agents.create({"name": "scout"})
+    fixture.bots.set_up("scout", OTHER)
+    fixture.bots.remove_bot("crab")
+    fixture.bots.reconcile(OTHER)
+    assert [bot.agent for bot in fixture.bots.list_bots()] == ["scout"]
 
 
-def test_a_settings_token_that_is_none(desk: BotsFixture, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_settings_token_that_is_none(fixture: BotsFixture, caplog: pytest.LogCaptureFixture) -> None:
     """Keeps nothing from starting."""
-    desk.bots.reconcile("nonsense-that-is-secret")
-    assert desk.bots.list_bots() == []
+    fixture.bots.reconcile("nonsense-that-is-secret")
+    assert fixture.bots.list_bots() == []
     assert "copy it from BotFather" in caplog.text
     assert "secret" not in caplog.text
 
@@ -243,73 +243,75 @@ def test_a_settings_token_that_is_none(desk: BotsFixture, caplog: pytest.LogCapt
 # --- what running them shows -------------------------------------------------------------------------------------
 
 
-def test_revoked_is_said_once(desk: BotsFixture, caplog: pytest.LogCaptureFixture) -> None:
+def test_revoked_is_said_once(fixture: BotsFixture, caplog: pytest.LogCaptureFixture) -> None:
     """One audit row, one line in the log, one event; the same token set up again mends it."""
-    paired(desk)
-    watching = desk.house.broker.subscribe()
-    assert not desk.bots.mark_revoked("crab", token=ROTATED)
-    assert [desk.bots.mark_revoked("crab", token=TOKEN) for _ in range(3)] == [True, False, False]
-    state = desk.crab()
+    paired(fixture)
+    watching = fixture.install.broker.subscribe()
+    assert not fixture.bots.mark_revoked("crab", token=ROTATED)
+    assert [fixture.bots.mark_revoked("crab", token=TOKEN) for _ in range(3)] == [True, False, False]
+    state = fixture.crab()
     assert (state.state, "telegram add crab" in str(state.problem)) == (BotStatus.REVOKED, True)
-    assert (len(desk.house.audited("telegram.revoked")), caplog.text.count("refuses the token")) == (1, 1)
+    assert (len(fixture.install.audited("telegram.revoked")), caplog.text.count("refuses the token")) == (1, 1)
     assert (watching.get(0), watching.get(0)) == (Event("bot", None, {"agent": "crab"}), None)
-    desk.bots.on_contact("crab", "x")
-    desk.bots.on_problem("crab", None)
-    assert desk.crab() == state
+    fixture.bots.on_contact("crab", "x")
+    fixture.bots.on_problem("crab", None)
+    assert fixture.crab() == state
     with pytest.raises(Conflict, match="Make a new one"):
-        desk.bots.new_code("crab")
-    assert desk.bots.set_up("crab", TOKEN).state is BotStatus.PAIRED
-    assert not desk.bots.mark_revoked("nobody")
+        fixture.bots.new_code("crab")
+    assert fixture.bots.set_up("crab", TOKEN).state is BotStatus.PAIRED
+    assert not fixture.bots.mark_revoked("nobody")
 
 
-def test_problems_come_and_go(desk: BotsFixture) -> None:
+def test_problems_come_and_go(fixture: BotsFixture) -> None:
     """Each change is told, and the same again is not."""
-    paired(desk)
-    watching = desk.house.broker.subscribe()
-    desk.bots.on_problem("crab", "Another program fetches its updates.")
-    desk.bots.on_problem("crab", "Another program fetches its updates.")
-    assert desk.crab().problem == "Another program fetches its updates."
-    desk.bots.on_problem("crab", None)
-    desk.bots.on_problem("nobody", None)
-    assert desk.crab().problem is None
+    paired(fixture)
+    watching = fixture.install.broker.subscribe()
+    fixture.bots.on_problem("crab", "Another program fetches its updates.")
+    fixture.bots.on_problem("crab", "Another program fetches its updates.")
+    assert fixture.crab().problem == "Another program fetches its updates."
+    fixture.bots.on_problem("crab", None)
+    fixture.bots.on_problem("nobody", None)
+    assert fixture.crab().problem is None
     assert [watching.get(0) is not None for _ in range(3)] == [True, True, False]
 
 
-def test_the_webhooks_secret_is_known_from_the_token_alone(desk: BotsFixture) -> None:
+def test_the_webhooks_secret_is_known_from_the_token_alone(fixture: BotsFixture) -> None:
     """It is of Telegram's alphabet, says nothing of the token, opens this bot only, and changes with the token."""
-    desk.house.agents.create({"name": "scout"})
-    desk.bots.set_up("crab", TOKEN)
-    desk.bots.set_up("scout", OTHER)
-    secret = desk.bots.webhook_secret("crab")
+    fixture.install.agents.create({"name": "scout"})
+    fixture.bots.set_up("crab", TOKEN)
+    fixture.bots.set_up("scout", OTHER)
+    secret = fixture.bots.webhook_secret("crab")
     assert len(secret) == 64
     assert secret.isalnum()
-    assert desk.opened().webhook_secret("crab") == secret
-    assert desk.bots.agent_of(7_000_000_001, secret) == "crab"
+    assert fixture.opened().webhook_secret("crab") == secret
+    assert fixture.bots.agent_of(7_000_000_001, secret) == "crab"
     for bot, said in ((7_000_000_002, secret), (5, secret), (7_000_000_001, ""), (7_000_000_001, "ü"), (5, "")):
-        assert desk.bots.agent_of(bot, said) is None
-    assert desk.bots.agent_of(7_000_000_009, desk.bots.webhook_secret("nobody")) is None
-    desk.bots.set_up("crab", ROTATED)
-    assert desk.bots.agent_of(7_000_000_001, secret) is None
+        assert fixture.bots.agent_of(bot, said) is None
+    assert fixture.bots.agent_of(7_000_000_009, fixture.bots.webhook_secret("nobody")) is None
+    fixture.bots.set_up("crab", ROTATED)
+    assert fixture.bots.agent_of(7_000_000_001, secret) is None
 
 
 # --- secrets -----------------------------------------------------------------------------------------------------
 
 
-def test_tokens_and_codes_are_in_no_log_row_or_exception(desk: BotsFixture, caplog: pytest.LogCaptureFixture) -> None:
+def test_tokens_and_codes_are_in_no_log_row_or_exception(
+    fixture: BotsFixture, caplog: pytest.LogCaptureFixture
+) -> None:
     """But for the one column; and the log is told to blot tokens out before Telegram hears of them."""
     caplog.set_level(logging.DEBUG)
-    refusals = everything_that_can_be_done(desk)
-    desk.house.store.close()
-    with closing(sqlite3.connect(desk.house.home / "hermit.db")) as db:
+    refusals = everything_that_can_be_done(fixture)
+    fixture.install.store.close()
+    with closing(sqlite3.connect(fixture.install.home / "hermit.db")) as db:
         rows = "\n".join(line for line in db.iterdump() if not line.startswith('INSERT INTO "agents"'))
         assert db.execute("SELECT telegram_token FROM agents").fetchall() == [(ROTATED,)]
     for token in (TOKEN, ROTATED, OTHER):
         assert token not in rows + caplog.text + refusals
         assert token.partition(":")[2] not in rows + caplog.text + refusals
-        assert {token, token.partition(":")[2]} <= set(desk.hidden)
+        assert {token, token.partition(":")[2]} <= set(fixture.hidden)
 
 
-def everything_that_can_be_done(desk: BotsFixture) -> str:
+def everything_that_can_be_done(fixture: BotsFixture) -> str:
     """Bots come, go, fail and are refused; what the refusals say, whole."""
     said = []
 
@@ -318,28 +320,28 @@ def everything_that_can_be_done(desk: BotsFixture) -> str:
             call(*arguments)
         said.append(f"{error.value!r} {error.value.__cause__!r} {error.traceback!r}")
 
-    first = str(paired(desk).username)
-    desk.unknown.add(OTHER)
-    refused(desk.bots.set_up, "crab", OTHER)
-    desk.house.agents.create({"name": "scout"})
-    refused(desk.bots.set_up, "scout", TOKEN)
-    desk.down = True
-    desk.bots.set_up("crab", ROTATED)
-    desk.bots.mark_revoked("crab")
-    refused(desk.bots.confirm_code, "crab", "123456")
-    desk.house.agents.remove("scout")
-    desk.bots.on_agent_changed("scout")
-    desk.bots.reconcile(OTHER)
-    return " ".join([first, *said, repr(desk.bots.look_at(ROTATED, agent="crab")), repr(desk.bots.list_bots())])
+    first = str(paired(fixture).username)
+    fixture.unknown.add(OTHER)
+    refused(fixture.bots.set_up, "crab", OTHER)
+    fixture.install.agents.create({"name": "scout"})
+    refused(fixture.bots.set_up, "scout", TOKEN)
+    fixture.down = True
+    fixture.bots.set_up("crab", ROTATED)
+    fixture.bots.mark_revoked("crab")
+    refused(fixture.bots.confirm_code, "crab", "123456")
+    fixture.install.agents.remove("scout")
+    fixture.bots.on_agent_changed("scout")
+    fixture.bots.reconcile(OTHER)
+    return " ".join([first, *said, repr(fixture.bots.look_at(ROTATED, agent="crab")), repr(fixture.bots.list_bots())])
 
 
-def test_codes_are_not_in_the_audit_log(desk: BotsFixture) -> None:
+def test_codes_are_not_in_the_audit_log(fixture: BotsFixture) -> None:
     """Neither right ones nor wrong ones."""
-    state = sent(desk)
+    state = sent(fixture)
     guess = wrong(state.code)
     with pytest.raises(BadInput):
-        desk.bots.confirm_code("crab", guess)
-    desk.bots.confirm_code("crab", str(state.code))
-    rows = [replace(row, at=0.0, id=0) for kind in KINDS for row in desk.house.audited(kind)]
+        fixture.bots.confirm_code("crab", guess)
+    fixture.bots.confirm_code("crab", str(state.code))
+    rows = [replace(row, at=0.0, id=0) for kind in KINDS for row in fixture.install.audited(kind)]
     assert len(rows) == 3
     assert not any(code in repr(rows) for code in (guess, str(state.code)))

@@ -41,7 +41,7 @@ def test_no_bot_is_fine(api: BotApi) -> None:
 def test_a_setting_that_is_no_token(token: str, api: BotApi) -> None:
     """Is a failure, without showing it."""
     (only,) = examine_telegram([], 1, expected(token), partial(check_up, api_url=api.url))
-    assert (only.state, token in only.text + only.mend) == (FindingState.FAIL, False)
+    assert (only.state, token in only.text + only.fix) == (FindingState.FAIL, False)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_bot_that_telegram_knows(api: BotApi, state: str, found: str, says: st
     assert only.state == found
     assert "@crab_bot of crab" in only.text
     assert says in only.text
-    assert token not in only.text + only.mend + repr(bot(token))
+    assert token not in only.text + only.fix + repr(bot(token))
 
 
 def test_a_token_that_is_revoked(api: BotApi) -> None:
@@ -64,9 +64,9 @@ def test_a_token_that_is_revoked(api: BotApi) -> None:
     api.revoke(token)
     ask = partial(check_up, api_url=api.url)
     (only,) = examine_telegram([bot(token)], 42, expected(token), ask)
-    assert (only.state, "telegram add crab" in only.mend) == (FindingState.FAIL, True)
+    assert (only.state, "telegram add crab" in only.fix) == (FindingState.FAIL, True)
     (only,) = examine_telegram([], 42, expected(token), ask)
-    assert (only.state, "TELEGRAM_BOT_TOKEN" in only.mend) == (FindingState.FAIL, True)
+    assert (only.state, "TELEGRAM_BOT_TOKEN" in only.fix) == (FindingState.FAIL, True)
 
 
 def test_telegram_that_is_not_there(api: BotApi) -> None:
@@ -106,7 +106,7 @@ def test_where_updates_go(webhook: WebhookStatus, wanted: str, is_running: bool,
     (only,) = examine_telegram([bot("x")], 1, expected(webhook=wanted, is_running=is_running), lambda _: seen)
     assert only.state == state
     assert says in only.text
-    assert "elsewhere" not in only.text + only.mend
+    assert "elsewhere" not in only.text + only.fix
 
 
 def test_what_else_a_bot_says() -> None:
@@ -137,9 +137,9 @@ def test_the_tokens_are_read_where_they_are_kept(tmp_path: Path) -> None:
     token = f"123456789:AA{'x' * 33}"
     database = tmp_path / "home" / "db" / "hermit.db"
     assert list_tokens(database) == ([], None)
-    with run_app(tmp_path / "home") as house:
-        house.services.people.update_user(1, {"telegram_id": 42})
-        house.services.bots.set_up("crab", token)
+    with run_app(tmp_path / "home") as install:
+        install.services.users.update_user(1, {"telegram_id": 42})
+        install.services.bots.set_up("crab", token)
         (running,), operator = list_tokens(database)
     (stopped,), _ = list_tokens(database)
     assert operator == 42

@@ -71,7 +71,7 @@ class Scene:
 
 
 def _sort(update: Any, me: BotIdentity, groups: set[int]) -> IncomingEvent | None:
-    return sort_update(update, agent="crab", me=me, people=_people, groups_enabled=groups.__contains__)
+    return sort_update(update, agent="crab", me=me, users=_people, groups_enabled=groups.__contains__)
 
 
 def _people(telegram_id: int) -> User | None:

@@ -54,7 +54,7 @@ class Scene:
     """A bot, its owner, an inbox, and what the poller says."""
 
     api: BotApi
-    house: CoreFixture
+    install: CoreFixture
     token: str
     ada: Person
     inbox: UpdateInbox
@@ -93,7 +93,7 @@ class Scene:
 
     def kept(self) -> list[str]:
         """The texts on disk, in order."""
-        with self.house.store.reading() as db:
+        with self.install.store.reading() as db:
             count = db.execute("SELECT COUNT(*) FROM chat_inbox").fetchone()[0]
         album = [self.waiting.first_waiting("crab", ADA, "talk")] if count else []
         texts = []
@@ -106,7 +106,7 @@ class Scene:
 
     def count(self) -> int:
         """How many updates are on disk."""
-        with self.house.store.reading() as db:
+        with self.install.store.reading() as db:
             return int(db.execute("SELECT COUNT(*) FROM chat_inbox").fetchone()[0])
 
 
@@ -123,17 +123,17 @@ def anyio_backend() -> str:
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Scene]:
     """A server, a database, and nothing that came in yet."""
-    with BotApi() as api, core_fixture(tmp_path / "home") as house:
+    with BotApi() as api, core_fixture(tmp_path / "home") as install:
         token = api.bot("Crab")
-        with house.store.writing() as db:
+        with install.store.writing() as db:
             db.execute(
                 "INSERT INTO telegram_bots (agent, bot, username, state, added_at) VALUES ('crab', ?, '', 'paired', 0)",
                 (api.bot_user(token)["id"],),
             )
-        rows = telegram_store(house.store)
+        rows = telegram_store(install.store)
         inbox = Inbox(rows)
-        updates = UpdateInbox(rows, inbox, people=_people, groups_enabled=lambda *_: False)
-        yield Scene(api, house, token, api.person(ADA), updates, inbox)
+        updates = UpdateInbox(rows, inbox, users=_people, groups_enabled=lambda *_: False)
+        yield Scene(api, install, token, api.person(ADA), updates, inbox)
 
 
 async def _until(holds: Callable[[], Any], timeout_s: float = 30.0) -> None:
@@ -268,8 +268,8 @@ async def test_what_the_disk_refuses_is_not_acknowledged(scene: Scene) -> None:
                 raise refusals.pop()
             return keep(*arguments)
 
-    rows = telegram_store(scene.house.store)
-    scene.inbox = _Full(rows, Inbox(rows), people=_people, groups_enabled=lambda *_: False)
+    rows = telegram_store(scene.install.store)
+    scene.inbox = _Full(rows, Inbox(rows), users=_people, groups_enabled=lambda *_: False)
     scene.ada.says(scene.token, "hello")
     async with scene.polling():
         await _until(lambda: not scene.api.pending(scene.token))

@@ -124,8 +124,8 @@ def test_chats_keep_their_rows_under_the_name_of_their_channel() -> None:
         "chat_buttons": [("b1", "telegram", "crab", "turn:1:1", 42, "file", "x", 9.0, None)],
         "chat_progress": [(1, "telegram", "crab", 42, 12)],
     }
-    (letter,) = connection.execute("SELECT id, channel, ref, state, message, after FROM chat_outbox")
-    assert tuple(letter) == (5, "telegram", "turn:1:1", "sending", None, 8)
+    (message,) = connection.execute("SELECT id, channel, ref, state, message, after FROM chat_outbox")
+    assert tuple(message) == (5, "telegram", "turn:1:1", "sending", None, 8)
     assert tuple(connection.execute("SELECT * FROM chat_cursors").fetchone()) == ("telegram", "notices", 17)
     assert connection.execute("SELECT telegram_id FROM users").fetchone()[0] is None
     connection.execute("DELETE FROM users")

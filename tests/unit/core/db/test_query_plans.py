@@ -32,7 +32,7 @@ KEY = CubicleKey("crab", 1)
 def test_it_is_found_by_an_index(tmp_path: Path, ask: Callable[[sqlite3.Connection], object]) -> None:
     """Every step of the plan is a search, or goes along an index as far as it must."""
     asked: list[str] = []
-    with core_fixture(tmp_path) as house, house.store.reading() as db:
+    with core_fixture(tmp_path) as install, install.store.reading() as db:
         db.set_trace_callback(asked.append)
         ask(db)
         db.set_trace_callback(None)
@@ -48,7 +48,7 @@ def test_a_queue_is_found_among_what_is_open(
 ) -> None:
     """And not among all the turns that a cubicle ever had."""
     asked: list[str] = []
-    with core_fixture(tmp_path) as house, house.store.reading() as db:
+    with core_fixture(tmp_path) as install, install.store.reading() as db:
         db.set_trace_callback(asked.append)
         ask(db, KEY)
         db.set_trace_callback(None)
@@ -59,14 +59,14 @@ def test_a_queue_is_found_among_what_is_open(
 
 def test_what_was_cleared_is_not_read_again(tmp_path: Path) -> None:
     """A conversation is as quick after a hundred thousand cleared turns as after none."""
-    with core_fixture(tmp_path) as house:
-        with house.store.reading() as db:
+    with core_fixture(tmp_path) as install:
+        with install.store.reading() as db:
             asked: list[str] = []
             db.set_trace_callback(asked.append)
             turns.list_history(db, KEY, limit=20)
             db.set_trace_callback(None)
             plans = [str(row[3]) for text in asked for row in db.execute(f"EXPLAIN QUERY PLAN {text}")]
-        with house.store.writing() as db:
+        with install.store.writing() as db:
             asked.clear()
             db.set_trace_callback(asked.append)
             turns.clear_conversation(db, KEY)

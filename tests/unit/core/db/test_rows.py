@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from orchestrator.agents import agent_rows as agents
-from orchestrator.agents import user_rows as people
+from orchestrator.agents import user_rows as users
 from orchestrator.approvals import rows as approvals
 from orchestrator.core.models import ApprovalStatus, CubicleKey, Role, Ruling, Step, TurnStatus
 from orchestrator.llm import ledger_rows as ledger
@@ -21,16 +21,16 @@ from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[CoreFixture]:
+def install(tmp_path: Path) -> Iterator[CoreFixture]:
     """A database with agent ``crab`` and two people."""
     with core_fixture(tmp_path / "home") as made:
         yield made
 
 
 @pytest.fixture
-def db(house: CoreFixture) -> Iterator[sqlite3.Connection]:
+def db(install: CoreFixture) -> Iterator[sqlite3.Connection]:
     """Inside a transaction."""
-    with house.store.writing() as connection:
+    with install.store.writing() as connection:
         yield connection
 
 
@@ -149,7 +149,7 @@ def test_steps_in_brief_are_the_last_ones_with_long_texts_cut(db: sqlite3.Connec
 # --- approvals -------------------------------------------------------------------------------------------------
 
 
-def _approval(db: sqlite3.Connection, house: CoreFixture, status: str = "pending", expires_at: float = 100.0) -> str:
+def _approval(db: sqlite3.Connection, install: CoreFixture, status: str = "pending", expires_at: float = 100.0) -> str:
     turn = _queued(db)
     turns.insert_step(db, _step(turn))
     number = f"a{turn}"
@@ -164,10 +164,10 @@ def _approval(db: sqlite3.Connection, house: CoreFixture, status: str = "pending
 @pytest.mark.parametrize("status", list(ApprovalStatus))
 @pytest.mark.parametrize("to", [status for status in ApprovalStatus if status is not ApprovalStatus.PENDING])
 def test_only_what_is_pending_is_decided(
-    db: sqlite3.Connection, house: CoreFixture, status: ApprovalStatus, to: ApprovalStatus
+    db: sqlite3.Connection, install: CoreFixture, status: ApprovalStatus, to: ApprovalStatus
 ) -> None:
     """Once."""
-    number = _approval(db, house, status)
+    number = _approval(db, install, status)
     assert approvals.decide_approval(db, number, to, "ada", 2.0) is (status is ApprovalStatus.PENDING)
     assert approvals.decide_approval(db, number, to, "eve", 3.0) is False
 
@@ -175,15 +175,15 @@ def test_only_what_is_pending_is_decided(
 @pytest.mark.parametrize(
     ("to", "may"), [("approved", False), ("denied", False), ("expired", True), ("cancelled", True)]
 )
-def test_after_its_time_it_can_only_lapse(db: sqlite3.Connection, house: CoreFixture, to: str, may: bool) -> None:  # noqa: FBT001 - a table's column
+def test_after_its_time_it_can_only_lapse(db: sqlite3.Connection, install: CoreFixture, to: str, may: bool) -> None:  # noqa: FBT001 - a table's column
     """Nobody's yes or no counts then."""
-    assert approvals.decide_approval(db, _approval(db, house), ApprovalStatus(to), "ada", 100.0) is may
+    assert approvals.decide_approval(db, _approval(db, install), ApprovalStatus(to), "ada", 100.0) is may
 
 
 @pytest.mark.parametrize("status", [status for status in ApprovalStatus if status is not ApprovalStatus.APPROVED])
-def test_only_an_approved_one_is_used(db: sqlite3.Connection, house: CoreFixture, status: ApprovalStatus) -> None:
+def test_only_an_approved_one_is_used(db: sqlite3.Connection, install: CoreFixture, status: ApprovalStatus) -> None:
     """All else is no permission."""
-    number = _approval(db, house, status)
+    number = _approval(db, install, status)
     assert not approvals.use_approval(db, number, int(number[1:]), 1, sha256="00", now=2.0)
 
 
@@ -191,10 +191,10 @@ def test_only_an_approved_one_is_used(db: sqlite3.Connection, house: CoreFixture
     "other", [{"turn": 99}, {"step": 2}, {"sha256": "01"}, {"now": 100.0}, {"approval": "other"}, {}], ids=repr
 )
 def test_an_approval_is_used_for_what_it_was_given(
-    db: sqlite3.Connection, house: CoreFixture, other: dict[str, Any]
+    db: sqlite3.Connection, install: CoreFixture, other: dict[str, Any]
 ) -> None:
     """The same turn, step and text, in time; and not again."""
-    number = _approval(db, house, "approved")
+    number = _approval(db, install, "approved")
     fit: dict[str, Any] = {"approval": number, "turn": int(number[1:]), "step": 1, "sha256": "00", "now": 2.0}
     assert approvals.use_approval(db, **(fit | other)) is (not other)
     assert approvals.use_approval(db, **fit) is bool(other)
@@ -253,9 +253,9 @@ def test_a_cubicle_keeps_its_number(db: sqlite3.Connection) -> None:
     assert agents.list_cubicles(db, "nobody") == []
 
 
-def test_an_agent_comes_back_as_it_was_stored(db: sqlite3.Connection, house: CoreFixture) -> None:
+def test_an_agent_comes_back_as_it_was_stored(db: sqlite3.Connection, install: CoreFixture) -> None:
     """Every field."""
-    stored = replace(house.crab, name="twin", role="r", toolsets=("memory",), daily_budget_micro=7)
+    stored = replace(install.crab, name="twin", role="r", toolsets=("memory",), daily_budget_micro=7)
     agents.insert_agent(db, stored)
     assert agents.get_agent(db, "twin") == stored
     agents.update_agent(db, replace(stored, step_limit=3))
@@ -266,28 +266,28 @@ def test_an_agent_comes_back_as_it_was_stored(db: sqlite3.Connection, house: Cor
     assert agents.get_agent(db, "twin") is None
 
 
-def test_people_are_found_by_what_they_are(db: sqlite3.Connection, house: CoreFixture) -> None:
+def test_people_are_found_by_what_they_are(db: sqlite3.Connection, install: CoreFixture) -> None:
     """The first operator stays the first; sessions and tokens go with their person."""
-    second = people.insert_user(
+    second = users.insert_user(
         db, name="grace", role=Role.OPERATOR, identities=[("telegram", 5)], time_zone="UTC", now=1.0
     )
-    assert people.get_operator(db) == house.operator
-    found = people.get_user_by_name(db, "grace")
+    assert users.get_operator(db) == install.operator
+    found = users.get_user_by_name(db, "grace")
     assert found is not None
     assert found.id == second
-    assert people.get_user_by_name(db, "Grace") is None
-    people.insert_session(db, "s", second, 1.0, 10.0)
-    people.insert_token(db, "phone", "t", second, 1.0)
-    assert people.get_session_user(db, "s", 9.0) == found
-    assert people.get_session_user(db, "s", 10.0) is None
-    assert people.get_token_user(db, "t") == found
-    people.delete_user(db, second)
-    assert people.get_session_user(db, "s", 9.0) is None
-    assert people.get_token_user(db, "t") is None
+    assert users.get_user_by_name(db, "Grace") is None
+    users.insert_session(db, "s", second, 1.0, 10.0)
+    users.insert_token(db, "phone", "t", second, 1.0)
+    assert users.get_session_user(db, "s", 9.0) == found
+    assert users.get_session_user(db, "s", 10.0) is None
+    assert users.get_token_user(db, "t") == found
+    users.delete_user(db, second)
+    assert users.get_session_user(db, "s", 9.0) is None
+    assert users.get_token_user(db, "t") is None
 
 
-def test_old_sessions_are_swept(db: sqlite3.Connection, house: CoreFixture) -> None:
+def test_old_sessions_are_swept(db: sqlite3.Connection, install: CoreFixture) -> None:
     """Whenever a new one comes."""
-    people.insert_session(db, "old", house.operator.id, 1.0, 2.0)
-    people.insert_session(db, "new", house.operator.id, 5.0, 9.0)
+    users.insert_session(db, "old", install.operator.id, 1.0, 2.0)
+    users.insert_session(db, "new", install.operator.id, 5.0, 9.0)
     assert [row["sha256"] for row in db.execute("SELECT sha256 FROM sessions")] == ["new"]

@@ -65,28 +65,28 @@ def test_what_does_not_work_says_why(
     assert word in refused[1]
 
 
-def test_a_bot_token_is_never_shown(paper: AppFixture, operator: Api) -> None:
+def test_a_bot_token_is_never_shown(webapp: AppFixture, operator: Api) -> None:
     """It is taken, and then only that there is one can be seen, in agents and in the audit log."""
     assert operator.call("PATCH", "/agents/crab", {"telegram_token": BOT}).get_json()["has_telegram"] is True
     shown = [operator.call("GET", path).get_data(as_text=True) for path in ("/agents", "/agents/crab", "/audit")]
     assert BOT not in "".join(shown)
     assert operator.call("PATCH", "/agents/crab", {"telegram_token": None}).get_json()["has_telegram"] is False
-    assert paper.services.agents.get("crab")
+    assert webapp.services.agents.get("crab")
 
 
-def test_an_agent_works_rests_or_sleeps(paper: AppFixture, operator: Api, member: Api) -> None:
+def test_an_agent_works_rests_or_sleeps(webapp: AppFixture, operator: Api, member: Api) -> None:
     """Active in a turn, idle while a cubicle runs, else stopped; a member is told of their own part."""
     assert operator.get("/agents/crab")["status"] == "stopped"
     operator.post("/agents/crab/messages", {"text": "hello", "wait": True})
     assert operator.get("/agents/crab")["status"] == "idle"
     assert member.get("/agents/crab")["status"] == "stopped"
-    paper.plays["long"] = lambda scene: scene.wait_for_stop()
+    webapp.plays["long"] = lambda scene: scene.wait_for_stop()
     turn = operator.post("/agents/crab/messages", {"text": "long", "wait": True, "timeout": 0.3})["turn"]
     assert operator.get("/agents/crab")["status"] == "active"
     operator.post(f"/turns/{turn}/stop")
 
 
-def test_a_cubicle_starts_stops_and_is_reset(paper: AppFixture, operator: Api, member: Api) -> None:
+def test_a_cubicle_starts_stops_and_is_reset(webapp: AppFixture, operator: Api, member: Api) -> None:
     """Each person has their own, and the operator may look at all."""
     assert operator.get("/agents/crab/cubicle")["state"] == "stopped"
     started = operator.post("/agents/crab/cubicle/start")
@@ -99,9 +99,9 @@ def test_a_cubicle_starts_stops_and_is_reset(paper: AppFixture, operator: Api, m
     assert member.refused("GET", "/agents/crab/cubicle?user=1")[0] == 403
 
 
-def test_a_cubicle_shows_its_disk(paper: AppFixture, operator: Api, member: Api) -> None:
+def test_a_cubicle_shows_its_disk(webapp: AppFixture, operator: Api, member: Api) -> None:
     """Measured, although it never ran; each person has their own."""
-    work = paper.services.settings.home / "workspaces" / "crab" / "1" / "work"
+    work = webapp.services.settings.home / "workspaces" / "crab" / "1" / "work"
     work.mkdir(parents=True)
     (work / "file").write_bytes(b"x" * 50_000)
     disk = operator.get("/agents/crab/cubicle")["disk"]
@@ -139,43 +139,43 @@ def test_the_fixed_token_is_the_operators(app: Flask, operator: Api) -> None:
     assert Api(app.test_client(), operator.user, API_TOKEN).get("/users")["users"][0]["name"] == "ada"
 
 
-def test_models_and_status(paper: AppFixture, operator: Api) -> None:
+def test_models_and_status(webapp: AppFixture, operator: Api) -> None:
     """Which models there are, and how each part is."""
     assert operator.get("/models")["default"] == "rehearsal"
     fine = operator.get("/status")
     assert (fine["status"], fine["engine"], fine["cubicles_running"]) == ("ok", "ok", 0)
-    paper.engine.is_broken = True
+    webapp.engine.is_broken = True
     broken = operator.get("/status")
     assert (broken["status"], broken["cubicles_running"]) == ("unavailable", None)
     assert "Docker" in broken["engine"]
 
 
-def test_health_tells_strangers_nothing_but_yes_or_no(paper: AppFixture, app: Flask) -> None:
+def test_health_tells_strangers_nothing_but_yes_or_no(webapp: AppFixture, app: Flask) -> None:
     """200 or 503, without a login and without a reason."""
     assert (app.test_client().get("/api/health").get_json(), 200) == ({"status": "ok"}, 200)
-    paper.engine.is_broken = True
+    webapp.engine.is_broken = True
     answer = app.test_client().get("/api/health")
     assert (answer.status_code, answer.get_json()) == (503, {"status": "unavailable"})
 
 
-def test_without_an_engine_agents_can_still_be_seen(paper: AppFixture, operator: Api) -> None:
+def test_without_an_engine_agents_can_still_be_seen(webapp: AppFixture, operator: Api) -> None:
     """They count as stopped; only what needs the engine says 503, with the mend."""
-    paper.engine.is_broken = True
+    webapp.engine.is_broken = True
     assert operator.get("/agents")["agents"][0]["status"] == "stopped"
     status, message = operator.refused("GET", "/agents/crab/cubicle")
     assert (status, "Docker" in message) == (503, True)
 
 
-def test_the_log_is_the_end_of_the_agents_own(paper: AppFixture, operator: Api, member: Api) -> None:
+def test_the_log_is_the_end_of_the_agents_own(webapp: AppFixture, operator: Api, member: Api) -> None:
     """Empty before the first turn, then what the agent wrote, each person's own."""
     assert operator.get("/agents/crab/log") == {"log": ""}
     operator.post("/agents/crab/cubicle/start")
-    (paper.services.settings.home / "workspaces/crab/1/work/.hermit.log").write_text("ran ls\n", encoding="utf-8")
+    (webapp.services.settings.home / "workspaces/crab/1/work/.hermit.log").write_text("ran ls\n", encoding="utf-8")
     assert operator.get("/agents/crab/log") == {"log": "ran ls\n"}
     assert member.get("/agents/crab/log") == {"log": ""}
 
 
-def test_the_audit_log_is_searched_and_paged(paper: AppFixture, app: Flask, operator: Api) -> None:
+def test_the_audit_log_is_searched_and_paged(webapp: AppFixture, app: Flask, operator: Api) -> None:
     """Newest first, by words, agent and kind, page by page; no secret is in it."""
     for n in range(5):
         operator.post("/agents/crab/messages", {"text": f"walrus {n}", "wait": True})
@@ -184,7 +184,7 @@ def test_the_audit_log_is_searched_and_paged(paper: AppFixture, app: Flask, oper
     second = operator.get(f"/audit?q=walrus&kind=turn.asked&limit=3&before={first['next']}")
     assert ([row["text"] for row in second["rows"]], second["next"]) == (["walrus 1", "walrus 0"], None)
     assert operator.get("/audit?agent=nobody")["rows"] == []
-    token = someone(paper, app, operator.user).token
+    token = someone(webapp, app, operator.user).token
     assert token not in operator.call("GET", "/audit?limit=499").get_data(as_text=True)
 
 
@@ -195,7 +195,7 @@ def test_any_words_can_be_searched_for(refused_one: Api, words: str) -> None:
 
 
 def test_a_fault_of_ours_is_logged_and_not_told(
-    paper: AppFixture, app: Flask, operator: Api, caplog: pytest.LogCaptureFixture
+    webapp: AppFixture, app: Flask, operator: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A plain sentence and 500 for the asker, the story for the log."""
 

@@ -46,16 +46,16 @@ class Www:
         return file
 
 
-def www_of(paper: AppFixture, user: int) -> Www:
+def www_of(webapp: AppFixture, user: int) -> Www:
     """A person's ``www/`` with the agent crab."""
-    mounts = paper.services.workspaces.prepare_folders(CubicleKey("crab", user), uid=os.getuid(), gid=os.getgid())
+    mounts = webapp.services.workspaces.prepare_folders(CubicleKey("crab", user), uid=os.getuid(), gid=os.getgid())
     return Www(mounts.www)
 
 
 @pytest.fixture
-def www(paper: AppFixture) -> Www:
+def www(webapp: AppFixture) -> Www:
     """The operator's."""
-    return www_of(paper, 1)
+    return www_of(webapp, 1)
 
 
 def names(operator: Api, path: str = PATH) -> list[str]:
@@ -106,7 +106,7 @@ def test_the_frame_shows_the_app_and_nobody_else_may(operator: Api, www: Www) ->
     assert "open it there" in alone.text
 
 
-def test_the_dashboard_s_own_name_behind_a_proxy(paper: AppFixture, app: Flask) -> None:
+def test_the_dashboard_s_own_name_behind_a_proxy(webapp: AppFixture, app: Flask) -> None:
     """What the operator said under that name, else what the browser asked for."""
     for host, https, own in (
         ("127.0.0.1:3000", False, "http://127.0.0.1:3000"),
@@ -119,11 +119,11 @@ def test_the_dashboard_s_own_name_behind_a_proxy(paper: AppFixture, app: Flask) 
             assert origin.own_origin("https://hermit.example") == own
 
 
-def test_without_previews_there_is_the_reason(paper: AppFixture, operator: Api, www: Www, browser: Browser) -> None:
+def test_without_previews_there_is_the_reason(webapp: AppFixture, operator: Api, www: Www, browser: Browser) -> None:
     """The rest of the house goes on, and says so where one looks."""
     www.app("to-do")
     assert operator.get("/status")["previews"] == "ok"
-    paper.services.previews._why_not = "Apps can't be shown: the port is taken."
+    webapp.services.previews._why_not = "Apps can't be shown: the port is taken."
     assert operator.get("/status")["previews"] == "Apps can't be shown: the port is taken."
     app = operator.get(f"{PATH}/to-do")
     assert (app["frame_url"], app["reason"]) == (None, "Apps can't be shown: the port is taken.")
@@ -168,7 +168,7 @@ def test_a_policy_takes_no_odd_url(url: str, app: Flask) -> None:
         headers.allow_frame(url)
 
 
-def test_what_an_agent_calls_them_is_text(operator: Api, www: Www, browser: Browser, paper: AppFixture) -> None:
+def test_what_an_agent_calls_them_is_text(operator: Api, www: Www, browser: Browser, webapp: AppFixture) -> None:
     """Folders, titles and descriptions with markup, in cards, frames, replies and forms."""
     www.app(ODD, f"<title>{html.escape(EVIL)}</title>")
     www.write("live-" + ODD + "/app.json", '{"port": 1, "title": "' + EVIL.replace('"', '\\"') + '"}')
@@ -178,7 +178,7 @@ def test_what_an_agent_calls_them_is_text(operator: Api, www: Www, browser: Brow
         scene.run(1, "make it", output="made")
         www.app(ODD, f"<title>{html.escape(EVIL)}</title>")
 
-    paper.plays["make"] = play
+    webapp.plays["make"] = play
     operator.post("/agents/crab/messages", {"text": "make", "wait": True})
     assert len(names(operator)) == 3
     for app in operator.get(PATH)["apps"]:
@@ -196,7 +196,7 @@ def test_what_an_agent_calls_them_is_text(operator: Api, www: Www, browser: Brow
         assert "<script>alert" not in text
 
 
-def test_sharing_is_for_one_app_alone(paper: AppFixture, app: Flask, operator: Api, member: Api, www: Www) -> None:
+def test_sharing_is_for_one_app_alone(webapp: AppFixture, app: Flask, operator: Api, member: Api, www: Www) -> None:
     """The guest opens it as it is, with its memory, and sees nothing else of its owner; an end is an end."""
     www.app("to-do", "<p>milk")
     www.app("diary")
@@ -212,7 +212,7 @@ def test_sharing_is_for_one_app_alone(paper: AppFixture, app: Flask, operator: A
     assert (seen["owner"], seen["shared_with"], seen["user"]) == ("ada", [], operator.user.id)
     assert names(member, "/apps") == ["to-do"]
     assert "milk" in requests.get(seen["frame_url"], headers=FRAME, timeout=10).text
-    guest = logged_in(paper, app, member.user)
+    guest = logged_in(webapp, app, member.user)
     page = guest.client.get(f"/agents/crab/apps/to-do{whose}").get_data(as_text=True)
     assert "<iframe" in page
     assert "data-log=" not in page
@@ -236,36 +236,36 @@ def test_sharing_is_for_one_app_alone(paper: AppFixture, app: Flask, operator: A
 
 @pytest.mark.parametrize("end", ["logout", "everybody out", "no longer shared", "another agent of the same name"])
 def test_an_address_ends_with_what_it_was_given_for(
-    paper: AppFixture, operator: Api, member: Api, www: Www, end: str
+    webapp: AppFixture, operator: Api, member: Api, www: Www, end: str
 ) -> None:
     """Its login, its person's right to the app, and the agent itself."""
     www.app("to-do", "<p>milk")
     operator.post(f"{PATH}/to-do/share", {"user": "ben"})
-    people = paper.services.people
-    session = people.use_link(people.make_link(member.user.id))
-    seen = paper.services.previews.get_app(CubicleKey("crab", operator.user.id), "to-do")
-    url = paper.services.previews.frame_url(seen, dashboard=paper.url, login=people.login_of(session))
+    users = webapp.services.users
+    session = users.use_link(users.make_link(member.user.id))
+    seen = webapp.services.previews.get_app(CubicleKey("crab", operator.user.id), "to-do")
+    url = webapp.services.previews.frame_url(seen, dashboard=webapp.url, login=users.login_of(session))
     assert "milk" in requests.get(url, headers=FRAME, timeout=10).text
     if end == "logout":
-        people.log_out(session)
+        users.log_out(session)
     elif end == "everybody out":
-        people.log_everybody_out(by="test")
+        users.log_everybody_out(by="test")
     elif end == "no longer shared":
         operator.call("DELETE", f"{PATH}/to-do/share", {"user": member.user.id})
     else:
         assert operator.call("DELETE", "/agents/crab").status_code in (202, 204)
-        eventually(lambda: "crab" not in [agent.name for agent in paper.services.agents.list_agents()])
+        eventually(lambda: "crab" not in [agent.name for agent in webapp.services.agents.list_agents()])
         assert requests.get(url, headers=FRAME, timeout=10).status_code == 404
         operator.post("/agents", {"name": "crab"})
-        www_of(paper, operator.user.id).app("to-do", "<p>secret")
+        www_of(webapp, operator.user.id).app("to-do", "<p>secret")
         operator.post(f"{PATH}/to-do/share", {"user": "ben"})
     answer = requests.get(url, headers=FRAME, timeout=10)
     assert (answer.status_code, "has expired" in answer.text) == (404, True)
 
 
-def test_a_member_shares_their_own(paper: AppFixture, operator: Api, member: Api) -> None:
+def test_a_member_shares_their_own(webapp: AppFixture, operator: Api, member: Api) -> None:
     """With anybody whose name they know; the list of people is the operator's."""
-    www_of(paper, member.user.id).app("game")
+    www_of(webapp, member.user.id).app("game")
     assert names(member) == ["game"]
     assert names(operator) == []
     assert names(operator, f"{PATH}?user={member.user.id}") == ["game"]
@@ -303,7 +303,7 @@ def turn_of(operator: Api, text: str) -> dict[str, object]:
     return found
 
 
-def test_a_turn_knows_which_apps_it_changed(operator: Api, www: Www, paper: AppFixture, browser: Browser) -> None:
+def test_a_turn_knows_which_apps_it_changed(operator: Api, www: Www, webapp: AppFixture, browser: Browser) -> None:
     """Those that can be opened, however deep the change; its reply leads there, until they are gone."""
     www.app("old")
     www.write("deep/app.json", '{"port": 8080, "title": "Deep"}')
@@ -318,7 +318,7 @@ def test_a_turn_knows_which_apps_it_changed(operator: Api, www: Www, paper: AppF
         www.write("half/x.txt", "x")
         scene.say("Here it is.")
 
-    paper.plays["make"] = play
+    webapp.plays["make"] = play
     assert turn_of(operator, "make")["apps"] == ["deep", "new"]
     reply = browser.client.get("/parts/turns/1").get_data(as_text=True)
     assert 'href="/agents/crab/apps/new"' in reply
@@ -327,18 +327,18 @@ def test_a_turn_knows_which_apps_it_changed(operator: Api, www: Www, paper: AppF
     assert "apps/new" not in browser.client.get("/parts/turns/1").get_data(as_text=True)
 
 
-def test_a_turn_without_commands_changed_none(operator: Api, www: Www, paper: AppFixture) -> None:
+def test_a_turn_without_commands_changed_none(operator: Api, www: Www, webapp: AppFixture) -> None:
     """Nothing is looked for then, whoever wrote there meanwhile."""
 
     def play(scene: Scene) -> None:
         www.app("new")
         scene.say("hm")
 
-    paper.plays["chat"] = play
+    webapp.plays["chat"] = play
     assert turn_of(operator, "chat")["apps"] == []
 
 
-def test_a_turn_ends_whatever_lies_in_www(operator: Api, www: Www, paper: AppFixture) -> None:
+def test_a_turn_ends_whatever_lies_in_www(operator: Api, www: Www, webapp: AppFixture) -> None:
     """Links, pipes, and names that are no text are no apps and no trouble."""
 
     def play(scene: Scene) -> None:
@@ -349,34 +349,36 @@ def test_a_turn_ends_whatever_lies_in_www(operator: Api, www: Www, paper: AppFix
         www.app("fine")
         scene.say("done")
 
-    paper.plays["make"] = play
+    webapp.plays["make"] = play
     assert turn_of(operator, "make")["apps"] == ["fine"]
 
 
-def test_everybody_has_apps_of_their_own(paper: AppFixture, app: Flask, operator: Api, member: Api, www: Www) -> None:
+def test_everybody_has_apps_of_their_own(webapp: AppFixture, app: Flask, operator: Api, member: Api, www: Www) -> None:
     """On pages, too: a member finds none of the operator's; nobody finds any without a login."""
     www.app("to-do")
-    theirs = logged_in(paper, app, member.user)
+    theirs = logged_in(webapp, app, member.user)
     assert "No apps yet." in theirs.client.get("/agents/crab/apps").get_data(as_text=True)
     assert theirs.client.get("/agents/crab/apps/to-do").status_code == 404
     assert theirs.client.get("/agents/crab/apps/to-do?user=1").status_code == 403
     assert app.test_client().get("/agents/crab/apps/to-do").status_code == 303
 
 
-def test_the_operator_opens_what_a_turn_of_somebody_else_made(paper: AppFixture, member: Api, browser: Browser) -> None:
+def test_the_operator_opens_what_a_turn_of_somebody_else_made(
+    webapp: AppFixture, member: Api, browser: Browser
+) -> None:
     """The way there says whose it is."""
-    theirs = www_of(paper, member.user.id)
+    theirs = www_of(webapp, member.user.id)
 
     def play(scene: Scene) -> None:
         scene.run(1, "touch")
         theirs.app("game")
         scene.say("done")
 
-    paper.plays["make"] = play
-    turn: Turn = paper.services.turns.submit(CubicleKey("crab", member.user.id), "make", source="api")
-    paper.services.turns.wait_for_end(turn.id, 10)
+    webapp.plays["make"] = play
+    turn: Turn = webapp.services.turns.submit(CubicleKey("crab", member.user.id), "make", source="api")
+    webapp.services.turns.wait_for_end(turn.id, 10)
     deadline = time.monotonic() + 10
-    while not paper.services.turns.get(turn.id).apps and time.monotonic() < deadline:
+    while not webapp.services.turns.get(turn.id).apps and time.monotonic() < deadline:
         time.sleep(0.02)
     reply = browser.client.get(f"/parts/turns/{turn.id}").get_data(as_text=True)
     assert f'href="/agents/crab/apps/game?user={member.user.id}"' in reply

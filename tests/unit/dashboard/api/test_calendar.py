@@ -131,12 +131,12 @@ def test_a_calendar_is_its_persons_own(operator: Api, member: Api) -> None:
     assert member.get(path)["title"] == "Tea"
 
 
-def test_an_entry_runs_by_hand(paper: AppFixture, operator: Api) -> None:
+def test_an_entry_runs_by_hand(webapp: AppFixture, operator: Api) -> None:
     """Its turn is one of the calendar's, and what came of it is shown."""
     made = _new(operator)
     path = f"{CALENDAR_PATH}/{made['id']}"
     turn = operator.post(f"{path}/run")["turn"]
-    ended = paper.services.turns.wait_for_end(turn, 10.0)
+    ended = webapp.services.turns.wait_for_end(turn, 10.0)
     assert (ended.source, ended.prompt, ended.reply) == (CALENDAR, "Make tea.", "You said: Make tea.")
     shown = operator.get(path)
     assert (shown["runs"][0]["turn"], shown["runs"][0]["by_hand"]) == (turn, True)
@@ -168,15 +168,15 @@ def test_feeds_are_not_read_or_guessed_without_end(app: Flask, operator: Api) ->
     assert reads == [200] * MOST_READS + [429]
 
 
-def test_nothing_of_a_calendar_outlives_its_agent(paper: AppFixture, operator: Api) -> None:
+def test_nothing_of_a_calendar_outlives_its_agent(webapp: AppFixture, operator: Api) -> None:
     """Entries, runs and the feed go with it."""
     operator.post("/agents", {"name": "gone"})
     url = operator.get("/agents/gone")["ics_url"]
     operator.post("/agents/gone/calendar", {"title": "T", "prompt": "P", "start": "2190-01-01"})
     operator.call("DELETE", "/agents/gone")
-    assert paper.services.agenda.list_entries("gone") == []
+    assert webapp.services.calendar.list_entries("gone") == []
     assert operator.client.get(f"/{_path(url)}").status_code == 404
-    assert paper.services.agenda.list_upcoming(agent="gone", user=CubicleKey("gone", 1).user) == []
+    assert webapp.services.calendar.list_upcoming(agent="gone", user=CubicleKey("gone", 1).user) == []
 
 
 def _path(url: str) -> str:

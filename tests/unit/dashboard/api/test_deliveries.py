@@ -23,9 +23,9 @@ def eventually(look: Callable[[], object]) -> None:
 
 
 @pytest.fixture
-def made(paper: AppFixture, operator: Api) -> int:
+def made(webapp: AppFixture, operator: Api) -> int:
     """The operator's crab delivered one file in a turn; its number."""
-    home = Path(paper.services.settings.home)
+    home = Path(webapp.services.settings.home)
 
     def work(scene: Scene) -> None:
         out = home / "workspaces" / scene.key.agent / str(scene.key.user) / "out"
@@ -33,7 +33,7 @@ def made(paper: AppFixture, operator: Api) -> int:
         (out / ".x").rename(out / 'a"b\n.html')
         scene.say("Here.")
 
-    paper.plays["make a file"] = work
+    webapp.plays["make a file"] = work
     operator.post("/agents/crab/messages", {"text": "make a file", "wait": True})
     eventually(lambda: operator.get("/agents/crab/deliveries")["deliveries"])
     return int(operator.get("/agents/crab/deliveries")["deliveries"][0]["id"])
@@ -77,9 +77,9 @@ def test_a_member_sees_only_their_own(operator: Api, member: Api, made: int) -> 
     assert operator.refused("GET", f"/agents/crab/deliveries/{made}/file?user={member.user.id}")[0] == 404
 
 
-def test_a_link_opens_one_file_for_anybody(app: Flask, paper: AppFixture, made: int) -> None:
+def test_a_link_opens_one_file_for_anybody(app: Flask, webapp: AppFixture, made: int) -> None:
     """Without a login; every other link is refused with one and the same answer."""
-    link = paper.services.deliveries.download_link(paper.services.deliveries.get_delivery(made))
+    link = webapp.services.deliveries.download_link(webapp.services.deliveries.get_delivery(made))
     stranger = app.test_client()
     answer = stranger.get(link)
     _check_harmless(answer.data, dict(answer.headers))
@@ -106,14 +106,14 @@ def test_the_chat_shows_the_file_below_the_reply(browser: Browser, made: int) ->
     assert "<script>alert" not in page
 
 
-def test_news_of_a_delivery_reach_its_person(paper: AppFixture, operator: Api, made: int) -> None:
+def test_news_of_a_delivery_reach_its_person(webapp: AppFixture, operator: Api, made: int) -> None:
     """As an event of its own kind."""
-    subscription = paper.services.broker.subscribe()
+    subscription = webapp.services.broker.subscribe()
     try:
         key = CubicleKey("crab", operator.user.id)
-        paper.app._out_watch._taking.withhold_files(key, 3, 0)
+        webapp.app._outbox_watcher._intake.withhold_files(key, 3, 0)
         event = subscription.get(5)
         assert event is not None
         assert (event.kind, event.cubicle, event.body["status"]) == ("delivery", key, "withheld")
     finally:
-        paper.services.broker.unsubscribe(subscription)
+        webapp.services.broker.unsubscribe(subscription)

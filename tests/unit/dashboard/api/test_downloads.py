@@ -33,7 +33,7 @@ PATIENCE_S = 10.0
 
 
 @pytest.fixture
-def paper(tmp_path: Path) -> Iterator[AppFixture]:
+def webapp(tmp_path: Path) -> Iterator[AppFixture]:
     """A house of paper whose internet has one site."""
     path, server = make_certificate(tmp_path, "DNS:files.example")
 
@@ -43,25 +43,25 @@ def paper(tmp_path: Path) -> Iterator[AppFixture]:
     with opened(gives, server) as site:
         town = FakeInternet({"files.example": [[PUBLIC]]}, {PUBLIC: site})
         internet = Internet(town, tls_context(str(path)))
-        with run_app(tmp_path / "home", internet=internet) as house:
-            yield house
+        with run_app(tmp_path / "home", internet=internet) as install:
+            yield install
 
 
-def asked(paper: AppFixture, api: Api, url: str = URL, call: str = "c1") -> CapabilityCall:
+def asked(webapp: AppFixture, api: Api, url: str = URL, call: str = "c1") -> CapabilityCall:
     """What a command in this person's cubicle asks."""
     caller = Caller(CubicleKey("crab", api.user.id), None)
     fields = {"description": "the paper\n\u202e", "url": url, "file_type": "pdf"}
-    return paper.app._capabilities.calls.run_command(caller, call, "ASSET_REQUEST", fields)
+    return webapp.app._capabilities.calls.run_command(caller, call, "ASSET_REQUEST", fields)
 
 
-def ended(paper: AppFixture, call: CapabilityCall) -> CapabilityCall:
+def ended(webapp: AppFixture, call: CapabilityCall) -> CapabilityCall:
     """The call, once it has ended."""
-    return paper.app._capabilities.calls.wait_call(call.cubicle, call.id, PATIENCE_S)
+    return webapp.app._capabilities.calls.wait_call(call.cubicle, call.id, PATIENCE_S)
 
 
-def test_it_is_asked_decided_and_listed(paper: AppFixture, operator: Api) -> None:
+def test_it_is_asked_decided_and_listed(webapp: AppFixture, operator: Api) -> None:
     """Under one id among the approvals and the assets; a second decision is 409."""
-    call = asked(paper, operator)
+    call = asked(webapp, operator)
     (asset,) = operator.get("/assets?status=asked")["assets"]
     (approval,) = operator.get("/approvals?status=pending")["approvals"]
     assert asset["id"] == approval["id"] == call.result["id"]
@@ -71,7 +71,7 @@ def test_it_is_asked_decided_and_listed(paper: AppFixture, operator: Api) -> Non
     assert decided["status"] in ("fetching", "done")
     assert operator.refused("POST", f"/assets/{asset['id']}", {"decision": "deny"})[0] == 409
     assert operator.refused("POST", f"/approvals/{asset['id']}", {"decision": "deny"})[0] == 409
-    assert ended(paper, call).status == "done"
+    assert ended(webapp, call).status == "done"
     (asset,) = operator.get("/assets?status=done")["assets"]
     assert (asset["path"], asset["size_bytes"], asset["sha256"]) == ("in/report.pdf", len(BYTES), SHA256)
     stored = operator.client.get(
@@ -81,9 +81,9 @@ def test_it_is_asked_decided_and_listed(paper: AppFixture, operator: Api) -> Non
     stored.close()
 
 
-def test_unusable_requests(paper: AppFixture, operator: Api) -> None:
+def test_unusable_requests(webapp: AppFixture, operator: Api) -> None:
     """Each with the fitting status."""
-    asset = asked(paper, operator).result["id"]
+    asset = asked(webapp, operator).result["id"]
     assert operator.refused("GET", "/assets?status=open")[0] == 400
     assert operator.refused("POST", "/assets/nothing", {"decision": "approve"})[0] == 404
     for body in ({}, {"decision": "yes"}, {"decision": "deny", "always": True}, {"decision": "approve", "always": 1}):
@@ -92,18 +92,18 @@ def test_unusable_requests(paper: AppFixture, operator: Api) -> None:
     assert operator.refused("DELETE", "/agents/crab/hosts/files.example")[0] == 404
 
 
-def test_a_click_that_came_too_soon_decides_nothing(paper: AppFixture, operator: Api, app: Flask) -> None:
+def test_a_click_that_came_too_soon_decides_nothing(webapp: AppFixture, operator: Api, app: Flask) -> None:
     """As for every question."""
-    browser: Browser = logged_in(paper, app, operator.user)
-    asset = asked(paper, operator).result["id"]
+    browser: Browser = logged_in(webapp, app, operator.user)
+    asset = asked(webapp, operator).result["id"]
     assert browser.post(f"/api/assets/{asset}", {"decision": "approve"}).status_code == 409
     threading.Event().wait(MIN_AGE_S)
     assert browser.post(f"/api/assets/{asset}", {"decision": "deny"}).get_json()["status"] == "denied"
 
 
-def test_people_see_and_decide_only_their_own(paper: AppFixture, operator: Api, member: Api) -> None:
+def test_people_see_and_decide_only_their_own(webapp: AppFixture, operator: Api, member: Api) -> None:
     """And only the operator allows a host for ever, sees which are, and takes one back."""
-    mine, theirs = asked(paper, operator).result["id"], asked(paper, member).result["id"]
+    mine, theirs = asked(webapp, operator).result["id"], asked(webapp, member).result["id"]
     assert [asset["id"] for asset in member.get("/assets")["assets"]] == [theirs]
     assert len(operator.get("/assets")["assets"]) == 2
     assert member.refused("POST", f"/assets/{mine}", {"decision": "approve"})[0] == 404
@@ -114,16 +114,16 @@ def test_people_see_and_decide_only_their_own(paper: AppFixture, operator: Api, 
     operator.post(f"/assets/{mine}", {"decision": "approve", "always": True})
     (allowed,) = operator.get("/agents/crab/hosts")["hosts"]
     assert (allowed["agent"], allowed["host"], allowed["by"]) == ("crab", "files.example", "ada (api)")
-    at_once = asked(paper, member, f"{URL}?2", "c2")
-    assert ended(paper, at_once).status == "done"
+    at_once = asked(webapp, member, f"{URL}?2", "c2")
+    assert ended(webapp, at_once).status == "done"
     assert operator.refused("POST", f"/assets/{at_once.result['id']}", {"decision": "deny"})[0] == 409
     assert operator.call("DELETE", "/agents/crab/hosts/Files.Example").status_code == 204
     assert operator.get("/agents/crab/hosts")["hosts"] == []
 
 
-def test_deleting_the_person_takes_the_question_along(paper: AppFixture, operator: Api, member: Api) -> None:
+def test_deleting_the_person_takes_the_question_along(webapp: AppFixture, operator: Api, member: Api) -> None:
     """Nobody is asked about it any more, and nothing of it is kept."""
-    asset = asked(paper, member).result["id"]
+    asset = asked(webapp, member).result["id"]
     assert operator.call("DELETE", f"/users/{member.user.id}").status_code == 204
     assert operator.get("/approvals?status=pending")["approvals"] == []
     assert operator.refused("POST", f"/assets/{asset}", {"decision": "approve"})[0] == 404
@@ -132,53 +132,53 @@ def test_deleting_the_person_takes_the_question_along(paper: AppFixture, operato
 # --- the terminal --------------------------------------------------------------------------------------------------
 
 
-def hermit(paper: AppFixture, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def hermit(webapp: AppFixture, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """What a command prints."""
     options: Any = parser().parse_args(list(arguments))
     capsys.readouterr()
-    assert options.run(Context(ROOT, {}, paper.services.settings), options) == 0
+    assert options.run(Context(ROOT, {}, webapp.services.settings), options) == 0
     return capsys.readouterr().out
 
 
-def test_the_terminal_shows_it_whole(paper: AppFixture, operator: Api, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_terminal_shows_it_whole(webapp: AppFixture, operator: Api, capsys: pytest.CaptureFixture[str]) -> None:
     """The URL, the host in its true letters, each warning, the agent's words made harmless."""
     url = "https://xn--pypal-4ve.example/x?d=4f8a1c9be07d5523aa9914ce5bdf70e6"
-    asked(paper, operator, url)
-    said = hermit(paper, capsys, "approvals")
+    asked(webapp, operator, url)
+    said = hermit(webapp, capsys, "approvals")
     assert f"    {url}\n" in said
     assert "host: xn--pypal-4ve.example (reads “" in said
     assert "    ! " in said
     assert "“the paper\\n\\u202e”" in said
 
 
-def test_the_terminal_allows_and_revokes(paper: AppFixture, operator: Api, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_terminal_allows_and_revokes(webapp: AppFixture, operator: Api, capsys: pytest.CaptureFixture[str]) -> None:
     """``approve --always``, ``hosts list`` and ``hosts rm``."""
-    call = asked(paper, operator)
-    assert "asks before each download" in hermit(paper, capsys, "hosts", "crab", "list")
-    said = hermit(paper, capsys, "approve", call.result["id"], "--always")
+    call = asked(webapp, operator)
+    assert "asks before each download" in hermit(webapp, capsys, "hosts", "crab", "list")
+    said = hermit(webapp, capsys, "approve", call.result["id"], "--always")
     assert "crab can now download from files.example without asking" in said
-    assert ended(paper, call).status == "done"
-    assert "files.example  ada (" in hermit(paper, capsys, "hosts", "crab", "list")
-    assert '"host": "files.example"' in hermit(paper, capsys, "hosts", "crab", "list", "--json")
-    hermit(paper, capsys, "hosts", "crab", "rm", "files.example")
+    assert ended(webapp, call).status == "done"
+    assert "files.example  ada (" in hermit(webapp, capsys, "hosts", "crab", "list")
+    assert '"host": "files.example"' in hermit(webapp, capsys, "hosts", "crab", "list", "--json")
+    hermit(webapp, capsys, "hosts", "crab", "rm", "files.example")
     with pytest.raises(OrchestratorError, match="not on crab's list"):
-        hermit(paper, capsys, "hosts", "crab", "rm", "files.example")
-    denied = asked(paper, operator, f"{URL}?2", "c2")
-    hermit(paper, capsys, "deny", denied.result["id"])
-    assert ended(paper, denied).status == "failed"
+        hermit(webapp, capsys, "hosts", "crab", "rm", "files.example")
+    denied = asked(webapp, operator, f"{URL}?2", "c2")
+    hermit(webapp, capsys, "deny", denied.result["id"])
+    assert ended(webapp, denied).status == "failed"
 
 
-def test_a_chat_says_what_waits(paper: AppFixture, operator: Api, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_chat_says_what_waits(webapp: AppFixture, operator: Api, capsys: pytest.CaptureFixture[str]) -> None:
     """Without a terminal to ask in: the question, and the commands that answer it."""
 
     def play(scene: Any) -> None:
         fields = {"name": "ASSET_REQUEST", "description": "x", "url": URL}
-        paper.app._capabilities.calls.run_batch(Caller(scene.key, scene.turn.id), 1, [fields])
+        webapp.app._capabilities.calls.run_batch(Caller(scene.key, scene.turn.id), 1, [fields])
         scene.say("I asked for it.")
 
-    paper.plays["fetch"] = play
+    webapp.plays["fetch"] = play
     options: Any = parser().parse_args(["chat", "crab", "fetch"])
-    assert options.run(Context(ROOT, {}, paper.services.settings), options) == 0
+    assert options.run(Context(ROOT, {}, webapp.services.settings), options) == 0
     told = capsys.readouterr()
     (asset,) = operator.get("/assets")["assets"]
     assert "I asked for it." in told.out

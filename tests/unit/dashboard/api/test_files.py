@@ -23,9 +23,9 @@ CANARY = "canary-that-must-not-appear"
 
 
 @pytest.fixture
-def workspace(paper: AppFixture) -> Path:
+def workspace(webapp: AppFixture) -> Path:
     """The operator's workspace with ``crab``, with its folders made."""
-    return prepared(paper, 1)
+    return prepared(webapp, 1)
 
 
 # --- looking ---------------------------------------------------------------------------------------------------
@@ -314,9 +314,9 @@ def test_what_is_ours_is_not_deleted(operator: Api, workspace: Path, path: str) 
     assert (workspace / "data" / "calendar.db").exists()
 
 
-def test_uploads_and_deletions_are_in_the_audit_log(operator: Api, member: Api, paper: AppFixture) -> None:
+def test_uploads_and_deletions_are_in_the_audit_log(operator: Api, member: Api, webapp: AppFixture) -> None:
     """Who, what, with hidden characters written out; nothing of what was refused."""
-    workspace = prepared(paper, member.user.id)
+    workspace = prepared(webapp, member.user.id)
     put(member, "in/notes.txt", b"hello")
     (workspace / "out" / "a\u202eb\n").write_text("x")
     (entry,) = entries(member, "out")
@@ -342,10 +342,10 @@ def test_uploads_and_deletions_are_in_the_audit_log(operator: Api, member: Api, 
     ]
 
 
-def test_everybody_has_a_workspace_of_their_own(operator: Api, member: Api, paper: AppFixture) -> None:
+def test_everybody_has_a_workspace_of_their_own(operator: Api, member: Api, webapp: AppFixture) -> None:
     """A member has no way into another's; the operator may look, and knows no person that is none."""
-    prepared(paper, 1)
-    theirs = prepared(paper, member.user.id)
+    prepared(webapp, 1)
+    theirs = prepared(webapp, member.user.id)
     put(operator, "in/mine.txt", b"mine")
     assert fetch(member, "in/mine.txt").status_code == 404
     for method in ("GET", "DELETE"):

@@ -62,18 +62,18 @@ class Driven:
 @pytest.fixture
 def driven(tmp_path: Path) -> Iterator[Driven]:
     """One house for all: nothing that is asked of it may break it."""
-    with run_app(tmp_path, environment=ALL_ON) as house:
-        lived = fill_with_samples(house)
-        people = house.services.people
-        anna = next(user for user in people.list_users() if user.name == "anna")
+    with run_app(tmp_path, environment=ALL_ON) as install:
+        lived = fill_with_samples(install)
+        users = install.services.users
+        anna = next(user for user in users.list_users() if user.name == "anna")
         names: dict[str, str | int] = {
-            **samples(house, lived),
+            **samples(install, lived),
             "user": anna.id,
             "provider": "custom",
             "model": "claude-sonnet",
         }
         numbers = {name: int(str(names[name])) for name in ("entry", "turn", "notice")}
-        question = house.services.questions.list_questions(status="pending")[0].id
+        question = install.services.questions.list_questions(status="pending")[0].id
         others: dict[str, str | int] = {
             "asset": "none",
             "backup": "none.tar",
@@ -83,8 +83,8 @@ def driven(tmp_path: Path) -> Iterator[Driven]:
             "memory": 1,
             "delivery": 1,
         }
-        tokens = {who.name: people.make_token(f"drives as {who.name}", who.id) for who in (people.get(1), lived.member)}
-        schema = schemathesis.openapi.from_wsgi("/api/openapi.json", create_app(house.services))
+        tokens = {who.name: users.make_token(f"drives as {who.name}", who.id) for who in (users.get(1), lived.member)}
+        schema = schemathesis.openapi.from_wsgi("/api/openapi.json", create_app(install.services))
         yield Driven(schema, {**names, **numbers, **others, "question": question}, tokens)
 
 

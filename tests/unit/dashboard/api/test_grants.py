@@ -20,9 +20,9 @@ PATH = "/agents/crab/grants"
 ROOT = Path(__file__).resolve().parents[4]
 
 
-def _asked(paper: AppFixture, api: Api, command: str = "rm -rf build") -> dict[str, Any]:
+def _asked(webapp: AppFixture, api: Api, command: str = "rm -rf build") -> dict[str, Any]:
     """A question of this person's agent about a command; its turn waits for the answer."""
-    paper.plays["ask"] = lambda scene: scene.say(f"ran: {scene.run(1, command)}")
+    webapp.plays["ask"] = lambda scene: scene.say(f"ran: {scene.run(1, command)}")
     turn = api.post("/agents/crab/messages", {"text": "ask"})["turn"]
     until = time.monotonic() + 10
     while not (found := [a for a in api.get("/approvals?status=pending")["approvals"] if a["turn"] == turn]):
@@ -31,14 +31,14 @@ def _asked(paper: AppFixture, api: Api, command: str = "rm -rf build") -> dict[s
     return dict(found[0])
 
 
-def _run(paper: AppFixture, capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+def _run(webapp: AppFixture, capsys: pytest.CaptureFixture[str], *argv: str) -> str:
     """What a command prints."""
     options: Any = parser().parse_args(list(argv))
-    assert options.run(Context(ROOT, {}, paper.services.settings), options) == 0
+    assert options.run(Context(ROOT, {}, webapp.services.settings), options) == 0
     return capsys.readouterr().out
 
 
-def test_grants_are_given_listed_and_taken_back(paper: AppFixture, operator: Api) -> None:
+def test_grants_are_given_listed_and_taken_back(webapp: AppFixture, operator: Api) -> None:
     """For the conversation unless it is said otherwise; the fields are those of the contract, and more."""
     given = operator.post(PATH, {"kind": "command", "subject": BUILD})
     assert {"id", "kind", "subject", "scope", "since", "by"} <= set(given)
@@ -75,22 +75,22 @@ def test_what_does_not_fit_is_named(operator: Api, body: dict[str, Any], field: 
     assert operator.get(PATH)["grants"] == []
 
 
-def test_a_yes_for_longer_becomes_a_grant(paper: AppFixture, operator: Api) -> None:
+def test_a_yes_for_longer_becomes_a_grant(webapp: AppFixture, operator: Api) -> None:
     """The question says which kind; afterwards the agent isn't asked about it."""
-    question = _asked(paper, operator)
+    question = _asked(webapp, operator)
     (pending,) = operator.get("/approvals?status=pending")["approvals"]
     assert pending["detail"]["kinds"] == [BUILD]
     operator.post(f"/approvals/{question['id']}", {"decision": "approve", "scope": "hour"})
     (grant,) = operator.get(PATH)["grants"]
     assert (grant["subject"], grant["scope"]) == (BUILD, "hour")
-    paper.plays["again"] = lambda scene: scene.say(f"ran: {scene.run(1, 'rm -rf build/x')}")
+    webapp.plays["again"] = lambda scene: scene.say(f"ran: {scene.run(1, 'rm -rf build/x')}")
     again = operator.post("/agents/crab/messages", {"text": "again", "wait": True, "timeout": 10})
     assert again["reply"] == "ran: True"
 
 
-def test_a_no_has_words(paper: AppFixture, operator: Api) -> None:
+def test_a_no_has_words(webapp: AppFixture, operator: Api) -> None:
     """They go with a no alone."""
-    question = _asked(paper, operator)
+    question = _asked(webapp, operator)
     path = f"/approvals/{question['id']}"
     assert operator.refused("POST", path, {"decision": "approve", "note": "yes"})[0] == 400
     assert operator.refused("POST", path, {"decision": "deny", "note": 1})[0] == 400
@@ -99,18 +99,18 @@ def test_a_no_has_words(paper: AppFixture, operator: Api) -> None:
     assert (denied["status"], denied["detail"]["note"]) == ("denied", "use trash")
 
 
-def test_the_terminal_does_all_of_it(paper: AppFixture, operator: Api, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_terminal_does_all_of_it(webapp: AppFixture, operator: Api, capsys: pytest.CaptureFixture[str]) -> None:
     """``grants``, ``approve --for`` and ``deny ID WORDS``."""
-    assert "asks each time" in _run(paper, capsys, "grants", "crab", "list")
-    question = _asked(paper, operator)
-    assert f"“{BUILD}”" in _run(paper, capsys, "approvals")
-    assert "for an hour" in _run(paper, capsys, "approve", question["id"], "--for", "hour")
-    assert BUILD in _run(paper, capsys, "grants", "crab", "list")
-    added = _run(paper, capsys, "grants", "crab", "add", "command", "stop processes", "--for", "always")
-    assert f'"{BUILD}"' in _run(paper, capsys, "grants", "crab", "list", "--json")
-    assert "asks again" in _run(paper, capsys, "grants", "crab", "rm", added.split()[2].rstrip("."))
+    assert "asks each time" in _run(webapp, capsys, "grants", "crab", "list")
+    question = _asked(webapp, operator)
+    assert f"“{BUILD}”" in _run(webapp, capsys, "approvals")
+    assert "for an hour" in _run(webapp, capsys, "approve", question["id"], "--for", "hour")
+    assert BUILD in _run(webapp, capsys, "grants", "crab", "list")
+    added = _run(webapp, capsys, "grants", "crab", "add", "command", "stop processes", "--for", "always")
+    assert f'"{BUILD}"' in _run(webapp, capsys, "grants", "crab", "list", "--json")
+    assert "asks again" in _run(webapp, capsys, "grants", "crab", "rm", added.split()[2].rstrip("."))
     with pytest.raises(OrchestratorError, match="no kind of command"):
-        _run(paper, capsys, "grants", "crab", "add", "command", "everything")
-    other = _asked(paper, operator, "rm -rf dist")
-    _run(paper, capsys, "deny", other["id"], "keep it")
-    assert paper.services.approvals.get(other["id"]).detail["note"] == "keep it"
+        _run(webapp, capsys, "grants", "crab", "add", "command", "everything")
+    other = _asked(webapp, operator, "rm -rf dist")
+    _run(webapp, capsys, "deny", other["id"], "keep it")
+    assert webapp.services.approvals.get(other["id"]).detail["note"] == "keep it"

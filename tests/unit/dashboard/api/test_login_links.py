@@ -17,9 +17,9 @@ OWN = {"Origin": OWN_ORIGIN}
 PAGE = "/agents/crab/apps/a%26b"
 
 
-def link(paper: AppFixture, path: str) -> str:
+def link(webapp: AppFixture, path: str) -> str:
     """A link to this page."""
-    return f"/login/{paper.services.people.make_link(1)}?next={quote(path, safe='')}"
+    return f"/login/{webapp.services.users.make_link(1)}?next={quote(path, safe='')}"
 
 
 def hidden(page: str) -> str:
@@ -29,9 +29,9 @@ def hidden(page: str) -> str:
     return html.unescape(found[1])
 
 
-def test_the_button_leads_on(app: Flask, paper: AppFixture) -> None:
+def test_the_button_leads_on(app: Flask, webapp: AppFixture) -> None:
     """Looking at it burns nothing; used, it says so, and there is another way to the same page."""
-    address, client = link(paper, PAGE), app.test_client()
+    address, client = link(webapp, PAGE), app.test_client()
     for _ in range(2):
         page = client.get(address).get_data(as_text=True)
         checked(page)
@@ -40,9 +40,9 @@ def test_the_button_leads_on(app: Flask, paper: AppFixture) -> None:
     assert app.test_client().post(address, data={"next": PAGE}, headers=OWN).status_code == 404
 
 
-def test_whoever_is_in_goes_on_at_once(paper: AppFixture, browser: Browser, app: Flask) -> None:
+def test_whoever_is_in_goes_on_at_once(webapp: AppFixture, browser: Browser, app: Flask) -> None:
     """The link is not used for that, not even one that was used long ago."""
-    address = link(paper, PAGE)
+    address = link(webapp, PAGE)
     assert browser.client.get(address).location == PAGE
     assert app.test_client().post(address, data={"next": PAGE}, headers=OWN).status_code == 303
     assert browser.client.get(address).location == PAGE
@@ -52,9 +52,9 @@ def test_whoever_is_in_goes_on_at_once(paper: AppFixture, browser: Browser, app:
     "path",
     ["https://evil.example/", "//evil.example/", "/\\evil.example", "evil", "", "/login", "/login/x", "/a\nb", "\t//x"],
 )
-def test_it_leads_nowhere_else(app: Flask, paper: AppFixture, browser: Browser, path: str) -> None:
+def test_it_leads_nowhere_else(app: Flask, webapp: AppFixture, browser: Browser, path: str) -> None:
     """Whatever stands in the link or in the form."""
-    address, client = link(paper, path), app.test_client()
+    address, client = link(webapp, path), app.test_client()
     assert hidden(client.get(address).get_data(as_text=True)) == "/"
     assert browser.client.get(address).status_code == 200
     assert client.post(address, data={"next": path}, headers=OWN).location == "/"

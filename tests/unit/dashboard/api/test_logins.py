@@ -24,22 +24,22 @@ def put(browser: Browser, body: object) -> TestResponse:
     return browser.client.put("/api/me/login", json=body, headers=given)
 
 
-def test_a_password_is_set_and_changed_by_whoever_knows_it(paper: AppFixture, app: Flask, browser: Browser) -> None:
+def test_a_password_is_set_and_changed_by_whoever_knows_it(webapp: AppFixture, app: Flask, browser: Browser) -> None:
     """The browser gets a new session, all others end; the name goes along once."""
-    other = logged_in(paper, app, paper.services.people.get_operator())
-    people = paper.services.people
+    other = logged_in(webapp, app, webapp.services.users.get_operator())
+    users = webapp.services.users
     first = put(browser, {"password": PASSWORD})
     assert (first.status_code, first.get_json()["name"]) == (200, "ada")
     assert browser.client.get("/api/me").status_code == 200
     assert other.client.get("/api/me").status_code == 401
-    assert people.of_session(browser.session) is None
+    assert users.of_session(browser.session) is None
     fresh = Browser(browser.client, first.headers["Set-Cookie"].partition("=")[2].partition(";")[0])
     for current in ({}, {"current": "wrong password"}):
         refused = put(fresh, {"password": "another password", **current})
         assert (refused.status_code, "not your password" in refused.get_json()["error"]["message"]) == (400, True)
     assert put(fresh, {"password": "short", "current": PASSWORD}).status_code == 400
     assert put(fresh, {"password": "another password", "current": PASSWORD}).status_code == 200
-    assert people.log_in("ada", "another password")
+    assert users.log_in("ada", "another password")
 
 
 def test_guesses_at_the_present_password_are_throttled(browser: Browser) -> None:
@@ -53,11 +53,11 @@ def test_guesses_at_the_present_password_are_throttled(browser: Browser) -> None
 
 def test_what_the_settings_say_is_not_changed_here(tmp_path: Path) -> None:
     """It would be as before at the next start; a member's name is the operator's."""
-    with run_app(tmp_path, environment={"HERMIT_ADMIN_PASSWORD": PASSWORD}) as house:
-        app = create_app(house.services)
-        operator = someone(house, app, house.services.people.get_operator())
+    with run_app(tmp_path, environment={"HERMIT_ADMIN_PASSWORD": PASSWORD}) as install:
+        app = create_app(install.services)
+        operator = someone(install, app, install.services.users.get_operator())
         assert "HERMIT_ADMIN_PASSWORD" in operator.refused("PUT", "/me/login", {"password": PASSWORD})[1]
-        member = someone(house, app, house.services.people.add({"name": "ben"}))
+        member = someone(install, app, install.services.users.add({"name": "ben"}))
         assert member.refused("PUT", "/me/login", {"password": PASSWORD, "name": "ada2"})[0] == 403
         assert member.call("PUT", "/me/login", {"password": PASSWORD}).status_code == 200
 
@@ -67,15 +67,15 @@ def test_the_operators_name_of_the_settings_stays(operator: Api) -> None:
     assert "HERMIT_ADMIN_USER" in operator.refused("PUT", "/me/login", {"password": PASSWORD, "name": "eve"})[1]
 
 
-def test_sessions_are_seen_and_ended(paper: AppFixture, app: Flask, operator: Api, member: Api) -> None:
+def test_sessions_are_seen_and_ended(webapp: AppFixture, app: Flask, operator: Api, member: Api) -> None:
     """One by one, one's own alone; then all of them."""
-    people = paper.services.people
+    users = webapp.services.users
     client = app.test_client()
     given = {"Origin": OWN_ORIGIN, "User-Agent": FIREFOX}
-    client.post(f"/login/{people.make_link(1)}", headers=given, environ_base={"REMOTE_ADDR": "192.0.2.7"})
+    client.post(f"/login/{users.make_link(1)}", headers=given, environ_base={"REMOTE_ADDR": "192.0.2.7"})
     [seen] = [s for s in client.get("/api/me/sessions").get_json()["sessions"] if s["is_this"]]
     assert (seen["browser"], seen["address"]) == ("Firefox on Linux", "192.0.2.7")
-    other = logged_in(paper, app, people.get_operator())
+    other = logged_in(webapp, app, users.get_operator())
     assert len(operator.get("/me/sessions")["sessions"]) == 2
     assert member.refused("DELETE", f"/me/sessions/{seen['id']}")[0] == 404
     assert operator.call("DELETE", f"/me/sessions/{seen['id']}").status_code == 204
@@ -85,20 +85,20 @@ def test_sessions_are_seen_and_ended(paper: AppFixture, app: Flask, operator: Ap
     assert operator.get("/me/sessions") == {"sessions": []}
 
 
-def test_a_login_ends_what_the_browser_was_before(paper: AppFixture, browser: Browser) -> None:
+def test_a_login_ends_what_the_browser_was_before(webapp: AppFixture, browser: Browser) -> None:
     """A session that somebody may have planted or kept is worth nothing afterwards."""
-    people = paper.services.people
-    link, form = f"/login/{people.make_link(1)}", {"csrf": browser.csrf}
+    users = webapp.services.users
+    link, form = f"/login/{users.make_link(1)}", {"csrf": browser.csrf}
     assert browser.client.post(link, data=form, headers={"Origin": OWN_ORIGIN}).status_code == 303
-    assert people.of_session(browser.session) is None
+    assert users.of_session(browser.session) is None
     assert browser.client.get("/api/me").status_code == 200
 
 
-def test_everybody_is_logged_out(paper: AppFixture, app: Flask, operator: Api, member: Api) -> None:
+def test_everybody_is_logged_out(webapp: AppFixture, app: Flask, operator: Api, member: Api) -> None:
     """Sessions and links of all people; tokens stay."""
-    people = paper.services.people
-    inside = [logged_in(paper, app, user) for user in people.list_users()]
-    link = people.make_link(member.user.id)
+    users = webapp.services.users
+    inside = [logged_in(webapp, app, user) for user in users.list_users()]
+    link = users.make_link(member.user.id)
     assert operator.call("DELETE", "/sessions").status_code == 204
     assert [browser.client.get("/api/me").status_code for browser in inside] == [401, 401]
     assert app.test_client().post(f"/login/{link}", headers={"Origin": OWN_ORIGIN}).status_code == 404
@@ -124,17 +124,17 @@ def test_tokens_are_listed_and_taken_away(operator: Api) -> None:
     assert operator.refused("DELETE", "/tokens/nothing")[0] == 404
 
 
-def test_when_a_session_was_used_is_noted_now_and_then(paper: AppFixture, browser: Browser) -> None:
+def test_when_a_session_was_used_is_noted_now_and_then(webapp: AppFixture, browser: Browser) -> None:
     """Not at every request, as each note is a write."""
-    people, store = paper.services.people, paper.app._store
+    users, store = webapp.services.users, webapp.app._store
     browser.client.get("/api/me")
-    before = people.list_sessions(1)[0].seen_at
+    before = users.list_sessions(1)[0].seen_at
     browser.client.get("/api/me")
-    assert people.list_sessions(1)[0].seen_at == before
+    assert users.list_sessions(1)[0].seen_at == before
     with store.writing() as db:
         db.execute("UPDATE sessions SET seen_at = seen_at - ?", (NOTED_EVERY_S + 60,))
     browser.client.get("/api/me")
-    assert people.list_sessions(1)[0].seen_at >= before
+    assert users.list_sessions(1)[0].seen_at >= before
 
 
 @pytest.mark.parametrize(

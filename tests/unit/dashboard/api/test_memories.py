@@ -82,19 +82,19 @@ def test_what_makes_no_sense_is_refused(refused_one: Api, method: str, path: str
     assert refused_one.refused(method, path, body)[0] == status
 
 
-def test_the_door_tells_a_cubicle_what_it_remembers(paper: AppFixture, operator: Api) -> None:
+def test_the_door_tells_a_cubicle_what_it_remembers(webapp: AppFixture, operator: Api) -> None:
     """Its own, with who and when; nothing without the toolset."""
     fact = operator.post(PATH, {"text": "Anna is allergic to nuts"})
     key = CubicleKey("crab", operator.user.id)
-    (told,) = paper.services.memories.for_the_door(key, "nuts")
+    (told,) = webapp.services.memories.for_the_door(key, "nuts")
     assert {name: told[name] for name in ("id", "text", "by")} == {name: fact[name] for name in ("id", "text", "by")}
     assert set(told) == {"id", "text", "by", "at"}
-    assert paper.services.memories.for_the_door(CubicleKey("crab", 99), "nuts") == []
-    paper.services.agents.update_agent("crab", {"toolsets": []})
-    assert paper.services.memories.for_the_door(key, "nuts") == []
+    assert webapp.services.memories.for_the_door(CubicleKey("crab", 99), "nuts") == []
+    webapp.services.agents.update_agent("crab", {"toolsets": []})
+    assert webapp.services.memories.for_the_door(key, "nuts") == []
 
 
-def test_an_agent_that_goes_takes_its_memory_along(paper: AppFixture, operator: Api) -> None:
+def test_an_agent_that_goes_takes_its_memory_along(webapp: AppFixture, operator: Api) -> None:
     """One of the same name begins with nothing."""
     operator.post("/agents", {"name": "newt"})
     operator.post("/agents/newt/memories", {"text": "old"})
@@ -104,12 +104,12 @@ def test_an_agent_that_goes_takes_its_memory_along(paper: AppFixture, operator: 
     assert operator.get("/agents/newt/memories?q=old")["memories"] == []
 
 
-def test_in_the_terminal(paper: AppFixture, operator: Api, capsys: pytest.CaptureFixture[str]) -> None:
+def test_in_the_terminal(webapp: AppFixture, operator: Api, capsys: pytest.CaptureFixture[str]) -> None:
     """The same by ``./hermit memory``: what it prints is safe to look at, and JSON for programs."""
 
     def hermit(*arguments: str) -> str:
         options = parser("memory").parse_args(["memory", "crab", *arguments])
-        assert options.run(Context(ROOT, {}, paper.services.settings), options) == 0
+        assert options.run(Context(ROOT, {}, webapp.services.settings), options) == 0
         return capsys.readouterr().out
 
     assert hermit("list") == "crab remembers nothing about you yet.\n"

@@ -28,17 +28,17 @@ def test_a_message_without_wait_is_accepted_at_once(operator: Api) -> None:
     assert operator.get("/turns/1")["prompt"] == "hello"
 
 
-def test_a_failure_has_its_reason(paper: AppFixture, operator: Api) -> None:
+def test_a_failure_has_its_reason(webapp: AppFixture, operator: Api) -> None:
     """The outcome says failed, and why."""
-    paper.plays["fail"] = lambda scene: scene.fail("The model did not answer.")
+    webapp.plays["fail"] = lambda scene: scene.fail("The model did not answer.")
     answer = operator.post("/agents/crab/messages", {"text": "fail", "wait": True})
     assert (answer["status"], answer["reply"], answer["error"]) == ("failed", None, "The model did not answer.")
 
 
-def test_waiting_ends_when_the_time_is_up(paper: AppFixture, operator: Api) -> None:
+def test_waiting_ends_when_the_time_is_up(webapp: AppFixture, operator: Api) -> None:
     """The turn goes on, and says that it runs or waits for a person."""
-    paper.plays["long"] = lambda scene: scene.wait_for_stop()
-    paper.plays["ask"] = lambda scene: scene.say(str(scene.run(1, "rm -rf work")))
+    webapp.plays["long"] = lambda scene: scene.wait_for_stop()
+    webapp.plays["ask"] = lambda scene: scene.say(str(scene.run(1, "rm -rf work")))
     answer = operator.post("/agents/crab/messages", {"text": "long", "wait": True, "timeout": 0.2})
     assert answer == {"turn": 1, "status": "running", "reply": None, "error": None}
     queued = operator.post("/agents/crab/messages", {"text": "ask", "wait": True, "timeout": 0})
@@ -48,9 +48,9 @@ def test_waiting_ends_when_the_time_is_up(paper: AppFixture, operator: Api) -> N
     assert operator.get("/turns/2")["status"] == "waiting_approval"
 
 
-def test_waiting_goes_on_over_an_approval(paper: AppFixture, operator: Api, app: Flask) -> None:
+def test_waiting_goes_on_over_an_approval(webapp: AppFixture, operator: Api, app: Flask) -> None:
     """Whoever waits gets the reply that came after the approval, not the news that one is needed."""
-    paper.plays["ask"] = lambda scene: scene.say(f"ran: {scene.run(1, 'rm -rf work', output='gone')}")
+    webapp.plays["ask"] = lambda scene: scene.say(f"ran: {scene.run(1, 'rm -rf work', output='gone')}")
     other = Api(app.test_client(), operator.user, operator.token)
     approver = threading.Thread(target=lambda: approve(other))
     approver.start()
@@ -62,18 +62,18 @@ def test_waiting_goes_on_over_an_approval(paper: AppFixture, operator: Api, app:
     assert operator.get("/approvals")["approvals"][0]["id"] == step["approval"]
 
 
-def test_a_turn_is_stopped(paper: AppFixture, operator: Api) -> None:
+def test_a_turn_is_stopped(webapp: AppFixture, operator: Api) -> None:
     """While it runs, and again without harm."""
-    paper.plays["long"] = lambda scene: scene.wait_for_stop()
+    webapp.plays["long"] = lambda scene: scene.wait_for_stop()
     turn = operator.post("/agents/crab/messages", {"text": "long", "wait": True, "timeout": 0.2})["turn"]
     operator.post(f"/turns/{turn}/stop")
-    assert paper.services.turns.wait_for_end(turn, 10).status is TurnStatus.STOPPED
+    assert webapp.services.turns.wait_for_end(turn, 10).status is TurnStatus.STOPPED
     assert operator.post(f"/turns/{turn}/stop")["status"] == "stopped"
 
 
-def test_a_queued_message_is_withdrawn(paper: AppFixture, operator: Api, member: Api) -> None:
+def test_a_queued_message_is_withdrawn(webapp: AppFixture, operator: Api, member: Api) -> None:
     """By whoever sent it, as long as it waits; the page then has nothing in its place."""
-    paper.plays["long"] = lambda scene: scene.wait_for_stop()
+    webapp.plays["long"] = lambda scene: scene.wait_for_stop()
     running = operator.post("/agents/crab/messages", {"text": "long"})["turn"]
     queued = operator.post("/agents/crab/messages", {"text": "and this"})["turn"]
     assert member.refused("POST", f"/turns/{queued}/withdraw")[0] == 404
@@ -140,9 +140,9 @@ def test_a_repeated_request_is_the_same_message(operator: Api, member: Api) -> N
     assert operator.call("POST", "/agents/crab/messages", body, Idempotency_Key="k" * 101).status_code == 400
 
 
-def test_the_history_is_paged_and_cleared(paper: AppFixture, operator: Api) -> None:
+def test_the_history_is_paged_and_cleared(webapp: AppFixture, operator: Api) -> None:
     """Oldest first within a page, with steps; ``next`` leads back; cleared is gone."""
-    paper.plays["look"] = look
+    webapp.plays["look"] = look
     for text in ("one", "two", "look", "four"):
         operator.post("/agents/crab/messages", {"text": text, "wait": True})
     page = operator.get("/agents/crab/history?limit=3")
@@ -154,7 +154,7 @@ def test_the_history_is_paged_and_cleared(paper: AppFixture, operator: Api) -> N
     assert operator.get("/agents/crab/history") == {"turns": [], "next": None, "summary": None}
 
 
-def test_the_history_is_searched(paper: AppFixture, operator: Api, member: Api) -> None:
+def test_the_history_is_searched(webapp: AppFixture, operator: Api, member: Api) -> None:
     """The same turns in the same shape, newest first and paged; one's own alone, whatever is asked."""
     for text in ("the boat Nautilus", "something else", "where is the Nautilus?"):
         operator.post("/agents/crab/messages", {"text": text, "wait": True})
@@ -171,11 +171,11 @@ def test_the_history_is_searched(paper: AppFixture, operator: Api, member: Api) 
     assert len(operator.get(f"/agents/crab/history?q=nautilus&user={operator.user.id}")["turns"]) == 2
 
 
-def test_the_history_tells_what_was_summed_up(paper: AppFixture, operator: Api) -> None:
+def test_the_history_tells_what_was_summed_up(webapp: AppFixture, operator: Api) -> None:
     """What the agent is told instead of the older part, until it is cleared."""
     key = CubicleKey("crab", operator.user.id)
     turn = operator.post("/agents/crab/messages", {"text": "hi", "wait": True})["turn"]
-    with paper.app._store.writing() as db:
+    with webapp.app._store.writing() as db:
         summary_rows.insert_summary(db, key, turn, "They like tea.", 1_800_000_000.0)
     summary = operator.get("/agents/crab/history")["summary"]
     assert summary == {"text": "They like tea.", "upto": turn, "made_at": "2027-01-15T08:00:00.000Z"}

@@ -31,7 +31,7 @@ def provider() -> Iterator[ScriptedUpstream]:
         yield upstream
 
 
-def test_a_wrong_key_then_a_right_one(paper: AppFixture, operator: Api, provider: ScriptedUpstream) -> None:
+def test_a_wrong_key_then_a_right_one(webapp: AppFixture, operator: Api, provider: ScriptedUpstream) -> None:
     """A try keeps nothing; what was kept answers at once, and is paid for by the first agent."""
     given = {"base_url": provider.base_url}
     wrong = operator.post("/providers/custom/test", {**given, "key": WRONG})
@@ -46,11 +46,11 @@ def test_a_wrong_key_then_a_right_one(paper: AppFixture, operator: Api, provider
     assert operator.post("/providers/custom/test", {})["model"] == "scripted-small"
     assert operator.get("/providers/custom/models") == {"models": ["scripted-large", "scripted-small"], "trouble": None}
     assert operator.get("/models")["default"] == "custom"
-    asked = paper.app._proxy.complete(
+    asked = webapp.app._proxy.complete(
         CubicleKey("crab", 1), {"messages": [{"role": "user", "content": "hello"}]}, check_wanted=lambda: None
     )
     assert (asked["model"], asked["output"]) == ("scripted-small", "ready")
-    assert paper.services.budget.get_today("crab").spent_micro > 0
+    assert webapp.services.budget.get_today("crab").spent_micro > 0
     assert operator.call("DELETE", "/providers/custom").status_code == 204
     assert operator.get("/settings")["default_provider"] == "rehearsal"
 
@@ -60,10 +60,10 @@ def test_a_key_is_in_no_answer_no_log_and_no_database(
 ) -> None:
     """Whatever is asked afterwards, by API or page; only its own file holds it."""
     caplog.set_level(logging.DEBUG)
-    with run_app(tmp_path) as house:
-        app = create_app(house.services)
-        operator = someone(house, app, house.services.people.get_operator())
-        browser = logged_in(house, app, house.services.people.get_operator())
+    with run_app(tmp_path) as install:
+        app = create_app(install.services)
+        operator = someone(install, app, install.services.users.get_operator())
+        browser = logged_in(install, app, install.services.users.get_operator())
         for body in ({"key": WRONG}, {"key": RIGHT}):
             operator.post("/providers/custom/test", {**body, "base_url": provider.base_url})
         operator.call("PUT", "/providers/custom", {"key": RIGHT, "base_url": provider.base_url})

@@ -26,16 +26,16 @@ ROOT = Path(__file__).resolve().parents[4]
 FIELDS = {"question": "Which one?", "choices": ["a", "b"]}
 
 
-def asked(paper: AppFixture, user: int = 1, **fields: Any) -> str:
+def asked(webapp: AppFixture, user: int = 1, **fields: Any) -> str:
     """A question that waits; its id."""
-    calls = paper.app._capabilities.calls
+    calls = webapp.app._capabilities.calls
     call = calls.run_command(Caller(CubicleKey("crab", user), None), os.urandom(8).hex(), "ASK", fields or FIELDS)
     return str(call.result["question"])
 
 
-def test_it_is_shown_and_answered_once(paper: AppFixture, operator: Api) -> None:
+def test_it_is_shown_and_answered_once(webapp: AppFixture, operator: Api) -> None:
     """The second answer is 409 and says who was first."""
-    question = asked(paper)
+    question = asked(webapp)
     shown = operator.get("/questions?status=pending")["questions"]
     assert [(q["id"], q["shown"], q["choices"], q["free_text"]) for q in shown] == [
         (question, "Which one?", ["a", "b"], False)
@@ -48,47 +48,47 @@ def test_it_is_shown_and_answered_once(paper: AppFixture, operator: Api) -> None
     assert operator.get("/questions?status=answered")["questions"][0]["id"] == question
 
 
-def test_a_click_that_came_too_soon_answers_nothing(paper: AppFixture, browser: Browser) -> None:
+def test_a_click_that_came_too_soon_answers_nothing(webapp: AppFixture, browser: Browser) -> None:
     """A browser is refused until the question has been there for a moment."""
-    question = asked(paper)
+    question = asked(webapp)
     answer = browser.post(f"/api/questions/{question}", {"answer": "a"})
     assert (answer.status_code, "only just now" in answer.get_json()["error"]["message"]) == (409, True)
-    asked_at = paper.services.questions.get_question(question).asked_at
+    asked_at = webapp.services.questions.get_question(question).asked_at
     threading.Event().wait(max(0.0, asked_at + MIN_AGE_S - time.time()))
     answer = browser.post(f"/api/questions/{question}", {"answer": "a"})
     assert (answer.status_code, answer.get_json()["answered_by"]) == (200, "ada (dashboard)")
 
 
-def test_unusable_answers_are_refused(paper: AppFixture, operator: Api) -> None:
+def test_unusable_answers_are_refused(webapp: AppFixture, operator: Api) -> None:
     """No choice, no text, another field, an id that nobody knows."""
-    question = asked(paper)
+    question = asked(webapp)
     for body in ({}, {"answer": "c"}, {"answer": 1}, {"answer": ""}, {"answer": "a", "turn": 1}, {"answer": None}):
         assert operator.refused("POST", f"/questions/{question}", body)[0] == 400
     assert operator.refused("POST", "/questions/nothing", {"answer": "a"})[0] == 404
     assert operator.refused("GET", "/questions?status=open")[0] == 400
-    assert paper.services.questions.get_question(question).status == "pending"
+    assert webapp.services.questions.get_question(question).status == "pending"
 
 
-def test_people_see_and_answer_only_their_own(paper: AppFixture, operator: Api, member: Api) -> None:
+def test_people_see_and_answer_only_their_own(webapp: AppFixture, operator: Api, member: Api) -> None:
     """A member knows of no other's; the operator may answer all."""
-    mine, theirs = asked(paper), asked(paper, member.user.id)
+    mine, theirs = asked(webapp), asked(webapp, member.user.id)
     assert [q["id"] for q in member.get("/questions")["questions"]] == [theirs]
     assert member.refused("POST", f"/questions/{mine}", {"answer": "a"})[0] == 404
     assert {q["id"] for q in operator.get("/questions")["questions"]} == {mine, theirs}
     assert member.post(f"/questions/{theirs}", {"answer": "a"})["status"] == "answered"
 
 
-def test_words_answer_nothing(paper: AppFixture, operator: Api) -> None:
+def test_words_answer_nothing(webapp: AppFixture, operator: Api) -> None:
     """Only the endpoint does: a message is a message."""
-    question = asked(paper)
+    question = asked(webapp)
     operator.post("/agents/crab/messages", {"text": f"/answer {question} a"})
-    assert paper.services.questions.get_question(question).status == "pending"
+    assert webapp.services.questions.get_question(question).status == "pending"
 
 
-def test_the_command_line_lists_and_answers(paper: AppFixture, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_lists_and_answers(webapp: AppFixture, capsys: pytest.CaptureFixture[str]) -> None:
     """With its choices, and with nothing of it that moves the cursor."""
-    question = asked(paper, question="Which\u202e one?", choices=["a", "b"], free_text=True)
-    hermit(paper, "questions")
+    question = asked(webapp, question="Which\u202e one?", choices=["a", "b"], free_text=True)
+    hermit(webapp, "questions")
     assert capsys.readouterr().out.splitlines() == [
         f"{question}  crab  pending",
         "    Which\\u202e one?",
@@ -96,11 +96,11 @@ def test_the_command_line_lists_and_answers(paper: AppFixture, capsys: pytest.Ca
         "      2. b",
         "      or your own words",
     ]
-    hermit(paper, "answer", question, "neither")
+    hermit(webapp, "answer", question, "neither")
     assert capsys.readouterr().out == "crab was told: neither\n"
-    hermit(paper, "questions")
+    hermit(webapp, "questions")
     assert capsys.readouterr().out == "No open questions.\n"
-    hermit(paper, "questions", "--all")
+    hermit(webapp, "questions", "--all")
     assert "    -> neither" in capsys.readouterr().out
 
 
@@ -110,26 +110,26 @@ def test_the_command_line_lists_and_answers(paper: AppFixture, capsys: pytest.Ca
     ids=["number", "word", "again", "no"],
 )
 def test_the_chat_asks_in_place(
-    paper: AppFixture, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, answer: str
+    webapp: AppFixture, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, answer: str
 ) -> None:
     """On a terminal, by a choice's number or its name; what does not fit is asked again."""
-    paper.plays["ask"] = _play
+    webapp.plays["ask"] = _play
     with monkeypatch.context() as typing:
         typing.setattr(sys, "stdin", Keyboard(typed))
-        assert hermit(paper, "chat", "crab", "ask") == 0
+        assert hermit(webapp, "chat", "crab", "ask") == 0
     said = capsys.readouterr()
     assert said.out == f"The answer: {answer}\n"
     assert "crab asks:" in said.err
 
 
 def test_a_chat_without_a_terminal_says_how_to_answer(
-    paper: AppFixture, operator: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    webapp: AppFixture, operator: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And goes on as soon as somebody did, elsewhere."""
-    paper.plays["ask"] = _play
+    webapp.plays["ask"] = _play
 
     def answer() -> None:
-        while not (found := paper.services.questions.list_questions(status="pending")):
+        while not (found := webapp.services.questions.list_questions(status="pending")):
             threading.Event().wait(0.02)
         threading.Event().wait(1.0)  # until the chat has looked
         operator.post(f"/questions/{found[0].id}", {"answer": "a"})
@@ -138,7 +138,7 @@ def test_a_chat_without_a_terminal_says_how_to_answer(
     somebody.start()
     with monkeypatch.context() as typing:
         typing.setattr(sys, "stdin", io.StringIO(""))
-        assert hermit(paper, "chat", "crab", "ask") == 0
+        assert hermit(webapp, "chat", "crab", "ask") == 0
     somebody.join(PATIENCE_S)
     assert capsys.readouterr().out == "The answer: a\n"
 
@@ -165,15 +165,15 @@ class Keyboard(io.StringIO):
         return True
 
 
-def hermit(paper: AppFixture, *arguments: str) -> int:
+def hermit(webapp: AppFixture, *arguments: str) -> int:
     """A command's exit code."""
     options = parser().parse_args(list(arguments))
-    return int(options.run(Context(ROOT, {}, paper.services.settings), options))
+    return int(options.run(Context(ROOT, {}, webapp.services.settings), options))
 
 
 def _play(scene: Scene) -> None:
     """A command that asks, as `hermit ask` does."""
-    calls, steps = scene.house.app._capabilities.calls, scene.house.steps
+    calls, steps = scene.install.app._capabilities.calls, scene.install.steps
     steps.start_step(scene.key, scene.turn.id, 1, thought="", command="hermit ask", approval=None)
     calls.run_command(Caller(scene.key, scene.turn.id), "q1", "ASK", FIELDS)
     done = calls.wait_call(scene.key, "q1", PATIENCE_S)

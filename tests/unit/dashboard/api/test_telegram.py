@@ -31,13 +31,13 @@ def telegram() -> Iterator[BotApi]:
 
 
 @pytest.fixture
-def paper(tmp_path: Path, telegram: BotApi) -> Iterator[AppFixture]:
+def webapp(tmp_path: Path, telegram: BotApi) -> Iterator[AppFixture]:
     """A house that knows where Telegram is."""
-    with run_app(tmp_path, environment={"HERMIT_TELEGRAM_API_URL": telegram.url}) as house:
-        yield house
+    with run_app(tmp_path, environment={"HERMIT_TELEGRAM_API_URL": telegram.url}) as install:
+        yield install
 
 
-def test_a_bot_from_nothing_to_gone(paper: AppFixture, telegram: BotApi, operator: Api) -> None:
+def test_a_bot_from_nothing_to_gone(webapp: AppFixture, telegram: BotApi, operator: Api) -> None:
     """Set up, its code shown, sent back by the operator's phone, paired, and taken away."""
     assert operator.get("/agents/crab")["telegram"] is None
     assert operator.refused("GET", "/agents/crab/telegram") == (
@@ -49,7 +49,7 @@ def test_a_bot_from_nothing_to_gone(paper: AppFixture, telegram: BotApi, operato
     assert (answer.status_code, body["username"], body["state"]) == (201, "crab_bot", "pairing")
     assert (body["code_way"], len(body["code"]), body["problem"]) == ("shown", 6, None)
     assert operator.get("/agents/crab/telegram") == body
-    assert paper.services.bots.on_code("crab", ADA, body["code"])
+    assert webapp.services.bots.on_code("crab", ADA, body["code"])
     after = operator.get("/agents/crab/telegram")
     assert (after["state"], after["code"], after["paired_at"] is None) == ("paired", None, False)
     assert operator.get("/users")["users"][0]["telegram_id"] == ADA
@@ -104,7 +104,7 @@ def test_a_token_that_telegram_does_not_know(telegram: BotApi, operator: Api) ->
     ]
 
 
-def test_a_bot_linked_by_the_code_it_sent_speaks_at_once(paper: AppFixture, telegram: BotApi, operator: Api) -> None:
+def test_a_bot_linked_by_the_code_it_sent_speaks_at_once(webapp: AppFixture, telegram: BotApi, operator: Api) -> None:
     """The chat is known from the code, so a question reaches it before the person has written a word there."""
     operator.call("PATCH", f"/users/{operator.user.id}", {"telegram_id": ADA})
     token, ada = telegram.bot(), telegram.person(ADA)
@@ -113,8 +113,8 @@ def test_a_bot_linked_by_the_code_it_sent_speaks_at_once(paper: AppFixture, tele
     telegram.wait_for(lambda: telegram.said(ada, bot=token))
     code = re.findall(r"\b\d{6}\b", " ".join(telegram.said(ada, bot=token)))[0]
     operator.post("/agents/crab/telegram/confirm", {"code": code})
-    paper.plays["clean"] = lambda scene: scene.say(f"ran: {scene.run(1, 'rm -rf build')}")
-    paper.services.turns.submit(CubicleKey("crab", operator.user.id), "clean", source="dashboard")
+    webapp.plays["clean"] = lambda scene: scene.say(f"ran: {scene.run(1, 'rm -rf build')}")
+    webapp.services.turns.submit(CubicleKey("crab", operator.user.id), "clean", source="dashboard")
     telegram.wait_for(lambda: any("rm -rf build" in text for text in telegram.said(ada, bot=token)))
 
 
@@ -169,9 +169,9 @@ def test_a_token_among_other_settings(telegram: BotApi, operator: Api) -> None:
     assert operator.refused("PATCH", "/agents/scout", {"telegram_token": None, "step_limit": 0})[0] == 400
 
 
-def test_setting_up_a_bot_withdraws_nothing(paper: AppFixture, telegram: BotApi, operator: Api) -> None:
+def test_setting_up_a_bot_withdraws_nothing(webapp: AppFixture, telegram: BotApi, operator: Api) -> None:
     """What waits for a person goes on waiting: the agent itself has not changed."""
-    watching = paper.services.broker.subscribe()
+    watching = webapp.services.broker.subscribe()
     operator.post("/agents/crab/telegram", {"token": telegram.bot()})
     kinds = []
     while (event := watching.get(0)) is not None:
@@ -179,12 +179,12 @@ def test_setting_up_a_bot_withdraws_nothing(paper: AppFixture, telegram: BotApi,
     assert set(kinds) == {"bot"}
 
 
-def test_the_bot_goes_with_its_agent(paper: AppFixture, telegram: BotApi, operator: Api) -> None:
+def test_the_bot_goes_with_its_agent(webapp: AppFixture, telegram: BotApi, operator: Api) -> None:
     """And may be another's afterwards."""
     token = telegram.bot()
     operator.post("/agents", {"name": "scout", "telegram_token": token})
     assert operator.call("DELETE", "/agents/scout").status_code == 204
-    assert paper.services.bots.list_bots() == []
+    assert webapp.services.bots.list_bots() == []
     assert operator.post("/agents/crab/telegram", {"token": token})["state"] == "pairing"
 
 
@@ -205,8 +205,8 @@ def test_the_settings_bot(tmp_path: Path, telegram: BotApi, operator_id: str) ->
         "TELEGRAM_BOT_TOKEN": telegram.bot(),
         "HERMIT_TELEGRAM_OPERATOR_ID": operator_id,
     }
-    with run_app(tmp_path, environment=environment) as house:
-        operator = someone(house, create_app(house.services), house.services.people.get_operator())
+    with run_app(tmp_path, environment=environment) as install:
+        operator = someone(install, create_app(install.services), install.services.users.get_operator())
         body = operator.get("/agents/crab/telegram")
     assert (body["state"], body["code_way"], body["code"] is None) == (
         ("paired", None, True) if operator_id else ("pairing", "shown", False)
@@ -214,7 +214,7 @@ def test_the_settings_bot(tmp_path: Path, telegram: BotApi, operator_id: str) ->
 
 
 def test_no_token_leaves_by_any_door(
-    paper: AppFixture, app: Flask, telegram: BotApi, operator: Api, caplog: pytest.LogCaptureFixture
+    webapp: AppFixture, app: Flask, telegram: BotApi, operator: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Neither in an answer, nor in the audit log, nor in the log, whatever Telegram does meanwhile."""
     caplog.set_level(logging.DEBUG)
@@ -244,9 +244,9 @@ def test_no_token_leaves_by_any_door(
 
 def test_what_does_not_look_like_a_token_is_refused_before_telegram_is_asked(tmp_path: Path) -> None:
     """With the sentence how one looks, wherever it is given; nothing is kept."""
-    with run_app(tmp_path, environment={"HERMIT_TELEGRAM_API_URL": ""}) as house:
-        app = create_app(house.services)
-        api = someone(house, app, house.services.people.get_operator())
+    with run_app(tmp_path, environment={"HERMIT_TELEGRAM_API_URL": ""}) as install:
+        app = create_app(install.services)
+        api = someone(install, app, install.services.users.get_operator())
         for token in ("123:abc", FORMED[:-1], FORMED + "x"):
             for method, path, body in (
                 ("POST", "/agents/crab/telegram", {"token": token}),
@@ -255,5 +255,5 @@ def test_what_does_not_look_like_a_token_is_refused_before_telegram_is_asked(tmp
             ):
                 status, message = api.refused(method, path, body)
                 assert (status, "then 35 letters, digits, hyphens or underscores" in message) == (400, True)
-        assert house.services.bots.list_bots() == []
-        assert [agent.name for agent in house.services.agents.list_agents()] == ["crab"]
+        assert install.services.bots.list_bots() == []
+        assert [agent.name for agent in install.services.agents.list_agents()] == ["crab"]

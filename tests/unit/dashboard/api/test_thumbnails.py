@@ -22,19 +22,19 @@ PATH = "/agents/crab/apps"
 
 
 @pytest.fixture
-def paper(tmp_path: Path) -> Iterator[AppFixture]:
+def webapp(tmp_path: Path) -> Iterator[AppFixture]:
     """A house with a browser on paper."""
-    with run_app(tmp_path, browser=FakeBrowser()) as house:
-        yield house
+    with run_app(tmp_path, browser=FakeBrowser()) as install:
+        yield install
 
 
 @pytest.fixture
-def www(paper: AppFixture) -> Path:
+def www(webapp: AppFixture) -> Path:
     """The operator's ``www/``."""
-    return paper.services.workspaces.prepare_folders(CubicleKey("crab", 1), uid=os.getuid(), gid=os.getgid()).www
+    return webapp.services.workspaces.prepare_folders(CubicleKey("crab", 1), uid=os.getuid(), gid=os.getgid()).www
 
 
-def makes(paper: AppFixture, operator: Api, www: Path, name: str, content: str, *, file: str = "index.html") -> None:
+def makes(webapp: AppFixture, operator: Api, www: Path, name: str, content: str, *, file: str = "index.html") -> None:
     """A turn that makes an app."""
 
     def play(scene: Scene) -> None:
@@ -43,7 +43,7 @@ def makes(paper: AppFixture, operator: Api, www: Path, name: str, content: str, 
         (www / name / file).write_text(content)
         scene.say("Here it is.")
 
-    paper.plays["make"] = play
+    webapp.plays["make"] = play
     operator.post("/agents/crab/messages", {"text": "make", "wait": True})
 
 
@@ -52,13 +52,13 @@ def picture(operator: Api, name: str = "game") -> str:
     return str(eventually(lambda: operator.get(f"{PATH}/{name}")["thumbnail_url"]))
 
 
-def test_an_app_s_picture_is_served_as_it_is(paper: AppFixture, operator: Api, www: Path, browser: Browser) -> None:
+def test_an_app_s_picture_is_served_as_it_is(webapp: AppFixture, operator: Api, www: Path, browser: Browser) -> None:
     """Held to being a picture, under an address that changes with it; the gallery shows it."""
-    news = paper.services.broker.subscribe("app")
-    makes(paper, operator, www, "game", "<title>Game</title>")
+    news = webapp.services.broker.subscribe("app")
+    makes(webapp, operator, www, "game", "<title>Game</title>")
     assert picture(operator).startswith("http://localhost/agents/crab/apps/game/thumbnail?v=")
     assert news.get(5) is not None
-    paper.services.broker.unsubscribe(news)
+    webapp.services.broker.unsubscribe(news)
     address = urlsplit(picture(operator))
     answer = browser.client.get(f"{address.path}?{address.query}")
     assert (answer.status_code, answer.mimetype, answer.data) == (200, "image/png", png())
@@ -68,10 +68,10 @@ def test_an_app_s_picture_is_served_as_it_is(paper: AppFixture, operator: Api, w
     assert f'<img class="app-thumb" src="{address.path}?{address.query}" alt="" width="1280" height="800"' in gallery
 
 
-def test_without_a_picture_letters_are_drawn(paper: AppFixture, operator: Api, www: Path, browser: Browser) -> None:
+def test_without_a_picture_letters_are_drawn(webapp: AppFixture, operator: Api, www: Path, browser: Browser) -> None:
     """Of live apps too; whatever the title is, they are letters."""
-    makes(paper, operator, www, "live", '{"port": 8080, "title": "sea shells"}', file="app.json")
-    makes(paper, operator, www, "odd", '{"port": 8080, "title": "<i> \\"x ñandu"}', file="app.json")
+    makes(webapp, operator, www, "live", '{"port": 8080, "title": "sea shells"}', file="app.json")
+    makes(webapp, operator, www, "odd", '{"port": 8080, "title": "<i> \\"x ñandu"}', file="app.json")
     for name in ("live", "odd"):
         assert operator.get(f"{PATH}/{name}")["thumbnail_url"] is None
         missing = browser.client.get(f"{PATH}/{name}/thumbnail")
@@ -81,12 +81,14 @@ def test_without_a_picture_letters_are_drawn(paper: AppFixture, operator: Api, w
     assert ">Ñ</text></svg>" in gallery
 
 
-def test_a_picture_is_for_whom_the_app_is(paper: AppFixture, app: Flask, operator: Api, member: Api, www: Path) -> None:
+def test_a_picture_is_for_whom_the_app_is(
+    webapp: AppFixture, app: Flask, operator: Api, member: Api, www: Path
+) -> None:
     """Its owner, an operator, and with whom it is shared; for as long."""
-    makes(paper, operator, www, "game", "x")
+    makes(webapp, operator, www, "game", "x")
     picture(operator)
     whose = f"?user={operator.user.id}"
-    guest = logged_in(paper, app, member.user)
+    guest = logged_in(webapp, app, member.user)
     path = f"{PATH}/game/thumbnail"
     assert (guest.client.get(path).status_code, guest.client.get(path + whose).status_code) == (404, 403)
     operator.post(f"{PATH}/game/share", {"user": member.user.id})
@@ -96,5 +98,5 @@ def test_a_picture_is_for_whom_the_app_is(paper: AppFixture, app: Flask, operato
     assert guest.client.get(f"{shown.path}?{shown.query}").status_code == 200
     operator.call("DELETE", f"{PATH}/game/share", {"user": member.user.id})
     assert guest.client.get(path + whose).status_code == 403
-    assert create_app(paper.services).test_client().get(path).status_code in (303, 401)
-    assert someone(paper, app, operator.user).get(f"{PATH}/game")["thumbnail_url"]
+    assert create_app(webapp.services).test_client().get(path).status_code in (303, 401)
+    assert someone(webapp, app, operator.user).get(f"{PATH}/game")["thumbnail_url"]

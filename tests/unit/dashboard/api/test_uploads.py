@@ -21,9 +21,9 @@ CANARY = "canary-that-must-not-appear"
 
 
 @pytest.fixture
-def workspace(paper: AppFixture) -> Path:
+def workspace(webapp: AppFixture) -> Path:
     """The operator's workspace with ``crab``, with its folders made."""
-    return prepared(paper, 1)
+    return prepared(webapp, 1)
 
 
 # --- uploads ---------------------------------------------------------------------------------------------------
@@ -94,10 +94,10 @@ def test_the_host_writes_into_in_alone(operator: Api, workspace: Path, path: str
     assert sorted(workspace.rglob("*")) == before
 
 
-def test_an_upload_says_its_length_and_fits(paper: AppFixture, operator: Api, workspace: Path) -> None:
+def test_an_upload_says_its_length_and_fits(webapp: AppFixture, operator: Api, workspace: Path) -> None:
     """411 without a length, 413 for what the workspace may not hold any more; the sentence says how much fits."""
     header = {"Authorization": f"Bearer {operator.token}"}
-    paper.services.agents.update_agent("crab", {"limits": {"disk_mb": 16}})
+    webapp.services.agents.update_agent("crab", {"limits": {"disk_mb": 16}})
     assert operator.client.put(f"/api{FILES}/in/x", headers=header).status_code == 411
     assert put(operator, "in/x", bytes(10 << 20)).status_code == 201
     answer = put(operator, "in/y", bytes(10 << 20))
@@ -114,10 +114,10 @@ class Silent:
         raise Unavailable("The database cannot be written.")
 
 
-def test_nothing_happens_that_is_not_written_down(paper: AppFixture, workspace: Path) -> None:
+def test_nothing_happens_that_is_not_written_down(webapp: AppFixture, workspace: Path) -> None:
     """Without its row in the audit log no file stays, and none goes."""
-    app = create_app(replace(paper.services, audit=Silent()))  # type: ignore[arg-type]  # a fake
-    operator = someone(paper, app, paper.services.people.get_operator())
+    app = create_app(replace(webapp.services, audit=Silent()))  # type: ignore[arg-type]  # a fake
+    operator = someone(webapp, app, webapp.services.users.get_operator())
     (workspace / "out" / "a").write_text("kept")
     assert put(operator, "in/x", b"x").status_code == 503
     assert operator.call("DELETE", f"{FILES}/out/a").status_code == 503

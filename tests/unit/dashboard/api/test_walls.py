@@ -281,16 +281,16 @@ def test_every_answer_carries_the_headers(app: Flask, operator: Api, browser: Br
         answer.close()
 
 
-def test_looking_changes_nothing(app: Flask, paper: AppFixture, browser: Browser) -> None:
+def test_looking_changes_nothing(app: Flask, webapp: AppFixture, browser: Browser) -> None:
     """No GET route does what would need a token of our page: nothing is written down, said or made by any of them."""
-    before = changed(paper)
+    before = changed(webapp)
     for _, method, path in routes(app):
         if method == "GET" and path != "/api/events":
             browser.client.get(path, headers={"Sec-Fetch-Site": "same-origin"}).close()
-    assert changed(paper) == before
+    assert changed(webapp) == before
 
 
-def changed(paper: AppFixture) -> dict[str, list[tuple[object, ...]]]:
+def changed(webapp: AppFixture) -> dict[str, list[tuple[object, ...]]]:
     """What people would notice: the rows of these tables. That a look at the chat wakes its cubicle is meant."""
     tables = (
         "audit WHERE kind <> 'cubicle.started'",
@@ -303,7 +303,7 @@ def changed(paper: AppFixture) -> dict[str, list[tuple[object, ...]]]:
         "preferences",
         "facts",
     )
-    with paper.app._store.reading() as db:
+    with webapp.app._store.reading() as db:
         return {table: [tuple(row) for row in db.execute(f"SELECT * FROM {table}")] for table in tables}  # noqa: S608
 
 
@@ -315,12 +315,12 @@ def test_the_policy_lets_nothing_in_from_elsewhere() -> None:
     assert {source for value in policy.values() for source in value.split()} == {"'self'", "'none'", "data:"}
 
 
-def test_over_https_the_cookie_is_bound_to_the_host(app: Flask, paper: AppFixture) -> None:
+def test_over_https_the_cookie_is_bound_to_the_host(app: Flask, webapp: AppFixture) -> None:
     """``__Host-`` and Secure when a proxy says https; HttpOnly and Strict always."""
-    people = paper.services.people
+    users = webapp.services.users
     for given, start, is_secure in (({}, "hermit_session=", False), ({"X-Forwarded-Proto": "https"}, "__Host-", True)):
         own = {"Origin": "https://localhost" if is_secure else OWN_ORIGIN, **given}
-        answer = app.test_client().post(f"/login/{people.make_link(1)}", headers=own)
+        answer = app.test_client().post(f"/login/{users.make_link(1)}", headers=own)
         cookie = answer.headers["Set-Cookie"]
         assert answer.status_code == 303
         assert cookie.startswith(start)

@@ -222,7 +222,7 @@ def test_limits_that_the_engine_cannot_hold_are_found() -> None:
     assert limits_lacking(whole) == ()
     found = limits_lacking(whole | {"MemoryLimit": False, "PidsLimit": False, "SecurityOptions": []})
     assert [any(word in finding.text for word in ("memory", "processes", "seccomp")) for finding in found] == [True] * 3
-    assert all(finding.mend for finding in found)
+    assert all(finding.fix for finding in found)
 
 
 @pytest.fixture

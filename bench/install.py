@@ -29,7 +29,7 @@ GENEROUS = {"daily_budget_usd": 100_000, "daily_budget_tokens": 10**11, "step_li
 
 
 @dataclass(frozen=True)
-class House:
+class Fixture:
     """A running install."""
 
     url: str
@@ -74,7 +74,7 @@ def launch_tunables() -> str:
 
 
 @contextmanager
-def running_house(settings: Mapping[str, str] | None = None) -> Iterator[House]:
+def running_install(settings: Mapping[str, str] | None = None) -> Iterator[Fixture]:
     """Start everything, with more settings where given; stop and remove everything."""
     with tempfile.TemporaryDirectory(prefix="hermit-bench-") as folder, program("model_server.py") as model_url:
         home, token = Path(folder) / "home", secrets.token_urlsafe(24)
@@ -97,16 +97,16 @@ def running_house(settings: Mapping[str, str] | None = None) -> Iterator[House]:
         session = requests.Session()
         session.headers["Authorization"] = f"Bearer {token}"
         line = Line(port, f"Authorization: Bearer {token}\r\n")
-        house = House(f"http://127.0.0.1:{port}", home, model_url, process.pid, session, line, docker.from_env())
+        install = Fixture(f"http://127.0.0.1:{port}", home, model_url, process.pid, session, line, docker.from_env())
         try:
-            _await_health(house, process)
-            house.call("PATCH", "/agents/crab", **GENEROUS)
-            yield house
+            _await_health(install, process)
+            install.call("PATCH", "/agents/crab", **GENEROUS)
+            yield install
         finally:
             # Many cubicles take longer to stop than the command waits: the process says when it has ended.
             subprocess.run([*command, "down"], env=environment, check=False, stdout=subprocess.DEVNULL)
             process.wait(timeout=300)
-            house.engine.close()
+            install.engine.close()
             session.close()
             line.close()
 
@@ -135,13 +135,13 @@ def program(name: str) -> Iterator[str]:
         process.wait(timeout=10)
 
 
-def _await_health(house: House, process: subprocess.Popen[bytes]) -> None:
+def _await_health(install: Fixture, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise RuntimeError("the orchestrator ended at once")
         try:
-            if requests.get(f"{house.url}/api/health", timeout=5).ok:
+            if requests.get(f"{install.url}/api/health", timeout=5).ok:
                 return
         except requests.ConnectionError:
             pass

@@ -1,6 +1,6 @@
 """The calendar with ten thousand entries: how long it takes until they are in order, and how late they come due.
 
-``python -m bench.agenda`` prints the figures. Turns go nowhere: what is measured is the calendar alone.
+``python -m bench.calendar`` prints the figures. Turns go nowhere: what is measured is the calendar alone.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ from orchestrator.channels.services import DashboardServices
 _KEY = "hermitshell"
 
 
-def attach_services(app: Flask, house: DashboardServices) -> None:
+def attach_services(app: Flask, services: DashboardServices) -> None:
     """Requests to ``app`` are about this install."""
-    app.extensions[_KEY] = house
+    app.extensions[_KEY] = services
     app.before_request(_mark_news)
 
 
