@@ -13,7 +13,7 @@ from bench.figures import PAGE, Found
 
 
 def draw(found: Found) -> list[str]:
-    """Markdown that shows each picture, drawn anew."""
+    """Markdown that shows each picture, drawn again."""
     if not found.pictures:
         return []
     python = locked("painter", "requirements-bench.lock")

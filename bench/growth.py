@@ -1,7 +1,7 @@
 """Growth: what things cost by the size of what there is of them, each with its curve.
 
-Histories and turns are measured in a real house, whose tables are filled beside it; the rest in a house on paper,
-as the cost is the database's and the pages'.
+Histories and turns are measured in a real install, whose tables are filled beside it; the rest in an install without
+containers, as the cost is the database's and the pages'.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _plain_turn(install: Fixture) -> float:
 
 
 def _conversation(sizes: Sequence[int]) -> Points:
-    """With the summaries that a house makes of what has grown long."""
+    """With the summaries that an install makes of what has grown long."""
     found: Points = {"plain turn": []}
     with running_install() as install:
         for size in sizes:
@@ -103,7 +103,7 @@ def _conversation(sizes: Sequence[int]) -> Points:
 
 
 def _turns(sizes: Sequence[int]) -> Points:
-    """A cleared conversation's turns are kept; pages are the house's on paper."""
+    """A cleared conversation's turns are kept; pages are the install's without containers."""
     found: Points = {"plain turn": [], "home page": [], "chat page": []}
     with running_install() as install, _webapp() as (paper, client):
         rows = 0
@@ -111,7 +111,7 @@ def _turns(sizes: Sequence[int]) -> Points:
             _write_turns(install, size - _count(install))
             install.call("DELETE", "/agents/crab/history")
             found["plain turn"].append((size, statistics.median([_plain_turn(install) for _ in range(21)])))
-            with paper.app._store.writing() as db:  # noqa: SLF001 - no way of the house's own fills tables in bulk
+            with paper.app._store.writing() as db:  # noqa: SLF001 - no way of the install's own fills tables in bulk
                 db.executemany(pages.INSERT_TURN, _made_up(size - rows))
             rows = size
             found["home page"].append((size, typical(9, lambda: client.get("/").get_data())))
@@ -144,7 +144,7 @@ def _made_up(count: int) -> Iterator[tuple[object, ...]]:
 def _log(sizes: Sequence[int]) -> Points:
     found: Points = {"append": [], "newest page": [], "search of a word": [], "search of two rare words": []}
     with _webapp() as (install, client):
-        store, rows = install.app._store, 0  # noqa: SLF001 - no way of the house's own fills tables in bulk
+        store, rows = install.app._store, 0  # noqa: SLF001 - no way of the install's own fills tables in bulk
 
         def page(url: str) -> float:
             return typical(9, lambda: client.get(url).get_data())

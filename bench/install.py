@@ -1,4 +1,6 @@
-"""A house for the benches: a real orchestrator process, a model server process, real cubicles, all gone afterwards."""
+"""An install for the benches: a real orchestrator process, a model server process, real cubicles, all gone
+afterwards.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """How soon the host hears of a file that was closed in a cubicle, against raw inotify and a bare watchdog callback in
-the same run; and what a hundred idle trays cost. Names begin with a dot, so that nothing of it is delivered."""
+the same run; and what a hundred idle outbox folders cost. Names begin with a dot, so that nothing of it is
+delivered.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def noticed(container: Any, out: Path, count: int) -> dict[str, list[float]]:
 
 
 def idle_cpu_percent(out_folders: int = 100) -> float:
-    """What watching so many trays in which nothing happens takes of one core, the looks of a minute included."""
+    """What watching so many outbox folders in which nothing happens takes of one core, the looks of a minute
+    included.
+    """
     with tempfile.TemporaryDirectory(prefix="hermit-bench-") as folder:
         home = prepare_home(Path(folder))
         store, workspaces = Store(home.database), Workspaces(home.path)

@@ -1,6 +1,6 @@
-"""Every page of the dashboard in a house that is full: 1,000,000 rows of the log, 10,000 turns, 50 agents.
+"""Every page of the dashboard in an install that is full: 1,000,000 rows of the log, 10,000 turns, 50 agents.
 
-``python -m bench.pages`` seeds such a house and prints how long the server takes for each page, without the network;
+``python -m bench.pages`` seeds such an install and prints how long the server takes for each page, without the network;
 ``--write`` keeps the table. ``--rows`` makes it smaller.
 """
 
@@ -38,7 +38,7 @@ MORE = (
     Sight("chat: another agent", "/agents/agent-7"),
     Sight("chat: earlier messages", "/agents/crab/turns?before=900"),
 )
-"""What the house is full of, asked for in ways that its pages offer."""
+"""What the install is full of, asked for in ways that its pages offer."""
 _DAY_S = 86_400.0
 _KINDS = ("turn.asked", "step.started", "step.ended", "approval.asked", "approval.decided", "turn.ended")
 _WORDS = ("tide", "table", "letter", "chart", "boat", "weather", "berth", "photo", "backup", "invoice")
@@ -61,7 +61,7 @@ def fill(install: AppFixture, rows: int = ROWS) -> None:
     names = [f"agent-{n}" for n in range(AGENTS - len(install.services.agents.list_agents()))]
     for name in names:
         install.services.agents.create({"name": name, "role": "One of many"})
-    store, agents = install.app._store, ["crab", *names]  # noqa: SLF001 - no way of the house's own fills tables in bulk
+    store, agents = install.app._store, ["crab", *names]  # noqa: SLF001 - no way of the install's own fills tables in bulk
     with store.writing() as db:
         db.executemany(INSERT_TURN, _turns(agents))
         first = int(db.execute("SELECT MAX(id) FROM turns").fetchone()[0]) - TURNS + 1

@@ -1,4 +1,4 @@
-"""How soon a message is answered, and a file of ``out/`` begins to leave, on Telegram: a house with a bot, and a Bot
+"""How soon a message is answered, and a file of ``out/`` begins to leave, on Telegram: an install with a bot, and a Bot
 API server on loopback that notes when each call arrives."""
 
 from __future__ import annotations

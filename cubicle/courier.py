@@ -1,8 +1,8 @@
-"""One errand, run in a container that is thrown away: finds out what a wish for packages comes to, or fetches exactly
+"""One task, run in a container that is thrown away: finds out what a request for packages comes to, or fetches exactly
 what a person agreed to. It reads ``/errand/in/task.json`` and leaves ``/errand/out/report.json``, the files beside it.
 
 No code of a package runs here: of Python packages only ready-made wheels are looked at, and npm runs no scripts. Nobody
-trusts the report: whoever sent the errand reads it as a stranger's, and compares every file with what was agreed.
+trusts the report: whoever sent the task reads it as a stranger's, and compares every file with what was agreed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 class Failed(Exception):
-    """The errand can't be done; ``why`` is a word for it, ``said`` what the tools said."""
+    """The task can't be done; ``why`` is a word for it, ``said`` what the tools said."""
 
     def __init__(self, why: str, said: str = "") -> None:
         super().__init__(why)
@@ -59,7 +59,7 @@ class Failed(Exception):
 
 
 def main() -> None:
-    """Do the errand, and leave a report whatever comes of it."""
+    """Do the task, and leave a report whatever comes of it."""
     task = json.loads((IN / "task.json").read_text(encoding="utf-8"))
     signal.alarm(task["time_s"])  # whoever sent us may have died
     os.environ.update(task["proxies"])
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def resolve(task: dict[str, Any]) -> dict[str, Any]:
-    """Every package that the wish comes to, with its version, address, hash and size."""
+    """Every package that the request comes to, with its version, address, hash and size."""
     found = _pip(task) if task["system"] == "pip" else _npm(task)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         sizes = list(pool.map(lambda package: _size(task, package["url"]), found))
@@ -90,7 +90,7 @@ def fetch(task: dict[str, Any]) -> dict[str, Any]:
     return {"ok": True, "packages": []}
 
 
-# --- what the wish comes to ------------------------------------------------------------------------------------
+# --- what the request comes to ------------------------------------------------------------------------------------
 
 
 def _pip(task: dict[str, Any]) -> list[dict[str, Any]]:
@@ -278,7 +278,7 @@ def _fetched(task: dict[str, Any], package: dict[str, Any]) -> None:
 
 
 def _asked(task: dict[str, Any], url: str, use: Callable[[Any], T]) -> T:
-    """What ``use`` makes of the server's answer; asked anew where the connection broke."""
+    """What ``use`` makes of the server's answer; asked again where the connection broke."""
     if not url.startswith(("https://", "http://")):
         raise Failed("unfit", url[:200])
     context = ssl.create_default_context(cafile=str(CA) if CA.exists() else None)

@@ -1,4 +1,4 @@
-"""Packages that agents wished for, as the API describes them."""
+"""Packages that agents asked for, as the API describes them."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The house, for its surfaces."""
+    """What the surfaces of an install may call."""
 
     settings: Settings
     users: Users

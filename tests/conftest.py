@@ -152,7 +152,7 @@ def _settings(environment: dict[str, str]) -> dict[str, str]:
 
 
 def _left_since(before: set[threading.Thread]) -> list[threading.Thread]:
-    """What a wider fixture keeps, a server or a whole house, may start threads for its work meanwhile; those are not
+    """What a wider fixture keeps, a server or a whole install, may start threads for its work meanwhile; those are not
     this test's."""
     kept = {thread.name for thread in before if thread.is_alive()}
     theirs = {name for keeper, names in HELPERS.items() if keeper in kept for name in names}

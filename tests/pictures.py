@@ -1,7 +1,7 @@
-"""Pictures of every page in a house that is lived in: ``python -m tests.pictures docs/screenshots``.
+"""Pictures of every page in an install that is lived in: ``python -m tests.pictures docs/screenshots``.
 
-Each page on a phone and on a desk, in light and in dark, as ``PAGE-desktop-light.webp``; ``--only PAGE`` takes those of
-one page alone. Which pages there are the application says (``tests.support.all_pages``).
+Each page on a phone and on a fixture, in light and in dark, as ``PAGE-desktop-light.webp``; ``--only PAGE`` takes those
+of one page alone. Which pages there are the application says (``tests.support.all_pages``).
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def _is_sqlites(name: str) -> bool:
 
 
 def _fill(home: Path) -> Path:
-    """A small house with something of most kinds in it."""
+    """A small install with something of most kinds in it."""
     with core_fixture(home, role="Keeps the books.") as made:
         made.under_way("What is 6 × 7?")
         made.turns.submit(KEY, "Ünïcode, 'quotes' and\nlines.", source="test")

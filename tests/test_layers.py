@@ -349,7 +349,7 @@ def test_only_the_program_reads_the_environment() -> None:
 
 
 def test_only_the_set_up_and_the_commands_start_processes() -> None:
-    """While the house runs, no program of the host is started; chat apps and previews have a loop."""
+    """While the install runs, no program of the host is started; chat apps and previews have a loop."""
     calls = ("system", "popen", "fork", "forkpty", "posix_spawn", "posix_spawnp", "execv", "execve", "execvp")
     loops = ("asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell", "asyncio.subprocess")
     wrong = {

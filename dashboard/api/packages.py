@@ -1,4 +1,4 @@
-"""Packages that agents wished for: what each wish came to, and how it went. Decisions are made on approvals."""
+"""Packages that agents asked for: what each request came to, and how it went. Decisions are made on approvals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ api = Blueprint("packages", __name__)
 
 @api.get("/api/packages")
 def list_installs() -> Any:
-    """The newest wishes, of one status where given."""
+    """The newest requests, of one status where given."""
     who, wanted = require_asker(), request.args.get("status", "")
     if wanted and wanted not in STATUSES:
         raise BadInput(f"status: choose one of {', '.join(STATUSES)}.")

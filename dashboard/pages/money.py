@@ -1,4 +1,4 @@
-"""How an agent's day stands in money, as people read it: spent, left, when it begins anew, and how worried to look."""
+"""How an agent's day stands in money, as people read it: spent, left, when it begins again, and how worried to look."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class PlannerQuery:
 
     @property
     def part(self) -> str:
-        """Where what is shown is made anew."""
+        """Where what is shown is made again."""
         return self.url().replace(_PATH, "/parts/planner", 1)
 
 

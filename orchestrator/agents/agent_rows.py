@@ -24,7 +24,7 @@ def insert_agent(db: sqlite3.Connection, agent: Agent) -> None:
 
 
 def update_agent(db: sqlite3.Connection, agent: Agent) -> None:
-    """Store every field of an existing agent anew."""
+    """Store every field of an existing agent again."""
     columns = ", ".join(f"{column} = ?" for column in _COLUMNS.split(", "))
     db.execute(f"UPDATE agents SET {columns} WHERE name = ?", (*_row_values(agent), agent.name))  # noqa: S608 - constants
 

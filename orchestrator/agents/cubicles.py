@@ -157,7 +157,7 @@ class Cubicles:
             if not is_idle():
                 return False
             self._engine.stop(name, grace_s=2.0)
-            self._engine.remove(name)  # a start makes it anew anyway, and should not have to clear the old one away
+            self._engine.remove(name)  # a start makes it again anyway, and should not have to clear the old one away
             self._record_change(key, "stopped", ", as it had nothing to do")
             return True
 

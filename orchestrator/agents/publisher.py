@@ -1,7 +1,7 @@
 """The publisher writes what the program knows as a file in a cubicle's ``data/`` that its agent may read and nobody
 reads back.
 
-Owns when such a file is made anew: a little after something changed (many changes at once make one file), and before
+Owns when such a file is made again: a little after something changed (many changes at once make one file), and before
 its cubicle starts. What is in it is the builder's business, how it gets into the folder the workspace's. A file that
 can't be made now is tried again, and its cubicle works without it.
 """
@@ -69,11 +69,11 @@ class Publisher:
             self.request_publish(key)
 
     def request_publish(self, key: CubicleKey) -> None:
-        """Something changed: the cubicle's file is made anew soon. Returns at once."""
+        """Something changed: the cubicle's file is made again soon. Returns at once."""
         self._want(key, self._pause_s)
 
     def publish_now(self, key: CubicleKey) -> None:
-        """The cubicle's file is made anew, now; for before its cubicle starts. Never raises: what can't be is tried
+        """The cubicle's file is made again, now; for before its cubicle starts. Never raises: what can't be is tried
         again."""
         with self._changed:
             self._wanted.pop(key, None)

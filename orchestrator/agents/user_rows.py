@@ -86,7 +86,7 @@ def get_operator(db: sqlite3.Connection) -> User | None:
 
 
 def update_user(db: sqlite3.Connection, user: User) -> None:
-    """Store every field of an existing person anew."""
+    """Store every field of an existing person again."""
     db.execute(
         "UPDATE users SET name = ?, role = ?, time_zone = ?, time_zone_known = ? WHERE id = ?",
         (user.name, user.role, user.time_zone, user.time_zone_known, user.id),

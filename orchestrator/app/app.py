@@ -296,7 +296,8 @@ class App:
         self._idle_stop.close()
         self._watchdog.close()
         self._waker.close()
-        # The doors first: a crab whose model call is cut must not be told that somebody stopped its turn, but ask anew.
+        # The doors first: a crab whose model call is cut must not be told that somebody stopped its turn, but ask
+        # again.
         self._reverse_tunnel.close()
         self._server.close()
         self._turns.close()

@@ -209,7 +209,7 @@ class Approvals:
             self._end_approval(self.get(approval), ApprovalStatus.EXPIRED, "nobody answered in time")
 
     def reconcile(self) -> None:
-        """After a start: what nobody answered in time has expired, and open questions are asked anew."""
+        """After a start: what nobody answered in time has expired, and open questions are asked again."""
         for approval in self.list_approvals(status=ApprovalStatus.PENDING):
             self._show_approval(approval)
 

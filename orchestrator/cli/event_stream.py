@@ -123,7 +123,7 @@ class LivePrinter:
         """How many lines of each command's output are shown."""
 
     def write_text(self, text: str) -> None:
-        """The words so far. Where they are not what was shown and more, they begin anew on a line of their own."""
+        """The words so far. Where they are not what was shown and more, they begin again on a line of their own."""
         text = terminal_safe(text)
         if self._text.startswith(text):
             return

@@ -92,7 +92,7 @@ def _parse_float(text: str) -> float:
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_unique_object, parse_constant=_no_constant, parse_int=_parse_int, parse_float=_parse_float
 )
-"""What ``json.loads`` would make anew for each text."""
+"""What ``json.loads`` would make again for each text."""
 
 
 def _is_unicode(value: object) -> bool:

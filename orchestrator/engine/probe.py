@@ -107,7 +107,7 @@ def throw_away(folder: Path, home: Home, *, image: str, runtime: str) -> Cubicle
 
 
 def _describe_engine(version: Mapping[str, Any], spec: CubicleSpec) -> str:
-    """Engine, kernel, runtimes and image, by their versions: what changes any of them is looked at anew."""
+    """Engine, kernel, runtimes and image, by their versions: what changes any of them is looked at again."""
     text = json.dumps([version, spec.image, spec.runtime], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -20,7 +20,7 @@ class CubicleEngine(Protocol):
 
     def start(self, spec: CubicleSpec, *, anew: Callable[[], None] = lambda: None) -> Container:
         """The cubicle runs when this returns: a running one with the same spec is adopted, any other of that name is
-        replaced. Two calls at once start one container. ``anew`` is called before a container is made, when none of
+        replaced. Two calls at once start one container. ``again`` is called before a container is made, when none of
         that name is left."""
 
     def poll(self, name: str) -> Exit | None:

@@ -18,7 +18,7 @@ from orchestrator.files.workspace import Workspaces
 PAGE_LINES = 200
 _WINDOW = 256 * 1024
 _FAR = 4 * _WINDOW
-"""Whoever is so far behind begins anew at the end."""
+"""Whoever is so far behind begins again at the end."""
 _MOST_CHARS = 20_000
 """Of one record; the crab itself writes 65,536 at most, and the file can be downloaded."""
 _PARTS = ((b"work", b".hermit.log"), (b"work", b".hermit.log.1"))

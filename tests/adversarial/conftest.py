@@ -1,4 +1,4 @@
-"""What several of these have in common: a house under siege."""
+"""What several of these have in common: an install under pair of tenants."""
 
 from __future__ import annotations
 

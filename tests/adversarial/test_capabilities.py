@@ -209,7 +209,7 @@ def test_thousands_at_once_are_one_hour_together(tenants: TwoTenants) -> None:
 
 
 def test_everybody_who_may_wait_at_a_door_holds_up_nobody_else(tenants: TwoTenants) -> None:
-    """All connections of a cubicle look after a call that never ends, and more queue up: the house has few threads
+    """All connections of a cubicle look after a call that never ends, and more queue up: the install has few threads
     more, other cubicles are answered at once, and when they leave the door answers again."""
     tenants.calls.run_command(Caller(tenants.mine, None), "never", "ASK", {"question": "?", "timeout": 604_800})
     before = threading.active_count()
@@ -367,8 +367,9 @@ _VICTIM = """
 
 
 def test_a_death_right_after_each_commit(tmp_path: Path) -> None:
-    """A call was written down, and the house died before anything followed: after the next start it is there once, what
-    waits is asked or sent, and the caller that asks again is told the same and does nothing twice."""
+    """A call was written down, and the install died before anything followed: after the next start it is there
+    once, what waits is asked or sent, and the caller that asks again is told the same and does nothing twice.
+    """
     calls: list[tuple[str, dict[str, Any]]] = [
         ("CALENDAR_CREATE", ENTRY),
         ("MEMORY_ADD", {"text": "the cat is called Mia"}),

@@ -177,7 +177,7 @@ def test_nothing_that_an_agent_wrote_reaches_a_person_unmarked(
     tenants: TwoTenants, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In notices, questions as they are shown, the audit log and the terminal its words hide nothing, are quoted, and
-    begin no line of the house's."""
+    begin no line of the install's."""
     tenants.do("CALENDAR_CREATE", **{**ENTRY, "title": NASTY.replace("\n", " "), "prompt": NASTY})
     tenants.do("CALENDAR_UPDATE", id=1, title="“" + NASTY.replace("\n", " "))
     tenants.do("ASK", question=NASTY, choices=["yes\u202e", "yes\u200b", "1. no"])

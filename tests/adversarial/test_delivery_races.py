@@ -1,5 +1,6 @@
-"""What an agent may try against the delivery of its files: swaps in the middle of a look, trays without end, disks kept
-busy. A canary lies where no copy may ever come from."""
+"""What an agent may try against the delivery of its files: swaps in the middle of a look, outbox folders without
+end, disks kept busy. A canary lies where no copy may ever come from.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +98,7 @@ def test_a_file_swapped_for_a_link_never_leaks(install: DeliveryFixture) -> None
 
 @contextmanager
 def watched(install: DeliveryFixture) -> Iterator[OutboxWatcher]:
-    """The tray is watched."""
+    """The outbox folder is watched."""
     watch = OutboxWatcher(install.workspaces, install.intake, tidy=install.deliveries.remove_old)
     watch.start([KEY])
     watch.add_cubicle(KEY)
@@ -142,7 +143,7 @@ def test_a_tray_of_two_hundred_thousand_files_costs_little(tmp_path: Path) -> No
 
 
 def test_touching_a_large_file_again_and_again_reads_it_seldom(install: DeliveryFixture) -> None:
-    """Each reading in vain makes the tray wait many times as long."""
+    """Each reading in vain makes the outbox folder wait many times as long."""
     install.put("large", os.urandom(64 << 20))
     with watched(install):
         eventually(install.rows)
@@ -157,7 +158,7 @@ def test_touching_a_large_file_again_and_again_reads_it_seldom(install: Delivery
 
 
 def test_a_name_in_another_s_tray_is_never_seen(install: DeliveryFixture) -> None:
-    """A tray that is itself a link is no tray."""
+    """A outbox folder that is itself a link is no outbox folder."""
     secret = install.home / "secret"
     secret.mkdir()
     (secret / "f").write_bytes(CANARY)

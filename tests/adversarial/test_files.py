@@ -35,7 +35,7 @@ PATIENCE_S = 10.0
 
 @dataclass
 class Fixture:
-    """The operator at the API of a house, and the agent at the folders."""
+    """The operator at the API of an install, and the agent at the folders."""
 
     install: AppFixture
     workspace: Path
@@ -62,7 +62,7 @@ class Fixture:
 
 @pytest.fixture
 def fixture(tmp_path: Path) -> Iterator[Fixture]:
-    """A house with a canary beside it."""
+    """An install with a canary beside it."""
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "file").write_bytes(CANARY)
@@ -225,7 +225,7 @@ def memory(name: str) -> int:
 
 def test_large_files_are_never_whole_in_memory(fixture: Fixture) -> None:
     """Up, down, and down in an archive; with this test itself in the same process."""
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # VmHWM begins anew
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # VmHWM begins again
     before = memory("VmRSS")
     answer = fixture.put("large", Large(LARGE))
     assert (answer.status_code, answer.json()["size"]) == (201, LARGE)

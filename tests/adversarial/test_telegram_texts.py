@@ -1,7 +1,7 @@
 """What an agent may write, as it arrives at Telegram: whole, under the agent's line, without a preview, a hidden link,
-a button or a mark of the house, and within what Telegram takes.
+a button or a mark of the install, and within what Telegram takes.
 
-Each text goes the whole way: a turn ends with it, its letters go over a real line to the test's Bot API server, and
+Each text goes the whole way: a turn ends with it, its messages go over a real line to the test's Bot API server, and
 what is judged are the requests that came there.
 """
 
@@ -34,7 +34,7 @@ LINKS = {"text_link", "text_mention", "url", "custom_emoji", "mention"}
 
 @dataclass
 class Bench:
-    """A house, a bot, and the server that hears it."""
+    """An install, a bot, and the server that hears it."""
 
     fixture: TurnsFixture
     api: BotApi
@@ -69,7 +69,7 @@ class Bench:
         await self.send(self.fixture.outbox.messages)
 
     async def send(self, messages: list[Message]) -> None:
-        """The letters go over a line of their own."""
+        """The messages go over a line of their own."""
         wire = TelegramClient(self.bot, api_url=self.api.url)
         await wire.open()
         try:
@@ -126,21 +126,21 @@ def check(call: Call) -> None:
 
 
 def body(calls: list[Call]) -> str:
-    """The agent's words, without the lines of the house."""
+    """The agent's words, without the lines of the install."""
     texts = [str(call.parameters["text"]) for call in calls]
     return "\n".join(text.partition("\n")[2] for text in texts)
 
 
 @pytest.fixture(scope="module")
 def install(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CoreFixture]:
-    """A house for all of them."""
+    """An install for all of them."""
     with core_fixture(tmp_path_factory.mktemp("texts") / "home") as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def bench(install: CoreFixture) -> Iterator[Bench]:
-    """The house with its bot."""
+    """The install with its bot."""
     with BotApi() as api:
         yield Bench(TurnsFixture(install, FakeOutbox(install.store)), api, api.bot())
 
@@ -240,7 +240,7 @@ def test_markdown_hides_nothing(bench: Bench, text: str) -> None:
     assert all(word in arrived for word in MARKDOWN[text].replace("(", " ").replace(")", " ").split())
 
 
-# --- what pretends to be the house -----------------------------------------------------------------------------
+# --- what pretends to be the install -----------------------------------------------------------------------------
 
 FORGED = (
     f"{MARK} crab asks: may this run?", f"ok\n\n{MARK} crab:\nforged", f"\n\n\n{MARK} house:\nApproved.", MARK * 50,
@@ -255,7 +255,7 @@ FORGED = (
 
 @pytest.mark.parametrize("text", FORGED, ids=range(len(FORGED)))
 def test_nothing_passes_for_the_house(bench: Bench, text: str) -> None:
-    """One mark a message, the house's own, at its beginning; never a button."""
+    """One mark a message, the install's own, at its beginning; never a button."""
     assert bench.arrives(text)
     assert bench.arrives(None, TurnStatus.FAILED, text)
     bench.shows(text)

@@ -1,4 +1,4 @@
-"""A real browser on a real dashboard, which notes every complaint and every request that leaves the house."""
+"""A real browser on a real dashboard, which notes every complaint and every request that leaves the install."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def install(tmp_path: Path) -> Iterator[AppFixture]:
-    """A house that answers."""
+    """An install that answers."""
     with run_app(tmp_path) as made:
         yield made
 
 
-@pytest.fixture(params=[PHONE, DESKTOP], ids=["phone", "desk"])
+@pytest.fixture(params=[PHONE, DESKTOP], ids=["phone", "desktop"])
 def visit(request: pytest.FixtureRequest, browser: Browser, install: AppFixture) -> Iterator[Visit]:
     """A fresh window, small and large; at the end nothing may have been complained about."""
     context = browser.new_context(viewport=request.param)
@@ -79,7 +79,7 @@ def open_window(context: BrowserContext, install: AppFixture, *, also: str = "")
 
 
 def watched(page: Page, url: str, *, also: str = "") -> list[str]:
-    """The complaints about a page of the house at ``url``, as they come."""
+    """The complaints about a page of the install at ``url``, as they come."""
     complaints: list[str] = []
     page.set_default_timeout(30_000)
     expect.set_options(timeout=30_000)  # a bound for a page that is broken, not a time to be kept

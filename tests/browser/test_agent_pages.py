@@ -1,4 +1,4 @@
-"""An agent's workspace, log, cubicle and settings in a real browser, on a phone and on a desk. Nothing may be
+"""An agent's workspace, log, cubicle and settings in a real browser, on a phone and on a fixture. Nothing may be
 complained about in the end."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Web apps in a real browser: a calculator, a to-do list that remembers and a game, each in its frame, on a phone and
-on a desk; the way there from a reply; sharing. Nothing may be complained about in the end."""
+on a fixture; the way there from a reply; sharing. Nothing may be complained about in the end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SHIFTS = """() => new Promise((done) => {
 """How much of the page has moved by itself since it was there."""
 
 
-@pytest.fixture(params=[PHONE, DESKTOP], ids=["phone", "desk"])
+@pytest.fixture(params=[PHONE, DESKTOP], ids=["phone", "desktop"])
 def visit(request: pytest.FixtureRequest, browser: Browser, install: AppFixture) -> Iterator[Visit]:
     """A fresh window that may also look at the previews' own origin."""
     context = browser.new_context(viewport=request.param)
@@ -52,7 +52,7 @@ def previews(install: AppFixture) -> str:
 
 
 def is_wide(page: Page) -> bool:
-    """The window is a desk's."""
+    """The window is a fixture's."""
     size = page.viewport_size
     return size is not None and size["width"] >= 1200
 
@@ -186,7 +186,7 @@ def making(install: AppFixture, name: str = "calculator") -> None:
 
 
 def test_a_reply_leads_to_the_app_that_it_made(visit: Visit) -> None:
-    """On a desk it stands beside the conversation, on a phone on its own page; what was being written stays."""
+    """On a fixture it stands beside the conversation, on a phone on its own page; what was being written stays."""
     making(visit.install)
     visit.log_in()
     page = visit.page
@@ -208,14 +208,14 @@ def test_a_reply_leads_to_the_app_that_it_made(visit: Visit) -> None:
     if is_wide(page):
         page.get_by_role("textbox").fill("")
         say(page, "Make me a calculator")
-        expect(frame.locator("output")).to_have_text("0")  # made anew, shown anew
+        expect(frame.locator("output")).to_have_text("0")  # made again, shown again
         page.get_by_role("link", name="Close").click()
         page.wait_for_url("**/agents/crab")
         expect(page.locator(".app-frame")).to_have_count(0)
 
 
 def test_a_reply_shows_what_the_app_looks_like(browser: Browser, tmp_path: Path) -> None:
-    """As soon as somebody took its picture, without anything being opened anew."""
+    """As soon as somebody took its picture, without anything being opened again."""
     with run_app(tmp_path, browser=FakeBrowser()) as install:
         making(install)
         context = browser.new_context(viewport=PHONE)

@@ -1,5 +1,6 @@
-"""The dashboard in a real browser, on a phone and on a desk. After each test nothing may have been complained about: no
-broken script, no violated policy, no request to anybody else (see ``visit``)."""
+"""The dashboard in a real browser, on a phone and on a fixture. After each test nothing may have been complained
+about: no broken script, no violated policy, no request to anybody else (see ``visit``).
+"""
 
 from __future__ import annotations
 
@@ -283,7 +284,7 @@ def test_a_queued_message_is_withdrawn(visit: Visit) -> None:
 
 
 def test_a_line_break_is_no_message_and_a_refusal_is_told(visit: Visit) -> None:
-    """Shift+Enter makes a line; when the house is away, the words stay in the field and the reason is there."""
+    """Shift+Enter makes a line; when the install is away, the words stay in the field and the reason is there."""
     page = chat(visit)
     field = page.get_by_role("textbox")
     field.fill("one")

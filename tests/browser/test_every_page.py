@@ -1,6 +1,6 @@
-"""Every page of the dashboard in a house that is lived in, on a phone and on a desk, in light and in dark: no serious
-accessibility violation (axe-core), nothing complained about, nothing asked of anybody else, nothing that scrolls
-sideways, nothing too small to press.
+"""Every page of the dashboard in an install that is lived in, on a phone and on a fixture, in light and in dark: no
+serious accessibility violation (axe-core), nothing complained about, nothing asked of anybody else, nothing that
+scrolls sideways, nothing too small to press.
 
 Which pages there are the application says (``tests.support.all_pages``), so that a new one is looked at without a word
 here.
@@ -62,7 +62,7 @@ TOO_SMALL = """() => {
 
 @pytest.fixture(scope="module")
 def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[AppFixture, list[Sight]]]:
-    """The house and what there is to see in it."""
+    """The install and what there is to see in it."""
     with run_app(tmp_path_factory.mktemp("lived"), environment=ALL_ON) as install:
         made = fill_with_samples(install)
         app = create_app(install.services)

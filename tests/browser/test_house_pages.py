@@ -1,4 +1,4 @@
-"""The operator's pages in a real browser, on a phone and on a desk. Nothing may be complained about in the end."""
+"""The operator's pages in a real browser, on a phone and on a fixture. Nothing may be complained about in the end."""
 
 from __future__ import annotations
 

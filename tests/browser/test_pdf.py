@@ -20,7 +20,7 @@ pytestmark = pytest.mark.browser
 PAGE = png(990, 1400, extra=zlib.compress((b"\0" + b"\xee" * 3 * 990) * 1400))
 
 
-@pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desk"])
+@pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
 def test_pages_come_when_they_are_drawn(
     browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: ViewportSize
 ) -> None:

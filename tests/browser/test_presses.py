@@ -1,4 +1,4 @@
-"""A person's press is never lost: not before the page's scripts are there, nor while a part is rendered anew."""
+"""A person's press is never lost: not before the page's scripts are there, nor while a part is rendered again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def planned(visit: Visit) -> None:
 
 
 def test_a_part_is_not_taken_away_from_under_a_finger(visit: Visit) -> None:
-    """It is rendered anew between press and release, which still counts; and after it, it is."""
+    """It is rendered again between press and release, which still counts; and after it, it is."""
     planned(visit)
     page = visit.page
     button = page.locator(".entry").get_by_title("Pause")

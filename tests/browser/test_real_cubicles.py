@@ -1,5 +1,6 @@
-"""The dashboard on real cubicles, in a real browser, on a phone and on a desk: every way a person goes there, from the
-first message to the end of an agent. Nothing may be complained about, and nothing asked of anybody else."""
+"""The dashboard on real cubicles, in a real browser, on a phone and on a fixture: every way a person goes there,
+from the first message to the end of an agent. Nothing may be complained about, and nothing asked of anybody else.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ APP = "mkdir -p ../www/clock && echo '<!doctype html><title>Clock</title><p>It t
 
 @pytest.fixture(autouse=True)
 def _leaves_no_thread() -> None:
-    """Not asked here: a house that a whole module keeps starts its wakers when they are first needed."""
+    """Not asked here: an install that a whole module keeps starts its wakers when they are first needed."""
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +32,13 @@ def install(
     client: docker.DockerClient,  # noqa: F811 - the fixture above
     image_tag: Callable[[str], str],  # noqa: F811 - the fixture above
 ) -> Iterator[RealApp]:
-    """One house, in which operators have terminals."""
+    """One install, in which operators have terminals."""
     home = tmp_path_factory.mktemp("home")
     with real_install(home, client, image_tag, environment={"HERMIT_TERMINAL": "1"}) as made:
         yield made
 
 
-@pytest.fixture(params=[PHONE, DESKTOP], ids=["phone", "desk"])
+@pytest.fixture(params=[PHONE, DESKTOP], ids=["phone", "desktop"])
 def page(request: pytest.FixtureRequest, browser: Browser, install: RealApp) -> Iterator[Page]:
     """A window that is logged in; at the end nothing may have been complained about."""
     context = browser.new_context(viewport=request.param)

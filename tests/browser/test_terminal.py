@@ -26,7 +26,7 @@ COLOURED = r"printf '\e[38;2;200;100;50mnear-\e[1;32mgreen\e[0m\n'"
 
 @pytest.fixture
 def install(tmp_path: Path) -> Iterator[AppFixture]:
-    """A house with terminals, whose shells are this machine's."""
+    """An install with terminals, whose shells are this machine's."""
     work = tmp_path / "work"
     work.mkdir()
     with run_app(tmp_path / "home", environment={"HERMIT_TERMINAL": "1"}, lines=ShellTtys(work)) as made:
@@ -69,7 +69,7 @@ def test_a_terminal_is_typed_into(visit: Visit) -> None:
 
 
 def keys(page: Page) -> None:
-    """On a telephone there is a row of them; at a desk the keyboard has them."""
+    """On a telephone there is a row of them; at a fixture the keyboard has them."""
     rows = page.locator(".xterm-rows")
     enter(page, "cat")
     if page.get_by_role("button", name="Ctrl").is_visible():

@@ -1,4 +1,4 @@
-"""Questions decided anywhere, the doctor, backups and strangers, in a real browser on a phone and on a desk."""
+"""Questions decided anywhere, the doctor, backups and strangers, in a real browser on a phone and on a fixture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files sent from the chat page in a real browser, on a phone and on a desk, to an agent in a real cubicle: chosen,
+"""Files sent from the chat page in a real browser, on a phone and on a fixture, to an agent in a real cubicle: chosen,
 dropped, pasted, removed, too large, cut off, by keyboard alone. Nothing may be complained about in the end, except the
 refusals that a test asks for.
 """
@@ -89,17 +89,17 @@ def real(
     client: Any,  # noqa: F811 - the fixture
     image_tag: Any,  # noqa: F811 - the fixture
 ) -> Iterator[RealApp]:
-    """One house for all tests; each has an agent of its own."""
+    """One install for all tests; each has an agent of its own."""
     with real_install(tmp_path_factory.mktemp("home"), client, image_tag) as made:
         yield made
 
 
 @pytest.fixture(autouse=True)
 def _leaves_no_thread() -> None:
-    """Not asked here: a house that a whole module keeps starts its wakers when they are first needed."""
+    """Not asked here: an install that a whole module keeps starts its wakers when they are first needed."""
 
 
-@pytest.fixture(params=[PHONE, DESKTOP], ids=["phone", "desk"])
+@pytest.fixture(params=[PHONE, DESKTOP], ids=["phone", "desktop"])
 def talk(request: pytest.FixtureRequest, browser: Browser, real: RealApp) -> Iterator[Talk]:
     """A fresh agent's page, small and large."""
     users, url = real.app.services.users, real.api.url

@@ -180,7 +180,7 @@ def _ran(home: Path) -> dict[str, list[str]]:
 
 
 def _leftovers(home: Path, *, sockets: bool) -> Iterator[str]:
-    """Doors stand while the house does; a pid file is emptied and stays."""
+    """Doors stand while the install does; a pid file is emptied and stays."""
     for path in sorted((home / "run").rglob("*")):
         is_door = path.name == "door.sock" and not sockets
         if not path.is_dir() and not is_door and path.name != "orchestrator.pid":

@@ -29,7 +29,7 @@ _KILL_CRAB = (
 
 
 class Breaker:
-    """Breaks things, and mends them."""
+    """Breaks things, and fixes them."""
 
     def __init__(self, install: Install, restart_engine: str = "") -> None:
         """``restart_engine`` is a command; without one the engine is left alone."""

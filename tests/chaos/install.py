@@ -64,7 +64,7 @@ class Install:
         self.people: dict[str, Person] = {"ada": bots.person(ADA, "Ada"), "eva": bots.person(EVA, "Eva")}
         self.users = {"ada": 1}
         self.from_before: set[tuple[int, int]] = set()
-        """Messages, by chat and number, that came while it settled in: the code of a bot is no letter."""
+        """Messages, by chat and number, that came while it settled in: the code of a bot is no message."""
         self._preview_port = free_port()
         self._starting = threading.Lock()  # one "up" at a time
 

@@ -128,7 +128,7 @@ def facts_are_noted_once(seen: Evidence) -> Iterator[str]:
 
 
 def every_answer_is_in_its_chat_once(seen: Evidence) -> Iterator[str]:
-    """A turn from Telegram, and one that the calendar began for somebody with a chat, has its letters there, once."""
+    """A turn from Telegram, and one that the calendar began for somebody with a chat, has its messages there, once."""
     for case in seen.cases.values():
         room = (case.agent, case.person)
         for turn in seen.turns_of(case):

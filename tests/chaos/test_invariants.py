@@ -220,7 +220,7 @@ def test_a_command_on_record_as_failed_owes_no_line(line: str) -> None:
 
 
 def test_a_command_on_record_as_failed_owes_no_file() -> None:
-    """A full disk took the file, not the house."""
+    """A full disk took the file, not the install."""
     seen = copy.deepcopy(good())
     _ended(FILED, 1, 1)(seen)
     seen.out.clear()

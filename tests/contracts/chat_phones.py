@@ -43,7 +43,7 @@ class Phone(Protocol):
 
     @property
     def outbox(self) -> Outbox:
-        """Where the house's messages for the channel go."""
+        """Where the install's messages for the channel go."""
 
     def says(self, text: str, *, person: int = ADA, reply_to: int | None = None) -> None:
         """Somebody writes to the bot in private."""

@@ -121,7 +121,7 @@ def test_any_name_is_packed(out_folder: DeliveryFixture, raws: list[tuple[bytes,
 
 @pytest.fixture
 def webapp(tmp_path: Path) -> Iterator[AppFixture]:
-    """A house of paper."""
+    """An install without containers."""
     with run_app(tmp_path / "home") as install:
         yield install
 

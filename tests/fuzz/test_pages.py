@@ -144,7 +144,9 @@ def test_no_redirect_leads_elsewhere(place: str) -> None:
     ).map("".join)
 )
 def test_the_house_runs_first_in_each_page(text: str) -> None:
-    """Nothing of an app's page stands before the house's own script but comments and a doctype, and nothing is lost."""
+    """Nothing of an app's page stands before the install's own script but comments and a doctype, and nothing is
+    lost.
+    """
     page = text.encode("utf-8", "replace")
     made = with_shim(with_prefix(page, BASE), BASE)
     script = f'<script src="{BASE}.hermit/shim.js"></script>'.encode()

@@ -263,7 +263,7 @@ _TYPES = st.sampled_from(
 
 @pytest.fixture
 def street(tmp_path: Path) -> Iterator[TwoDoors]:
-    """Doors with the house's rules behind them, and a turn under way."""
+    """Doors with the install's rules behind them, and a turn under way."""
     with street_of(tmp_path / "home") as made:
         yield made
 

@@ -1,5 +1,6 @@
-"""What the tests on the real engine share: the engine, the image, and houses. Containers are removed by their install's
-label; a test that fails shows what the engine knows of them."""
+"""What the tests on the real engine share: the engine, the image, and installs. Containers are removed by their
+install's label; a test that fails shows what the engine knows of them.
+"""
 
 from __future__ import annotations
 
@@ -64,8 +65,9 @@ def install(
     client: docker.DockerClient,
     image_tag: Callable[[str], str],
 ) -> Iterator[RealApp]:
-    """One house for the tests of a module; each makes agents of its own in it. It takes pictures of apps and PDFs where
-    the module has ``PICTURES``; their image is there before anybody waits for it."""
+    """One install for the tests of a module; each makes agents of its own in it. It takes pictures of apps and PDFs
+    where the module has ``PICTURES``; their image is there before anybody waits for it.
+    """
     has_pictures = getattr(request.module, "PICTURES", False)
     if has_pictures:
         image_tag("browser")
@@ -82,14 +84,14 @@ def process(tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClien
 
 @pytest.fixture(autouse=True)
 def _leaves_no_thread() -> None:
-    """Not asked here: a house that a whole module keeps starts its wakers when they are first needed."""
+    """Not asked here: an install that a whole module keeps starts its wakers when they are first needed."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failed test tells what its house knows."""
+    """A failed test tells what its install knows."""
     report = yield
     if report.failed:
         for name, value in getattr(item, "funcargs", {}).items():

@@ -141,7 +141,7 @@ def _descriptors() -> int:
 
 def test_a_siege_of_the_door(install: RealApp, pair: tuple[Talker, Talker]) -> None:
     """A thousand silent or dripping connections, half requests and ones that are far too large: each doubtful one is
-    refused, the house holds few descriptors for it, another cubicle is served, and so is this one afterwards."""
+    refused, the install holds few descriptors for it, another cubicle is served, and so is this one afterwards."""
     bad, good = pair
     before = _descriptors()
     with ThreadPoolExecutor(1) as pool:
@@ -389,8 +389,9 @@ print(json.dumps(got))
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_another_user_of_the_machine_gets_nothing(process: AppProcess) -> None:
-    """Whoever else has a login on the host reads, writes and connects to nothing of the house's, even where the way to
-    it is open; and the house listens on loopback alone."""
+    """Whoever else has a login on the host reads, writes and connects to nothing of the install's, even where the
+    way to it is open; and the install listens on loopback alone.
+    """
     agent = process.agent()
     agent.ask(process.plays.commands("echo private > private.txt"))
     for folder in process.home.resolve().parents:  # as it may lie in a place that all can enter

@@ -32,7 +32,7 @@ FIND_TUNNEL = (
 
 
 def begins(port: int, name: str) -> str:
-    """The command that starts a server and says to the house where."""
+    """The command that starts a server and says to the install where."""
     return (
         f"mkdir -p ../www/live && echo {SERVER} | base64 -d > server.py && "
         f"(setsid nohup python3 server.py {port} {name} >server.log 2>&1 & echo $! > pid) && "

@@ -1,4 +1,4 @@
-"""Questions of agents through a whole house: asked in a turn, answered from elsewhere, and over when nobody waits."""
+"""Questions of agents through a whole install: asked in a turn, answered from elsewhere, and over when nobody waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A backup of a house in the middle of its work, and the house that comes of it elsewhere."""
+"""A backup of an install in the middle of its work, and the install that comes of it elsewhere."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def test_the_doctor_of_one_that_runs(person: Terminal) -> None:
 
 
 def test_the_doctor_of_one_that_is_ill(person: Terminal, tmp_path: Path) -> None:
-    """No engine, a model that refuses, keys that others may read: each is a line with its mend, and the exit code 1."""
+    """No engine, a model that refuses, keys that others may read: each is a line with its fix, and the exit code 1."""
     home = tmp_path / "home"
     ran = person.hermit("doctor", HERMIT_HOME=str(home), DOCKER_HOST=f"unix://{tmp_path}/none.sock")
     assert ran.returncode == 1

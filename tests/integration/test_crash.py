@@ -255,7 +255,7 @@ def test_the_agent_kills_its_own_crab(install: RealApp) -> None:
 
 @pytest.mark.parametrize("die", DEATHS.values(), ids=DEATHS.keys())
 def test_the_cubicle_dies_in_a_model_call(install: RealApp, die: Callable[[Any], object]) -> None:
-    """Nothing had been done yet, so the turn begins anew by itself and is answered."""
+    """Nothing had been done yet, so the turn begins again by itself and is answered."""
     agent, gate = install.agent(), Gate()
     turn = agent.send(install.plays.add(hangs(gate), answers("After all.")))
     assert gate.reached.wait(10)
@@ -327,7 +327,7 @@ def wired(
     image_tag: Callable[[str], str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[RealApp]:
-    """A house whose engine is at the other end of that wire."""
+    """An install whose engine is at the other end of that wire."""
     near = docker.DockerClient(base_url=f"unix://{wire.path}", version="auto", timeout=3)
     with real_install(tmp_path_factory.mktemp("home"), client, image_tag, engine_client=near) as made:
         yield made

@@ -220,7 +220,7 @@ def test_after_an_overflow_of_events_the_last_file_arrives(install: RealApp, age
 
 
 def test_one_agent_s_work_keeps_no_other_waiting(install: RealApp, agent: Talker) -> None:
-    """While one fills its tray, another's file arrives."""
+    """While one fills its outbox folder, another's file arrives."""
     other = install.agent()
     other.api.post(f"/agents/{other.name}/cubicle/start")
     with ThreadPoolExecutor(1) as pool:

@@ -168,7 +168,7 @@ def test_near_the_limit_everybody_is_told(install: RealApp) -> None:
 
 @pytest.fixture
 def cramped(tmp_path: Path, client: docker.DockerClient, image: str) -> Iterator[AppProcess]:
-    """A house on a disk of 64 MiB."""
+    """An install on a disk of 64 MiB."""
     with mounted(tmp_path, "size=64m") as disk, process_install(disk / "home", client) as install:
         yield install
 

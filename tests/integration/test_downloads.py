@@ -44,7 +44,7 @@ def install(
     image_tag: Callable[[str], str],
     town: FakeInternet,
 ) -> Iterator[RealApp]:
-    """A house whose way out leads to one site."""
+    """An install whose way out leads to one site."""
     path, server = make_certificate(tmp_path_factory.mktemp("tls"), "DNS:files.example")
 
     def gives(visit: Visit) -> None:

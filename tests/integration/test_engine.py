@@ -251,7 +251,7 @@ def test_stats_of_one_that_does_not_run(bench: Bench) -> None:
 
 
 def test_a_name_that_another_program_took(bench: Bench) -> None:
-    """Said with the mend; the other's container is left as it is."""
+    """Said with the fix; the other's container is left as it is."""
     spec = bench.spec()
     foreign = bench.client.api.create_container(bench.image, name=spec.name, labels={"hermitshell.test": bench.install})
     try:

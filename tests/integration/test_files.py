@@ -45,7 +45,7 @@ def output(install: RealApp, agent: Talker, *commands: str) -> str:
 
 
 def test_a_file_goes_in_is_worked_on_and_comes_out(install: RealApp, talker: Talker) -> None:
-    """Uploaded, read by a command, written anew, downloaded: the bytes that it should be, alone and in the archive."""
+    """Uploaded, read by a command, written again, downloaded: the bytes that it should be, alone and in the archive."""
     content = os.urandom(3_000_001)
     stored = call(talker, "PUT", "in/my%20file.bin", data=content).json()
     assert (stored["path"], stored["sha256"]) == ("in/my%20file.bin", hashlib.sha256(content).hexdigest())

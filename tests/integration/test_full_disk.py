@@ -26,7 +26,7 @@ def small_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def cramped(small_disk: Path, client: docker.DockerClient, image: str) -> Iterator[AppProcess]:
-    """A house on the small disk."""
+    """An install on the small disk."""
     with process_install(small_disk / "home", client) as install:
         yield install
 

@@ -304,7 +304,7 @@ def test_cubicles_do_not_see_each_other_s_calls(install: RealApp, agent: Talker,
 
 @pytest.fixture
 def asking(process: AppProcess) -> Iterator[tuple[Talker, list[Ran]]]:
-    """An agent of a house that can be killed, with a command that waits for its person."""
+    """An agent of an install that can be killed, with a command that waits for its person."""
     agent = process.agent(toolsets=["questions"])
     agent.wake()
     eventually(lambda: "running" in str(process.client.containers.get(agent.container).status))

@@ -1,4 +1,4 @@
-"""A real cubicle turned against its house, by way of the door: floods, forged files, roads to a decision. Its house
+"""A real cubicle turned against its install, by way of the door: floods, forged files, roads to a decision. Its install
 goes on, and so do the others."""
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def install(
     image_tag: Callable[[str], str],
     index: PackageIndex,
 ) -> Iterator[RealApp]:
-    """A house that knows this index alone."""
+    """An install that knows this index alone."""
     with real_install(tmp_path_factory.mktemp("home"), client, image_tag, environment=index.settings) as made:
         yield made
 
@@ -134,7 +134,7 @@ def test_no_is_no(install: RealApp, index: PackageIndex) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "said"),
+    ("wanted", "said"),
     [
         ("pip nothing-of-this-name", "no such package"),
         ("npm nothing-of-this-name", "no such package"),
@@ -143,10 +143,10 @@ def test_no_is_no(install: RealApp, index: PackageIndex) -> None:
         ("npm ../x", "is no package of npm's"),
     ],
 )
-def test_what_can_not_be_had(install: RealApp, request: str, said: str) -> None:
+def test_what_can_not_be_had(install: RealApp, wanted: str, said: str) -> None:
     """A sentence says what is wrong, and nobody is asked."""
     agent = install.agent()
-    ended = agent.ask(install.plays.commands(f"hermit install {request}; echo code $?"), timeout=120)
+    ended = agent.ask(install.plays.commands(f"hermit install {wanted}; echo code $?"), timeout=120)
     assert said in ended["steps"][0]["output"]
     assert "code 1" in ended["steps"][0]["output"]
 
@@ -195,7 +195,7 @@ def test_a_death_in_the_middle(
     image_tag: Callable[[str], str],
     index: PackageIndex,
 ) -> None:
-    """Killed while a courier fetches, the house sends another at its start; the program inside waits."""
+    """Killed while a courier fetches, the install sends another at its start; the program inside waits."""
     image_tag("courier")
     index.wheel("held-back", "1.0", {"held_back.py": "HERE = 'here'\n"})
     with process_install(tmp_path_factory.mktemp("home"), client, index.settings) as install:

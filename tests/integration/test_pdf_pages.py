@@ -91,7 +91,7 @@ class Fixture:
 
 @pytest.fixture
 def fixture(install: RealApp) -> Fixture:
-    """The house, to be worked in."""
+    """The install, to be worked in."""
     return Fixture(install)
 
 

@@ -49,7 +49,7 @@ def model_url() -> Iterator[str]:
 def inhabited(
     tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient, image: str, model_url: str
 ) -> Iterator[AppProcess]:
-    """A house whose agents think with the real model."""
+    """An install whose agents think with the real model."""
     settings = {"HERMIT_LLM_BASE_URL": model_url, "HERMIT_LLM_MODEL": "smollm2"}
     with process_install(tmp_path_factory.mktemp("home"), client, settings) as install:
         yield install

@@ -72,7 +72,7 @@ def phone(
     client: docker.DockerClient,
     image: str,
 ) -> Iterator[Phone]:
-    """One house with one bot for the tests of this module; what each asks has a word of its own."""
+    """One install with one bot for the tests of this module; what each asks has a word of its own."""
     with BotApi() as api:
         bot = api.bot("Crab")
         ada = api.person(OPERATOR, "Ada")

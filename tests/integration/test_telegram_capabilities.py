@@ -30,7 +30,7 @@ PAPER = b"the paper\n" * 40
 
 @dataclass
 class Phone:
-    """The operator's Telegram, with the bot of the first agent, and what the house sees of an internet."""
+    """The operator's Telegram, with the bot of the first agent, and what the install sees of an internet."""
 
     api: BotApi
     install: RealApp
@@ -90,7 +90,7 @@ def labels(message: dict[str, Any]) -> list[str]:
 def phone(
     tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient, image_tag: Callable[[str], str]
 ) -> Iterator[Phone]:
-    """One house with one bot; one site, which has one paper under every name."""
+    """One install with one bot; one site, which has one paper under every name."""
     home = tmp_path_factory.mktemp("home")
     certificate, server_side = make_certificate(tmp_path_factory.mktemp("certificate"), f"DNS:{HOST}")
     trusted = tls_context()
@@ -149,7 +149,7 @@ def test_a_download_is_asked_about_and_its_host_allowed(phone: Phone) -> None:
 
 
 def test_a_question_is_answered_by_a_press(phone: Phone) -> None:
-    """The command prints the choice, and the letter says who answered."""
+    """The command prints the choice, and the message says who answered."""
     phone.plays("hermit ask 'Tea or coffee?' --choices tea,coffee", reply="I know now.")
     asked = phone.message("Tea or coffee?", is_asking=True)
     phone.presses(asked, "coffee")

@@ -88,7 +88,7 @@ class Window:
 def install(
     tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient, image_tag: Callable[[str], str]
 ) -> Iterator[RealApp]:
-    """A house with terminals."""
+    """An install with terminals."""
     environment = {"HERMIT_TERMINAL": "1"}
     with real_install(tmp_path_factory.mktemp("home"), client, image_tag, environment=environment) as made:
         yield made
@@ -216,7 +216,7 @@ def test_a_sudden_death_leaves_no_shell_after_the_next_start(
 
 
 def died(process: AppProcess, client: docker.DockerClient) -> None:
-    """The house of such a death."""
+    """The install of such a death."""
     agent = process.agent()
     window = Window(process.api, agent.name)
     window.type("sleep 631 & sleep 632\r")

@@ -83,7 +83,7 @@ def test_a_canvas_app_s_picture_shows_what_it_draws(install: RealApp) -> None:
 
 
 def test_the_browser_lives_behind_a_cubicle_s_walls(install: RealApp, client: docker.DockerClient) -> None:
-    """No network, no capability, nothing of the host; and it is killed when the house stops wanting the picture."""
+    """No network, no capability, nothing of the host; and it is killed when the install stops wanting the picture."""
     agent = install.agent()
     agent.ask(install.plays.commands(written("slow/index.html", f"<script>{HOSTILE['forever']}</script>")))
     label = f"{LABEL}={install.install}"

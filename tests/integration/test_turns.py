@@ -97,7 +97,7 @@ def test_the_conversation_is_passed_on(install: RealApp) -> None:
 
 
 def test_history_is_cleared_when_a_person_wants_it(install: RealApp) -> None:
-    """The next turn starts anew."""
+    """The next turn starts again."""
     agent = install.agent()
     agent.ask(install.plays.add(answers("It is 4711.")))
     assert agent.api.call("DELETE", f"/agents/{agent.name}/history").status_code == 204
@@ -264,7 +264,7 @@ def test_a_question_is_cancelled_with_its_turn(install: RealApp, careful: Talker
 
 
 def test_an_approval_is_for_one_text(install: RealApp, careful: Talker) -> None:
-    """The same command again, or another, is asked about anew: one approval serves once."""
+    """The same command again, or another, is asked about again: one approval serves once."""
     turn = careful.send(install.plays.commands("echo a >> many.txt", "echo a >> many.txt", "echo b >> many.txt"))
     asked = []
     for _ in range(3):
@@ -357,7 +357,7 @@ def test_messages_that_are_refused(install: RealApp, talker: Talker, text: str, 
 
 
 def test_ten_megabytes_are_refused(install: RealApp, talker: Talker) -> None:
-    """The house stays quick and says so."""
+    """The install stays quick and says so."""
     try:
         answer = install.api.call("POST", f"/agents/{talker.name}/messages", json={"text": "x" * 10_000_000})
         assert answer.status_code == 413
@@ -497,7 +497,7 @@ def test_everything_is_in_the_audit_log(install: RealApp) -> None:
 
 
 def test_an_agent_that_is_deleted_leaves_nothing(install: RealApp) -> None:
-    """Container, workspace and door are gone, in the middle of a turn too; and it may be made anew, empty."""
+    """Container, workspace and door are gone, in the middle of a turn too; and it may be made again, empty."""
     agent = install.agent()
     turn = agent.send(install.plays.add(answers(terminal=f"mkdir -p deep/er; chmod 0 deep/er; {SLOW}")))
     agent.running(turn)

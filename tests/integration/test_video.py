@@ -84,7 +84,9 @@ def test_what_can_not_be_drawn(install: RealApp) -> None:
 
 
 def test_walls_and_a_death_in_the_middle(tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient) -> None:
-    """No network, no privileges, two private folders; killed while it is drawn, the house has it drawn again, once."""
+    """No network, no privileges, two private folders; killed while it is drawn, the install has it drawn again,
+    once.
+    """
     with process_install(tmp_path_factory.mktemp("home"), client) as install:
         agent = install.agent()
         turn = agent.send(install.plays.commands("hermit video 'A long one' --seconds 60 --out long.mp4; ls -A ../out"))

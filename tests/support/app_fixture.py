@@ -1,4 +1,4 @@
-"""A whole house for tests of its surfaces: the real app with a real database and real turns, an engine that only
+"""A whole install for tests of its surfaces: the real app with a real database and real turns, an engine that only
 remembers, and a crab that plays what it is told in this process."""
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def echo(scene: Scene) -> None:
 
 @dataclass
 class AppFixture:
-    """A house, and the handles that tests turn."""
+    """An install, and the handles that tests turn."""
 
     app: App
     services: DashboardServices
@@ -187,11 +187,11 @@ class AppFixture:
 
     @property
     def url(self) -> str:
-        """Where the house answers, once it was started."""
+        """Where the install answers, once it was started."""
         return self.services.settings.url
 
     def close(self) -> None:
-        """The crabs leave, then the house closes."""
+        """The crabs leave, then the install closes."""
         self._closing.set()
         with self._lock:
             crabs = tuple(self._crabs.values())
@@ -236,7 +236,7 @@ def run_app(
     pages: HelperEngine | None = None,
     lines: ExecEngine | None = None,
 ) -> Iterator[AppFixture]:
-    """A house in ``folder``, which answers at its ``url``, with an operator and an agent called crab."""
+    """An install in ``folder``, which answers at its ``url``, with an operator and an agent called crab."""
     drawing = {kind.name: given for kind, given in ((BROWSER, browser), (PAGES, pages)) if given is not None}
     settings = load(
         {

@@ -1,4 +1,4 @@
-"""A shop for tests of what is commanded on Telegram: a whole house without crabs, a counter, and two people."""
+"""A shop for tests of what is commanded on Telegram: a whole install without crabs, a counter, and two people."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.chat_fixture import ADA, BOB, DANGEROUS, ChatFixture
 
 @dataclass
 class CommandsFixture:
-    """A whole house with a counter, and people who send commands."""
+    """A whole install with a counter, and people who send commands."""
 
     install: AppFixture
     counter: ChatFixture
@@ -73,7 +73,7 @@ class CommandsFixture:
 
 @contextmanager
 def commands_fixture(tmp_path: Path) -> Iterator[CommandsFixture]:
-    """A house without crabs; ada and bob use Telegram."""
+    """An install without crabs; ada and bob use Telegram."""
     with run_app(tmp_path / "home", crabs=False) as install:
         services, store = install.services, install.app._store
         ada = services.users.update_user(

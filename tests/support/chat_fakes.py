@@ -1,4 +1,4 @@
-"""A chat on paper for tests: messages that came in, letters that were posted, and a line that says what was called."""
+"""A chat on paper for tests: messages that came in, messages that were posted, and a line that says what was called."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def telegram_store(store: Store) -> ChannelStore:
 
 
 class FakeOutbox(Outbox):
-    """Keeps letters in the outbox's table, and sends one when the test says so."""
+    """Keeps messages in the outbox's table, and sends one when the test says so."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -55,7 +55,7 @@ class FakeOutbox(Outbox):
         return cursor.rowcount == 1
 
     def set(self, ref: str, state: str, message: int | None = None) -> None:
-        """A letter gets on."""
+        """A message gets on."""
         with self.store.writing() as db:
             db.execute("UPDATE chat_outbox SET state = ?, message = ? WHERE ref = ?", (state, message, ref))
 
@@ -65,17 +65,17 @@ class FakeOutbox(Outbox):
         return [stored.ref for stored in self.messages]
 
     def body(self, ref: str) -> MessageBody:
-        """What a letter says."""
+        """What a message says."""
         return next(stored.body for stored in self.messages if stored.ref == ref)
 
     def texts(self, beginning: str = "turn:") -> list[str]:
-        """What letters with such refs say."""
+        """What messages with such refs say."""
         return [stored.body.rich.text for stored in self.messages if stored.ref.startswith(beginning)]
 
 
 @dataclass
 class TurnsFixture:
-    """A house with one bot, and its mail."""
+    """An install with one bot, and its mail."""
 
     install: CoreFixture
     outbox: FakeOutbox

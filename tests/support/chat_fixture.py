@@ -1,4 +1,4 @@
-"""A counter for tests of what can be pressed and commanded: real rules, real rows, real mail, and no network. A letter
+"""A counter for tests of what can be pressed and commanded: real rules, real rows, real mail, and no network. A message
 arrives when the test says so, and somebody presses what is under it."""
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ class ChatFixture:
     def fresh_noticing(self) -> ChatNotifications:
         """As after a restart."""
         return ChatNotifications(
-            store=self.rows, notifications=self.notifications, address_book=AddressBook(self.rows, self.users), outbox=self.outbox,
-            buttons=self.buttons, ask_zone=self.zones.ask_zone, now=self.now,
+            store=self.rows, notifications=self.notifications, address_book=AddressBook(self.rows, self.users),
+            outbox=self.outbox, buttons=self.buttons, ask_zone=self.zones.ask_zone, now=self.now,
         )  # fmt: skip
 
     # --- what comes in -----------------------------------------------------------------------------------------
@@ -228,22 +228,22 @@ class ChatFixture:
             return [str(row["ref"]) for row in db.execute("SELECT ref FROM chat_outbox ORDER BY id")]
 
     def chat_of(self, ref: str) -> int:
-        """Where a letter goes."""
+        """Where a message goes."""
         with self.store.reading() as db:
             return int(db.execute("SELECT chat FROM chat_outbox WHERE ref = ?", (ref,)).fetchone()[0])
 
     def body(self, ref: str) -> MessageBody:
-        """What a letter says, amendments included."""
+        """What a message says, amendments included."""
         body = self.outbox.body_of(ref)
         assert body is not None, f"no letter {ref} among {self.refs}"
         return body
 
     def text(self, ref: str) -> str:
-        """The words of a letter."""
+        """The words of a message."""
         return self.body(ref).rich.text
 
     def labels(self, ref: str) -> list[str]:
-        """The buttons under a letter."""
+        """The buttons under a message."""
         return [button.text for button in self._buttons(ref)]
 
     def data(self, ref: str, label: str) -> str:
@@ -254,7 +254,7 @@ class ChatFixture:
         return [button for row in self.body(ref).buttons for button in row]
 
     def arrives(self, ref: str, message: int | None = None) -> int:
-        """A letter is in its chat now, under this number."""
+        """A message is in its chat now, under this number."""
         with self.store.writing() as db:
             row = db.execute("SELECT message, body FROM chat_outbox WHERE ref = ?", (ref,)).fetchone()
             assert row is not None, f"no letter {ref} among {self.refs}"
@@ -274,7 +274,7 @@ class ChatFixture:
         )
 
     def press(self, ref: str, label: str, *, by: int | None = None) -> str:
-        """Press a button of a letter that has arrived; the words over the chat."""
+        """Press a button of a message that has arrived; the words over the chat."""
         chat = self.chat_of(ref)
         data = self.data(ref, label)
         press = self.a_press(data, by=by or chat, chat=chat, message=self.arrives(ref))

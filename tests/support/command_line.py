@@ -1,4 +1,6 @@
-"""``./hermit`` in this process, against a house of paper: what it prints, or the one line that it ends with."""
+"""``./hermit`` in this process, against an install without containers: what it prints, or the one line that it ends
+with.
+"""
 
 from __future__ import annotations
 

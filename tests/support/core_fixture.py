@@ -1,4 +1,4 @@
-"""The rules of the house put together without its surfaces: a real database, real lock files, everything else as a
+"""The rules of the install put together without its surfaces: a real database, real lock files, everything else as a
 test wants it."""
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""What tests of deliveries are made from: a tray on the disk without a container, a database, and carriers, each of
-which misbehaves in one named way."""
+"""What tests of deliveries are made from: a outbox folder on the disk without a container, a database, and
+carriers, each of which misbehaves in one named way.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +79,7 @@ class BrokenCarrier(RecordingCarrier):
 
 
 class DyingCarrier(RecordingCarrier):
-    """The house dies while it hands a file over, before or after the carrier has it."""
+    """The install dies while it hands a file over, before or after the carrier has it."""
 
     is_after = False
 
@@ -117,7 +118,7 @@ class DeliveryFixture:
         return sorted(path.name for path in (self.home / "outbox").iterdir())
 
     def put(self, name: str | bytes, content: bytes = b"content") -> None:
-        """A whole file in the tray."""
+        """A whole file in the outbox folder."""
         with open(os.path.join(os.fsencode(self.out), os.fsencode(name)), "wb") as file:  # noqa: PTH118, PTH123 - bytes
             file.write(content)
 

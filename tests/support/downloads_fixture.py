@@ -1,5 +1,6 @@
-"""A house whose agents may ask for files, over an internet of our own: real rows, real threads, real TLS on loopback,
-and nobody looks a name up or connects but through `Town`, which counts."""
+"""An install whose agents may ask for files, over an internet of our own: real rows, real threads, real TLS on
+loopback, and nobody looks a name up or connects but through `Town`, which counts.
+"""
 
 from __future__ import annotations
 
@@ -145,7 +146,7 @@ def fixture(
     is_started: bool = True,
     **agent: Any,
 ) -> Iterator[DownloadsFixture]:
-    """A desk over ``home``, opened again when it was there before; ``workspaces`` may die at a moment of its own."""
+    """A fixture over ``home``, opened again when it was there before; ``workspaces`` may die at a moment of its own."""
     rules = rules or UrlRules()
     with ExitStack() as stack:
         install = stack.enter_context(core_fixture(home, **agent))

@@ -1,4 +1,4 @@
-"""A browser on paper: what it brings back from an errand is what a test says."""
+"""A browser on paper: what it brings back from a helper is what a test says."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ class RefusingEngine(FakeEngine):
     """Answers, but starts nothing."""
 
     def start(self, spec: CubicleSpec, *, anew: Callable[[], None] = lambda: None) -> Container:
-        """Raises what no retry mends."""
+        """Raises what no retry fixes."""
         raise NotFound("There is no such image.")
 
 

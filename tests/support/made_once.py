@@ -1,4 +1,4 @@
-"""What every test would make anew, always the same and slowly: an empty database of today's shape, the certificates
+"""What every test would make again, always the same and slowly: an empty database of today's shape, the certificates
 that are trusted, the code by which Flask writes the addresses of its pages.
 
 Each is made once in a process, by the code that makes it for an install. Tests about making them call that code.

@@ -1,4 +1,4 @@
-"""A post office for tests: a house's letters on a line to the test's Bot API server, in a thread of its own.
+"""A post office for tests: an install's messages on a line to the test's Bot API server, in a thread of its own.
 
 ``office.post("a", "text")`` and ``office.wait_for("a")``; ``office.close()`` ends it as a good shutdown does, and
 ``office.dies()`` in the middle of whatever it is doing; a new one on the same store goes on.
@@ -51,7 +51,7 @@ class LoopThread:
 
 
 class OutboxFixture:
-    """Sends an agent's letters."""
+    """Sends an agent's messages."""
 
     def __init__(self, api: BotApi, store: Store, *, first_pause_s: float = 0.05, **tokens: str) -> None:
         """``tokens``: for each agent its bot's. ``first_pause_s``: after the first try in vain."""
@@ -74,12 +74,12 @@ class OutboxFixture:
         self.close()
 
     def post(self, ref: str, text: str = "", *, agent: str = "crab", chat: int = 42, **more: Any) -> bool:
-        """A letter of this text, which is the ref where none is given."""
+        """A message of this text, which is the ref where none is given."""
         body = MessageBody(RichText(text or ref, more.pop("entities", ())), **more)
         return self.outbox.post_message(Message(agent, chat, ref, body))
 
     def wait_for(self, *refs: str, state: str = "sent") -> None:
-        """Until the letters stand like that, with nothing left to change about them."""
+        """Until the messages stand like that, with nothing left to change about them."""
         until = time.monotonic() + WAIT_S
         while time.monotonic() < until:
             if all(self.stands(ref) == state for ref in refs):

@@ -1,4 +1,4 @@
-"""A house whose agents may ask for packages, with couriers on paper: what they bring is what a test says."""
+"""An install whose agents may ask for packages, with couriers on paper: what they bring is what a test says."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class PackagesFixture:
 
 @contextmanager
 def fixture(home: Path, helpers: FakeHelpers | None = None, **agent: Any) -> Iterator[PackagesFixture]:
-    """A desk over ``home``, opened again when it was there before."""
+    """A fixture over ``home``, opened again when it was there before."""
     helpers = helpers or FakeHelpers()
     with core_fixture(home, **agent) as install:
         install.workspaces.prepare_folders(KEY, uid=0, gid=0)

@@ -1,4 +1,4 @@
-"""A whole house on the real engine for tests: real containers, a real database and real turns; only the model is
+"""A whole install on the real engine for tests: real containers, a real database and real turns; only the model is
 scripted. ``RealApp`` runs the app in this process, ``AppProcess`` the orchestrator as a process of its own, which
 may be killed and started again.
 """
@@ -68,7 +68,7 @@ class Api:
         return _good(self.call("PATCH", path, json=body))
 
     def is_healthy(self) -> bool:
-        """The house says that it is."""
+        """The install says that it is."""
         try:
             return self.call("GET", "/health").status_code == 200
         except requests.RequestException:
@@ -351,7 +351,7 @@ def real_install(
     environment: Mapping[str, str] | None = None,
     pictures: bool = False,
 ) -> Iterator[RealApp]:
-    """A house in ``home``, its containers removed at the end. It may reach its engine in another way than the test,
+    """An install in ``home``, its containers removed at the end. It may reach its engine in another way than the test,
     have an internet and more settings of its own, and take pictures of web apps."""
     with ScriptedUpstream() as model:
         settings = load(
@@ -400,7 +400,7 @@ def real_install(
 def process_install(
     home: Path, client: docker.DockerClient, environment: Mapping[str, str] | None = None
 ) -> Iterator[AppProcess]:
-    """A house that is a process, started; process and containers are gone at the end."""
+    """An install that is a process, started; process and containers are gone at the end."""
     with ScriptedUpstream() as model:
         install = AppProcess(home, model, client, environment)
         try:

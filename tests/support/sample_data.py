@@ -1,4 +1,4 @@
-"""A house that looks lived in, for tests and pictures of its pages: agents with work behind them and work under way,
+"""An install that looks lived in, for tests and pictures of its pages: agents with work behind them and work under way,
 questions that wait, a calendar, memories, apps, files, weeks of spending, people, and a log that tells of it all."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.support.sample_requests import CRAB, LIBRARIAN, work_under_way
 
 ZONE = "Europe/Amsterdam"
 ALL_ON = {"HERMIT_TERMINAL": "1"}
-"""The environment of a house where all is turned on that is off by itself."""
+"""The environment of an install where all is turned on that is off by itself."""
 APPS = Path(__file__).parents[1] / "data" / "apps"
 _DAY_S = 86_400.0
 _TIDES = "Which days next week have high water before nine? Make a table of it."
@@ -31,7 +31,7 @@ _TIDES = "Which days next week have high water before nine? Make a table of it."
 
 @dataclass(frozen=True)
 class SampleData:
-    """What has a number of its own in such a house."""
+    """What has a number of its own in such an install."""
 
     entry: int
     turn: int
@@ -45,7 +45,7 @@ class SampleData:
 
 
 def fill_with_samples(install: AppFixture) -> SampleData:
-    """Months of use, in a moment. What is under way at the end stays so until the house closes."""
+    """Months of use, in a moment. What is under way at the end stays so until the install closes."""
     _weeks_of_log(install)
     users = install.services.users
     users.update_user(1, {"time_zone": ZONE})

@@ -1,4 +1,4 @@
-"""What waits in a house that is lived in (``tests.support.sample_data``): a command, a download and packages that
+"""What waits in an install that is lived in (``tests.support.sample_data``): a command, a download and packages that
 need a word, and an agent that asks something.
 """
 

@@ -1,5 +1,6 @@
-"""A street of doors for tests: two cubicles of one agent, each with its own socket, the house's rules behind them and a
-model that says what a test wants."""
+"""A street of doors for tests: two cubicles of one agent, each with its own socket, the install's rules behind them
+and a model that says what a test wants.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""A house under siege: two people, a cubicle of the same agent for each, and the ways in which the cubicles may try
-something at their doors, and the people over the API."""
+"""An install under pair of tenants: two people, a cubicle of the same agent for each, and the ways in which the
+cubicles may try something at their doors, and the people over the API.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ ENTRY: dict[str, Any] = {"title": "Look", "prompt": "Look after things.", "start
 
 @dataclass
 class TwoTenants:
-    """A house with two people, a cubicle of the same agent for each, and their doors."""
+    """An install with two people, a cubicle of the same agent for each, and their doors."""
 
     install: AppFixture
     home: Path
@@ -102,7 +103,7 @@ class TwoTenants:
 
 @contextmanager
 def two_tenants(home: Path) -> Iterator[TwoTenants]:
-    """A house in ``home``."""
+    """An install in ``home``."""
     with run_app(home, crabs=False) as install:
         users = install.services.users
         owner = users.get_operator()

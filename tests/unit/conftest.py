@@ -1,4 +1,4 @@
-"""Fixtures for tests of the API and the pages, a paper house and people who talk to it; and for tests of Telegram, a
+"""Fixtures for tests of the API and the pages, a paper install and people who talk to it; and for tests of Telegram, a
 server, a bot and a person."""
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Browser:
 
 @pytest.fixture
 def webapp(tmp_path: Path) -> Iterator[AppFixture]:
-    """A house of paper."""
+    """An install without containers."""
     with run_app(tmp_path) as install:
         yield install
 
@@ -100,8 +100,8 @@ def operator(webapp: AppFixture, app: Flask) -> Api:
 
 @pytest.fixture(scope="module")
 def refused_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """The operator of a house that is only asked for what it refuses, so that many tests can share it."""
-    with run_app(tmp_path_factory.mktemp("house")) as install:
+    """The operator of an install that is only asked for what it refuses, so that many tests can share it."""
+    with run_app(tmp_path_factory.mktemp("install")) as install:
         yield someone(install, create_app(install.services), install.services.users.get_operator())
 
 

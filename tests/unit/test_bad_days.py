@@ -1,4 +1,4 @@
-"""A whole house on a bad day: damage that shows while it runs, more work than it can do, no descriptor left, no watch
+"""A whole install on a bad day: damage that shows while it runs, more work than it can do, no descriptor left, no watch
 to be had. Whoever is not concerned goes on, whoever is gets a sentence, and it ends with the day."""
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BACKLOG, AGENTS, EACH = 400, 20, 5
 
 @pytest.fixture
 def webapp(tmp_path: Path) -> Iterator[AppFixture]:
-    """A house whose engine is on paper."""
+    """An install whose engine is on paper."""
     with run_app(tmp_path / "home") as made:
         yield made
 
@@ -56,7 +56,7 @@ def _get(install: AppFixture, path: str) -> httpx.Response:
 def test_damage_under_a_running_house_is_said_everywhere_and_nothing_spins(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A message is refused in words, health is 503 and says which part, and the house waits instead of spinning."""
+    """A message is refused in words, health is 503 and says which part, and the install waits instead of spinning."""
     with run_app(tmp_path / "home", crabs=False) as webapp:
         key, store = _key(webapp), webapp.app._store
         for n in range(30):
@@ -141,7 +141,7 @@ def test_a_house_out_of_descriptors_goes_on_when_there_are_some_again(webapp: Ap
         assert inside.get("/api/health").status_code == 200
         turn = webapp.services.turns.submit(_key(webapp), "before", source="test")
         assert webapp.services.turns.wait_for_end(turn.id, 30).reply == "You said: before"
-        with ExitStack() as many:  # as in a house that has been busy; how many are open else is a matter of chance
+        with ExitStack() as many:  # as in an install that has been busy; how many are open else is a matter of chance
             for _ in range(8):
                 many.enter_context(webapp.app._store.reading())
         with _limited_to(0):

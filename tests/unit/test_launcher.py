@@ -145,7 +145,7 @@ def test_two_at_once_install_once(repository: Path) -> None:
 
 
 def test_a_dependency_that_cannot_be_had_is_named(repository: Path) -> None:
-    """The last word of pip is in the one line, and the log is named; the next try starts anew."""
+    """The last word of pip is in the one line, and the log is named; the next try starts again."""
     good = (repository / "requirements.lock").read_text()
     tests = (repository / "requirements-test.lock").read_text()
     for lock in ("requirements.lock", "requirements-test.lock"):
@@ -160,7 +160,7 @@ def test_a_dependency_that_cannot_be_had_is_named(repository: Path) -> None:
 
 
 def test_a_python_that_is_gone_is_replaced(repository: Path) -> None:
-    """After an upgrade took the interpreter away, .venv is made anew."""
+    """After an upgrade took the interpreter away, .venv is made again."""
     python = repository / ".venv/bin/python"
     target = python.readlink()
     python.unlink()
@@ -171,7 +171,7 @@ def test_a_python_that_is_gone_is_replaced(repository: Path) -> None:
 
 
 def test_the_interpreter_can_be_chosen(repository: Path) -> None:
-    """PYTHON makes .venv anew when it is another than before, and once."""
+    """PYTHON makes .venv again when it is another than before, and once."""
     said = launch(repository, PYTHON=sys.executable)[1]
     assert "Making .venv" in said
     assert launch(repository, PYTHON=sys.executable)[1] == ""

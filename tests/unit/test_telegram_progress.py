@@ -1,5 +1,5 @@
 """``channels.chat.progress`` and ``replies_to_turns`` with the real mail and line on the test's Bot API server: what is
-in the chat while a turn is under way and after it, also when the network fails or the house is killed.
+in the chat while a turn is under way and after it, also when the network fails or the install is killed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class FastClock(LoopClock):
 
 
 class Channel:
-    """A channel for one bot, as small as can be: mail, progress and answers, told of what happens in the house."""
+    """A channel for one bot, as small as can be: mail, progress and answers, told of what happens in the install."""
 
     def __init__(self, fixture: TurnsFixture, api: BotApi, token: str, person: Person) -> None:
         self.fixture, self.api, self.person = fixture, api, person
@@ -135,7 +135,7 @@ class Channel:
 
 @pytest.fixture
 def fixture(tmp_path: Path) -> Iterator[TurnsFixture]:
-    """A house with one bot."""
+    """An install with one bot."""
     with core_fixture(tmp_path / "home") as install:
         yield TurnsFixture(install, FakeOutbox(install.store))
 

@@ -28,7 +28,7 @@ READS_ITSELF = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "-")
 
 
 _KEYWORDS = frozenset({"time", "coproc"})
-"""Words of the shell itself, behind which a command begins anew, assignments and all."""
+"""Words of the shell itself, behind which a command begins again, assignments and all."""
 _BEFORE_COMMAND = re.compile(r"[A-Za-z_]\w*\+?=|!$")
 
 SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "rbash", "fish", "hush"})

@@ -126,7 +126,7 @@ class Thumbnails:
     # --- the work --------------------------------------------------------------------------------------------------
 
     def _prepare_start(self) -> None:
-        """After a start: nothing of a dead orchestrator is being taken, and what a restored one lost is taken anew."""
+        """After a start: nothing of a dead orchestrator is being taken, and what a restored one lost is taken again."""
         if self._photographer is None:
             return
         self._photographer.clear_leftovers()

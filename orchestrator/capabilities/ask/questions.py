@@ -124,7 +124,7 @@ class Questions:
         self._end_all(orphans, CANCELLED)
 
     def reconcile(self) -> None:
-        """After a start: what ended meanwhile is ended, and what is open is asked anew."""
+        """After a start: what ended meanwhile is ended, and what is open is asked again."""
         self.end_expired()
         for question in self.list_questions(status=PENDING):
             self._publish_question(question)

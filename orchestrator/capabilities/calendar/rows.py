@@ -120,7 +120,7 @@ def insert_entry(db: sqlite3.Connection, entry: CalendarEntry) -> int:
 
 
 def update_entry(db: sqlite3.Connection, entry: CalendarEntry) -> None:
-    """Write an entry anew."""
+    """Write an entry again."""
     marks = ", ".join("?" * len(_COLUMNS))
     sql = f"UPDATE agenda_entries SET ({_NAMES}) = ({marks}) WHERE id = ?"  # noqa: S608 - names of columns
     db.execute(sql, (*_values(entry), entry.id))

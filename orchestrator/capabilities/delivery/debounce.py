@@ -1,7 +1,7 @@
 """Debounce: when a name in an outbox folder has been quiet for so long that it can be taken. Pure: it is told what
 happened and what time it is (monotonic seconds).
 
-A rename says that the file is whole. A close may be one of many, when a program opens the file anew for each line: so
+A rename says that the file is whole. A close may be one of many, when a program opens the file again for each line: so
 a close waits a moment, and longer where closes came in slow succession, unless the command that wrote it has ended.
 What can't be taken yet is tried again, ever less often.
 """

@@ -1,7 +1,7 @@
 """Intake: what lies in a cubicle's ``out/`` becomes a delivery, once.
 
 A private copy is made first, then the row, then the deed. The row is unique on where the file lay and what was in it,
-so no race and no crash sends it twice; a crash before the row leaves a file that the next look finds anew. Nothing is
+so no race and no crash sends it twice; a crash before the row leaves a file that the next look finds again. Nothing is
 decided by a time that an agent can set.
 """
 

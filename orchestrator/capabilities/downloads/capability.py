@@ -19,7 +19,7 @@ _MOST_WARNINGS = 8
 
 @dataclass(frozen=True, slots=True)
 class AssetRequest:
-    """A wish for a file from the internet, for a person to decide."""
+    """A request for a file from the internet, for a person to decide."""
 
     description: str = field(metadata=field_metadata(FieldKind.TEXT, 500))
     url: str = field(metadata=field_metadata(FieldKind.URL, 2000))

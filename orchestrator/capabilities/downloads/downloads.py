@@ -88,7 +88,7 @@ class DownloadRequests:
     # --- asking ------------------------------------------------------------------------------------------------
 
     def request_download(self, db: sqlite3.Connection, caller: Caller, request: AssetRequest) -> Outcome:
-        """What the capability does: a person is asked, unless the host was allowed in advance. The same wish again,
+        """What the capability does: a person is asked, unless the host was allowed in advance. The same request again,
         while the first is open, is the same."""
         link = parse_url(request.url, self._rules)
         found = _under_way(db, caller.key, link.url)

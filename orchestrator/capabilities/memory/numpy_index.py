@@ -1,7 +1,7 @@
 """Which facts of a cubicle lie nearest to a vector. The one module that needs numpy, so it is loaded only where vectors
 are used.
 
-A cubicle's vectors are kept in memory as one matrix, of the cubicles searched last and within a bound, and read anew
+A cubicle's vectors are kept in memory as one matrix, of the cubicles searched last and within a bound, and read again
 after a change.
 """
 

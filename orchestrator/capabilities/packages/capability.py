@@ -16,7 +16,7 @@ _MOST_ASKED = 10
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """A wish for packages, for a person to decide."""
+    """A request for packages, for a person to decide."""
 
     system: str = field(metadata=field_metadata(FieldKind.SYSTEM, 10))
     """``pip`` or ``npm``."""

@@ -24,7 +24,9 @@ _CODED = re.compile(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{25,}")
 
 
 def read_requests(system: str, texts: Iterable[str]) -> tuple[str, ...]:
-    """The wishes as pip or npm understands them, each once, in their order. Raises BadInput that names a wrong one."""
+    """The requests as pip or npm understands them, each once, in their order. Raises BadInput that names a wrong
+    one.
+    """
     read = _pip if system == PIP else _npm
     found = tuple(dict.fromkeys(read(text.strip()) for text in texts))
     if not 1 <= len(found) <= MOST_REQUESTS:

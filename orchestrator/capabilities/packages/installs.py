@@ -1,4 +1,4 @@
-"""Installs: an agent wishes for packages, a package resolver finds out what that comes to, a person agrees to
+"""Installs: an agent asks for packages, a package resolver finds out what that comes to, a person agrees to
 exactly that list, the package resolver fetches it, and the files lie in the cubicle's read-only ``data/packages``.
 
 A job does it: it resolves, waits for the person, and downloads. What runs of the packages runs inside the cubicle.
@@ -50,7 +50,7 @@ _ENDED = {
 
 
 class Packages:
-    """Every installation that an agent wished for."""
+    """Every installation that an agent asked for."""
 
     def __init__(
         self,
@@ -103,11 +103,11 @@ class Packages:
         return read_installation(found)
 
     def turn_note(self, turn: Turn) -> str:
-        """What this turn's agent has yet to hear: how wishes ended whose own turn was over by then."""
+        """What this turn's agent has yet to hear: how requests ended whose own turn was over by then."""
         found = map(read_installation, self._jobs.report_ends(KIND, turn, most=_MOST_TOLD))
         return "\n".join(sentences.later_note(one.system, one.asked, one.error) for one in found)
 
-    # --- the wish ----------------------------------------------------------------------------------------------
+    # --- the request ----------------------------------------------------------------------------------------------
 
     def _ask_person(self, db: sqlite3.Connection, caller: Caller, action: Install) -> Outcome:
         key, now = caller.key, self._now()
@@ -183,7 +183,7 @@ class Packages:
 
 
 def _same(db: sqlite3.Connection, key: CubicleKey, system: str, asked: Sequence[str]) -> Installation | None:
-    """The newest one of this cubicle with the same wish that is under way or done."""
+    """The newest one of this cubicle with the same request that is under way or done."""
     theirs = map(read_installation, reversed(rows.list_cubicle_jobs(db, KIND, key)))
     usable = (records.RESOLVING, records.ASKED, records.DOWNLOADING, records.DONE)
     same = (one for one in theirs if one.system == system and one.asked == tuple(asked) and one.status in usable)

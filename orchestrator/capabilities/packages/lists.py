@@ -1,4 +1,4 @@
-"""Lists: the packages that a wish comes to, as a package resolver reported them, held against what can be, and as a
+"""Lists: the packages that a request comes to, as a package resolver reported them, held against what can be, and as a
 person is asked about them. A report is a stranger's text: whatever does not fit exactly makes the whole of it
 worthless.
 """

@@ -1,4 +1,4 @@
-"""Records of installations: which packages a cubicle's agent wished for, what they came to, and how it went, as the job
+"""Records of installations: which packages a cubicle's agent asked for, what they came to, and how it went, as the job
 of each says. Pure."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ STATUSES = (RESOLVING, ASKED, DOWNLOADING, DONE, DENIED, EXPIRED, CANCELLED, FAI
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """One wish for packages."""
+    """One ask for packages."""
 
     id: int
     cubicle: CubicleKey
@@ -36,7 +36,7 @@ class Installation:
 
 
 def read_installation(job: Job) -> Installation:
-    """The wish that this job is about."""
+    """The request that this job is about."""
     return Installation(
         id=int(job.name),
         cubicle=job.cubicle,

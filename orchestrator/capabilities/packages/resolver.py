@@ -61,7 +61,7 @@ class PackageResolver:
     def resolve_packages(
         self, number: int, system: str, asked: Sequence[str], *, is_wanted: Callable[[], bool]
     ) -> tuple[Package, ...]:
-        """Everything that the wish comes to. Raises Failed, Stopped, Unavailable."""
+        """Everything that the request comes to. Raises Failed, Stopped, Unavailable."""
         task = {"do": "resolve", "system": system, "asked": list(asked), "time_s": RESOLVE_S}
         try:
             report = self._run_helper(f"{number}-resolve", task, max_bytes=REPORT_BYTES, is_wanted=is_wanted)

@@ -1,4 +1,6 @@
-"""Wishes for videos, read strictly: how long, under which name, and whether the text can be read in that time. Pure."""
+"""Requests for videos, read strictly: how long, under which name, and whether the text can be read in that time.
+Pure.
+"""
 
 from __future__ import annotations
 

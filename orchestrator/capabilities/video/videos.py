@@ -1,4 +1,4 @@
-"""Videos: an agent wishes for one, a job has it made in the video renderer, and it lies in the cubicle's ``out/``.
+"""Videos: an agent asks for one, a job has it made in the video renderer, and it lies in the cubicle's ``out/``.
 
 A video lies hidden in the outbox folder before the job's row says which name it gets, and gets it in one rename, so
 after a crash one look tells how far it came: it is made again or named, and never there twice.
@@ -40,7 +40,7 @@ _MOST_TOLD = 10
 
 
 class Videos:
-    """Every video that an agent wished for."""
+    """Every video that an agent asked for."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Videos:
         return {CLAWMOTION.name: self._request_video}
 
     def turn_note(self, turn: Turn) -> str:
-        """What this turn's agent has yet to hear: how wishes ended that nobody waited for."""
+        """What this turn's agent has yet to hear: how requests ended that nobody waited for."""
         found = self._jobs.report_ends(KIND, turn, most=_MOST_TOLD)
         return "\n".join(sentences.agent_note(job.payload["name"], job.error, _done(job)) for job in found)
 

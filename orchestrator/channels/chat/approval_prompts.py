@@ -142,7 +142,7 @@ class ApprovalPrompts:
     # --- telling -----------------------------------------------------------------------------------------------
 
     def _post_prompt(self, approval: Approval) -> None:
-        """Post the question, once; buttons that were pressed to no effect are made anew."""
+        """Post the question, once; buttons that were pressed to no effect are made again."""
         ref, now = f"approval:{approval.id}", self._now()
         user, spot = (
             self._address_book.owner_of(approval.cubicle),
@@ -293,7 +293,7 @@ class ApprovalPrompts:
         return PressResult(approval_kinds.toast_text(decided))
 
     def _on_again(self, taken: TakenButton, press: ButtonPress, user: User) -> PressResult:
-        """The person asks the agent to try once more; the question comes anew, about what the agent wants then."""
+        """The person asks the agent to try once more; the question comes again, about what the agent wants then."""
         approval = self._approvals.get(taken.subject)
         key = approval.cubicle
         if user.id != key.user:

@@ -16,8 +16,8 @@ _COUNTS = (
     "AND (person = :person OR :is_operator)"
 )
 _UNDER = (
-    "FROM chat_outbox AS letter WHERE letter.channel = :channel AND letter.ref = chat_buttons.ref "
-    "AND letter.agent = :agent"
+    "FROM chat_outbox AS message WHERE message.channel = :channel AND message.ref = chat_buttons.ref "
+    "AND message.agent = :agent"
 )
 
 

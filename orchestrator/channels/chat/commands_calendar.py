@@ -1,7 +1,7 @@
 """Commands about what an agent does by itself, and what it knows: the calendar, memory, the person's time.
 
 Titles and facts are mostly written by agents: they stand as such, on one line each. Buttons here are for the person
-whose calendar or memory it is, and show the list anew.
+whose calendar or memory it is, and show the list again.
 """
 
 from __future__ import annotations

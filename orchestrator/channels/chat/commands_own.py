@@ -1,4 +1,4 @@
-"""Commands about a person's own agent: how it is, stop, forget, begin anew, money, open questions."""
+"""Commands about a person's own agent: how it is, stop, forget, begin again, money, open questions."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def reset(call: CommandCall) -> list[MessageBody]:
 
 
 def budget(call: CommandCall) -> list[MessageBody]:
-    """What was spent today, what is left, and when it begins anew."""
+    """What was spent today, what is left, and when it begins again."""
     day = call.context.services.budget.get_standing(call.agent)
     lines = [
         f"Spent today: {format_dollars(day.spent_micro)} of {format_dollars(day.budget_micro)}.",

@@ -121,7 +121,7 @@ class FileSender:
             return len(album.files) == self._album_most or album.size_bytes + delivery.size_bytes > self.largest_bytes
 
     def _add_to_album(self, spot: _Spot, delivery: Delivery, copy: Path) -> None:
-        """The picture joins the album that gathers there, which waits anew."""
+        """The picture joins the album that gathers there, which waits again."""
         timer = threading.Timer(self._gather_s, self._close_album, (spot,))
         timer.name, timer.daemon = f"{self.name}-album", True
         with self._lock:

@@ -33,7 +33,7 @@ _MARK = "notices"
 _OF_TIMES = "calendar"
 _BATCH = 50
 _FIXED_S = 30 * 24 * 3600.0
-"""Buttons of a notice that is older are not made anew."""
+"""Buttons of a notice that is older are not made again."""
 _TITLES = {
     "calendar": "{agent}'s calendar",
     "asset": "{agent}'s downloads",
@@ -85,7 +85,7 @@ class ChatNotifications:
 
     def reconcile(self) -> None:
         """After a start, and now and then: what was dealt with in the meantime is shown so, and a button that was used
-        up to no effect is made anew."""
+        up to no effect is made again."""
         self.post_due()
         with self._store.reading() as db:
             subjects = rows.list_subjects(db, (DEED,))

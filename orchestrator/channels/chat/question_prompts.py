@@ -117,7 +117,7 @@ class QuestionPrompts:
             self._close_prompts(question)
 
     def _post_prompt(self, question: Question) -> None:
-        """Post the question, once; buttons that were pressed to no effect are made anew."""
+        """Post the question, once; buttons that were pressed to no effect are made again."""
         ref, owner = _ref(question), self._address_book.owner_of(question.cubicle)
         spot = self._address_book.place_of(question.cubicle, question.turn)
         if owner is None or spot is None:

@@ -174,7 +174,7 @@ class TurnReplies:
         return [first, MessageBody(RichText(about), files=(AttachedFile(path, path.name, "document"),))]
 
     def _write_file(self, turn: int, content: bytes) -> Path:
-        """Where the file lies until it is sent; the same for the same turn, so a second try writes it anew."""
+        """Where the file lies until it is sent; the same for the same turn, so a second try writes it again."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._folder / f"answer-{turn}.md"
         path.touch(mode=0o600)

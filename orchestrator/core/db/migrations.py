@@ -659,7 +659,7 @@ def m022_telegram_notices(db: Database) -> None:
 
 @migrations()
 def m018_installations(db: Database) -> None:
-    """Packages that agents wished for, what they came to, and how it went."""
+    """Packages that agents asked for, what they came to, and how it went."""
     _run_script(
         db,
         """
@@ -826,7 +826,7 @@ def m027_turn_apps(db: Database) -> None:
 
 @migrations()
 def m028_motions(db: Database) -> None:
-    """Videos that agents wish for. Agents that have all toolsets that there were have this one too."""
+    """Videos that agents ask for. Agents that have all toolsets that there were have this one too."""
     _run_script(
         db,
         """

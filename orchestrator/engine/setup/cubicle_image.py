@@ -39,7 +39,7 @@ APART = {
     "courier": ("cubicle/courier.Dockerfile", "cubicle/courier.py", "cubicle/install"),
     "browser": ("cubicle/browser.Dockerfile", "cubicle/browser.py", "cubicle/pages.py", "cubicle/install"),
 }
-"""Images that have nothing to do with the cubicles', by their files: they are not made anew when the crab changes."""
+"""Images that have nothing to do with the cubicles', by their files: they are not made again when the crab changes."""
 KEEP_OLD_S = 3600.0
 """An image younger than this stays: somebody may be about to start it."""
 _TAIL_LINES = 15

@@ -31,7 +31,7 @@ class ProviderError(Exception):
 
 
 class Dialect(Protocol):
-    """How one kind of provider writes an answer; made anew for each."""
+    """How one kind of provider writes an answer; made again for each."""
 
     use: TokenUse
     finish_reason: str

@@ -1,4 +1,4 @@
-"""``orchestrator.agents.publisher``: a file in ``data/``, made anew when something changed, and never half there."""
+"""``orchestrator.agents.publisher``: a file in ``data/``, made again when something changed, and never half there."""
 
 from __future__ import annotations
 

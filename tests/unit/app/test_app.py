@@ -1,4 +1,4 @@
-"""``orchestrator.app.app``: the whole house put together, started, stopped and started again."""
+"""``orchestrator.app.app``: the whole install put together, started, stopped and started again."""
 
 from __future__ import annotations
 

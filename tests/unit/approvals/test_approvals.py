@@ -220,7 +220,7 @@ def test_a_turn_that_has_ended_asks_nothing(install: CoreFixture) -> None:
 
 
 def test_a_lock_that_a_crash_kept_from_being_written_is_written(tmp_path: Path) -> None:
-    """Decided, then killed: at the next start the crab hears it; open questions are asked anew."""
+    """Decided, then killed: at the next start the crab hears it; open questions are asked again."""
     home = tmp_path / "home"
     with core_fixture(home) as install:
         decided, pending = _asked(install), _asked(install, key=OTHER)
@@ -390,7 +390,7 @@ def test_ids_can_be_typed_and_guessed_by_nobody(install: CoreFixture) -> None:
 
 @pytest.mark.parametrize(("ahead_s", "status"), [(2 * 365 * 86_400.0, "expired"), (1800.0, "pending")])
 def test_a_clock_that_goes_back_leaves_no_question_for_years(install: CoreFixture, ahead_s: float, status: str) -> None:
-    """Asked by a clock that was ahead: the crab hears that its time is up, and can ask anew."""
+    """Asked by a clock that was ahead: the crab hears that its time is up, and can ask again."""
     approval = _asked(install)
     with install.store.writing() as db:
         db.execute("UPDATE approvals SET asked_at = asked_at + ?, expires_at = expires_at + ?", (ahead_s, ahead_s))

@@ -61,7 +61,7 @@ class Gate:
 
 @pytest.fixture
 def gate(tmp_path: Path) -> Iterator[Gate]:
-    """A house where somebody follows downloads."""
+    """An install where somebody follows downloads."""
     with core_fixture(tmp_path / "home") as install:
         made = Gate(install)
 
@@ -100,7 +100,7 @@ def test_one_of_many_decisions_is_heard(gate: Gate) -> None:
 
 
 def test_the_same_wish_is_one_question(gate: Gate) -> None:
-    """While it is open; another cubicle's is another, and after a decision it is asked anew."""
+    """While it is open; another cubicle's is another, and after a decision it is asked again."""
     first = gate.ask()
     assert gate.ask().id == first.id
     assert gate.ask(key=OTHER).id != first.id

@@ -1,4 +1,4 @@
-"""``orchestrator.approvals.notifications``: what the house says to a person, and a button that does its deed once."""
+"""``orchestrator.approvals.notifications``: what the install says to a person, and a button that does its deed once."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ PDF = b"%PDF-1.7\n%%EOF\n"
 
 
 class Fixture:
-    """A house that draws, and a cubicle's ``out``."""
+    """An install that draws, and a cubicle's ``out``."""
 
     def __init__(self, install: CoreFixture, **more: float) -> None:
         self.install, self.drawing = install, FakePdfRenderer()
@@ -72,7 +72,7 @@ class Fixture:
 
 @pytest.fixture
 def fixture(tmp_path: Path) -> Iterator[Fixture]:
-    """A house in which PDFs are drawn."""
+    """An install in which PDFs are drawn."""
     with core_fixture(tmp_path / "home") as install:
         made = Fixture(install)
         yield made

@@ -36,14 +36,14 @@ PATH = "/api/agents/crab/terminals"
 
 @pytest.fixture(scope="module")
 def all_lines() -> ScriptedTtys:
-    """What shells of the shared house print and take."""
+    """What shells of the shared install print and take."""
     return ScriptedTtys()
 
 
 @pytest.fixture(scope="module")
 def install(tmp_path_factory: pytest.TempPathFactory, all_lines: ScriptedTtys) -> Iterator[AppFixture]:
-    """A house with terminals, for all tests that leave it standing."""
-    with run_app(tmp_path_factory.mktemp("house"), environment=WITH_TERMINALS, crabs=False, lines=all_lines) as made:
+    """An install with terminals, for all tests that leave it standing."""
+    with run_app(tmp_path_factory.mktemp("install"), environment=WITH_TERMINALS, crabs=False, lines=all_lines) as made:
         yield made
 
 
@@ -294,7 +294,7 @@ def test_a_broken_engine_takes_no_place(install: AppFixture, key: CubicleKey, li
 
 
 def test_the_watch_rests_when_none_is_open(install: AppFixture, key: CubicleKey, terminals: Terminals) -> None:
-    """A house without terminals has no thread for them."""
+    """An install without terminals has no thread for them."""
     terminals.end_terminal(opened(install, key), "Its page was closed.")
     eventually(lambda: terminals._watch is None)
 

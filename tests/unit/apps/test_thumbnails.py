@@ -27,7 +27,7 @@ FRONT = b"<!doctype html><title>Game</title><canvas></canvas>"
 
 
 class Fixture:
-    """A house with thumbnails, and a cubicle's ``www``."""
+    """An install with thumbnails, and a cubicle's ``www``."""
 
     def __init__(self, install: CoreFixture, browser: FakeBrowser) -> None:
         self.install, self.browser, self.now = install, browser, 1_000_000.0
@@ -100,7 +100,7 @@ class Fixture:
 
 @pytest.fixture
 def fixture(tmp_path: Path) -> Iterator[Fixture]:
-    """A house with a browser."""
+    """An install with a browser."""
     with core_fixture(tmp_path / "home") as install:
         made = Fixture(install, FakeBrowser())
         yield made
@@ -185,7 +185,7 @@ def test_a_smaller_one_is_fine(fixture: Fixture) -> None:
 
 
 def test_an_app_that_a_turn_made_gets_a_picture(fixture: Fixture) -> None:
-    """It is private to the house's own user, and those who show apps are told."""
+    """It is private to the install's own user, and those who show apps are told."""
     made(fixture)
     assert fixture.thumbnails.is_coming(KEY, "game")
     assert fixture.works() == 1
@@ -218,7 +218,7 @@ def test_one_that_changed_gets_a_new_one(fixture: Fixture) -> None:
 
 
 def test_what_changes_while_a_picture_is_taken_is_taken_once_more(fixture: Fixture) -> None:
-    """Turns that end one after the other, while the browser is busy, are one wish."""
+    """Turns that end one after the other, while the browser is busy, are one request."""
     made(fixture)
 
     def meanwhile(_: HelperSpec) -> None:
@@ -276,7 +276,7 @@ def test_so_many_an_hour(fixture: Fixture) -> None:
 
 
 def test_what_a_death_left_is_taken_after_the_start(fixture: Fixture) -> None:
-    """What is broken off because the house stops as well; what broke off three times is given up."""
+    """What is broken off because the install stops as well; what broke off three times is given up."""
     made(fixture)
     fixture.browser.during = lambda _: fixture.jobs.close()
     assert fixture.works() == 0
@@ -384,7 +384,7 @@ def test_a_large_app_is_cut(fixture: Fixture) -> None:
     by_name = {len(fixture.browser.task(n)["files"]): fixture.browser.given[n] for n in range(2)}
     few, many = min(by_name), max(by_name)
     assert many <= 502
-    assert few == 5  # the front page under both its names, the house's script, two that fit
+    assert few == 5  # the front page under both its names, the install's script, two that fit
     assert sum(len(content) for content in by_name[few].values()) < 20_100_000
 
 

@@ -1,4 +1,4 @@
-"""``./hermit calendar`` against a house of paper, as a person uses it."""
+"""``./hermit calendar`` against an install without containers, as a person uses it."""
 
 from __future__ import annotations
 

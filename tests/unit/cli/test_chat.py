@@ -1,4 +1,6 @@
-"""``./hermit chat`` and ``./hermit history`` against a house of paper: what a terminal shows, and what a pipe gets."""
+"""``./hermit chat`` and ``./hermit history`` against an install without containers: what a terminal shows, and what
+a pipe gets.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ class Terminal:
         return out.getvalue(), aside.getvalue()
 
     def wait_until_watched(self) -> None:
-        """Somebody follows the house's news."""
+        """Somebody follows the install's news."""
         deadline = time.monotonic() + PATIENCE_S
         while not self.install.services.broker.count_clients():
             assert time.monotonic() < deadline
@@ -202,7 +204,7 @@ def test_news_end_at_once_while_nothing_comes(terminal: Terminal) -> None:
     ],
 )
 def test_words_grow(drafts: list[str], reply: str, shown: str) -> None:
-    """What is told again is not shown again; what is another text begins anew."""
+    """What is told again is not shown again; what is another text begins again."""
     out = io.StringIO()
     growing = LivePrinter(out, io.StringIO())
     for draft in drafts:

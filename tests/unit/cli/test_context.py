@@ -26,7 +26,7 @@ from tests.support.command_line import ROOT, CommandLine
 
 @pytest.fixture
 def hermit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[CommandLine]:
-    """A command line in front of a house."""
+    """A command line in front of an install."""
     with run_app(tmp_path / "home") as install:
         yield CommandLine(install, capsys)
 

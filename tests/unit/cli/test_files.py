@@ -1,4 +1,4 @@
-"""``./hermit files`` and ``./hermit chat --file`` against a house of paper, as a person uses them."""
+"""``./hermit files`` and ``./hermit chat --file`` against an install without containers, as a person uses them."""
 
 from __future__ import annotations
 

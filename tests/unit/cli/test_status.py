@@ -20,7 +20,7 @@ from tests.support.command_line import ROOT, CommandLine
 
 @pytest.fixture
 def hermit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[CommandLine]:
-    """A command line in front of a house that counts as running."""
+    """A command line in front of an install that counts as running."""
     with run_app(tmp_path / "home") as install:
         claim = HomeLock(prepare_home(install.services.settings.home))
         yield CommandLine(install, capsys)

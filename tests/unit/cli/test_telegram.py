@@ -1,4 +1,4 @@
-"""``./hermit telegram``: the commands against a house of paper and a real Bot API server."""
+"""``./hermit telegram``: the commands against an install without containers and a real Bot API server."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Terminal:
 
 @pytest.fixture
 def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
-    """A terminal in front of a house."""
+    """A terminal in front of an install."""
     with (
         BotApi() as telegram,
         run_app(tmp_path, environment={"HERMIT_TELEGRAM_API_URL": telegram.url}) as install,

@@ -1,4 +1,4 @@
-"""``./hermit up`` beside a house that runs already."""
+"""``./hermit up`` beside an install that runs already."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def test_what_was_read_is_known_until_it_is_forgotten() -> None:
 
 
 def test_what_changed_while_it_was_read_is_not_kept() -> None:
-    """The reader gets what it read, and the next reads anew."""
+    """The reader gets what it read, and the next reads again."""
     cache: Cache[str, int] = Cache()
 
     def read() -> int:

@@ -1,4 +1,4 @@
-"""``orchestrator.core.config``: settings are read once, and a wrong one is named with its mend."""
+"""``orchestrator.core.config``: settings are read once, and a wrong one is named with its fix."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_blots_out_secrets(log: Path, said: str) -> None:
 
 
 def secrets_of_ours() -> dict[str, tuple[str, str]]:
-    """One of each kind that the house makes, as it makes it: a line that would tell it, and the secret."""
+    """One of each kind that the install makes, as it makes it: a line that would tell it, and the secret."""
     key = CubicleKey("crab", 1)
     link = DownloadLinks("key").make_token(7, now=1_800_000_000)
     ticket = Tickets("key").encode_ticket(Ticket(key, "calc", "http://127.0.0.1:3000", 1_800_000_000))

@@ -95,7 +95,7 @@ def test_after_a_failure_it_waits_longer_but_not_beyond_the_end(begin: Callable[
 
 
 def test_a_long_look_learns_of_the_end(begin: Callable[[Periodic], Periodic]) -> None:
-    """It neither works on nor pauses when the house closes."""
+    """It neither works on nor pauses when the install closes."""
     entered = threading.Event()
 
     def look() -> None:

@@ -122,7 +122,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("text", "said"), REFUSED.values(), ids=REFUSED.keys())
 def test_refused(text: str, said: str) -> None:
-    """What cannot mean one thing for sure is an error that tells the model what to mend."""
+    """What cannot mean one thing for sure is an error that tells the model what to fix."""
     assert said in " ".join(read_answer(text).errors)
 
 

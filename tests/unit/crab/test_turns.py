@@ -297,7 +297,7 @@ def test_the_same_command_with_another_result(door: FakeDoor, serve: Serve) -> N
 
 
 def test_unreadable_answers(door: FakeDoor, serve: Serve) -> None:
-    """The model hears what was wrong; the third time in a row ends the turn, a good answer starts the count anew."""
+    """The model hears what was wrong; the third time in a row ends the turn, a good answer starts the count again."""
     bad, good = '{"terminal": 5}', say(terminal="true")
     ended = serve(bad, bad, good, bad, bad, say(message="There."))
     assert ended["message"] == "There."

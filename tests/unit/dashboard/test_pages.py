@@ -56,7 +56,7 @@ def checked(answer_text: str) -> Page:
 
 @pytest.fixture
 def with_password(tmp_path: Path) -> Iterator[Flask]:
-    """A house whose operator has a password."""
+    """An install whose operator has a password."""
     with run_app(tmp_path, environment={"HERMIT_ADMIN_PASSWORD": "correct horse"}) as install:
         yield create_app(install.services)
 

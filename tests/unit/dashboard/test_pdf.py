@@ -28,7 +28,7 @@ def drawing() -> FakePdfRenderer:
 
 @pytest.fixture
 def webapp(tmp_path: Path, drawing: FakePdfRenderer) -> Iterator[AppFixture]:
-    """A house in which PDFs are drawn."""
+    """An install in which PDFs are drawn."""
     with run_app(tmp_path, pages=drawing) as install:
         (prepared(install, 1) / "out" / "a b.pdf").write_bytes(PDF)
         yield install

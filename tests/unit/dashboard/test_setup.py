@@ -23,7 +23,7 @@ OWN = {"Origin": OWN_ORIGIN}
 
 @pytest.fixture
 def webapp(tmp_path: Path) -> Iterator[AppFixture]:
-    """A house that nobody has set up."""
+    """An install that nobody has set up."""
     with run_app(tmp_path, environment={"HERMIT_ADMIN_USER": ""}) as install:
         yield install
 
@@ -45,7 +45,7 @@ def test_the_link_leads_there_once(webapp: AppFixture, app: Flask) -> None:
 def test_it_is_the_operators_alone_and_no_more_once_it_was_left(
     webapp: AppFixture, app: Flask, browser: Browser
 ) -> None:
-    """A stranger goes to the login, a member is refused; afterwards Settings opens it anew, nobody else."""
+    """A stranger goes to the login, a member is refused; afterwards Settings opens it again, nobody else."""
     users = webapp.services.users
     member = logged_in(webapp, app, users.add({"name": "ben"}))
     operator = someone(webapp, app, users.get_operator())

@@ -24,7 +24,7 @@ HOST = "hook.example"
 
 @dataclass
 class Fixture:
-    """A house that Telegram posts to, and what came of it."""
+    """An install that Telegram posts to, and what came of it."""
 
     install: AppFixture
     taken: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Fixture:
 
 @pytest.fixture
 def fixture(tmp_path: Path) -> Iterator[Fixture]:
-    """A house with a webhook."""
+    """An install with a webhook."""
     environment = {"HERMIT_TELEGRAM_WEBHOOK_URL": f"https://{HOST}:8443"}
     with run_app(tmp_path, environment=environment) as install:
         yield Fixture(install)

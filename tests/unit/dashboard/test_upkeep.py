@@ -90,7 +90,7 @@ def test_a_round_that_breaks_off_says_so(error: Exception, said: str) -> None:
 
 
 def test_what_was_found_is_shown_worst_first(webapp: AppFixture, operator: Api, browser: Browser) -> None:
-    """With its mend, as text; the API has the same."""
+    """With its fix, as text; the API has the same."""
     assert "Run diagnostics" in page(browser, "/parts/doctor")
     webapp.services.doctor._examine = lambda: FOUND
     assert operator.post("/doctor")["stage"] in ("running", "done")

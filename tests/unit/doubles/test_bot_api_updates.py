@@ -51,7 +51,7 @@ def test_a_poll_waits_and_gives_way(api: BotApi, bot: str, ada: Person) -> None:
 
 
 def test_a_poll_that_was_hung_up_is_no_conflict(api: BotApi, bot: str) -> None:
-    """A client that gives up its poll may ask anew, as clients do when they stop."""
+    """A client that gives up its poll may ask again, as clients do when they stop."""
     connection = http.client.HTTPConnection("127.0.0.1", urlsplit(api.url).port, timeout=10)
     connection.request("POST", f"/bot{bot}/getUpdates?timeout=30")
     api.wait_for(lambda: api.calls("getUpdates"))

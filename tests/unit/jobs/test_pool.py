@@ -89,7 +89,7 @@ def _report(_db: object, job: Job) -> JobReport:
 
 @pytest.fixture
 def at(tmp_path: Path) -> Iterator[Fixture]:
-    """A desk."""
+    """A fixture."""
     with core_fixture(tmp_path / "home") as install:
         made = Fixture(install)
         yield made
@@ -270,7 +270,7 @@ def test_a_clock_that_went_back_keeps_nothing_waiting(at: Fixture) -> None:
 
 
 def test_a_death_counts_as_a_try(at: Fixture) -> None:
-    """It is queued again at the next start; what kills the house each time is given up."""
+    """It is queued again at the next start; what kills the install each time is given up."""
     at.kind(gave_up="It never finished.")
 
     def die(_: Running) -> None:

@@ -239,7 +239,7 @@ def test_a_clock_that_steps_refunds_nothing(install: CoreFixture) -> None:
 
 
 def test_how_the_day_stands(install: CoreFixture) -> None:
-    """Spent, held and left, when it begins anew, and whether the agent has stopped."""
+    """Spent, held and left, when it begins again, and whether the agent has stopped."""
     clock = [MORNING]
     budget = Budget(install.store, now=lambda: clock[0])
     hold = budget.reserve(install.crab, KEY, None, provider="own", model="x", micro=1_000_000, tokens=500)

@@ -1,4 +1,4 @@
-"""``orchestrator.llm.price_table``: the person's own prices, changed while the house runs, over the API and in the
+"""``orchestrator.llm.price_table``: the person's own prices, changed while the install runs, over the API and in the
 terminal.
 """
 
@@ -84,7 +84,7 @@ def test_what_else_the_file_says_stays(install: CoreFixture) -> None:
 
 
 def test_a_file_edited_by_hand_counts_at_once(prices: Prices, install: CoreFixture) -> None:
-    """One that is broken changes nothing, is not written over, and counts as soon as it is mended."""
+    """One that is broken changes nothing, is not written over, and counts as soon as it is fixed."""
     file = install.home / "prices.json"
     file.write_text(json.dumps({"prices": [{"provider": "custom", "model": "*", **CHEAP}]}))
     known = _of(prices, "custom", "x")
@@ -196,7 +196,7 @@ def test_the_budget_over_the_api_and_in_the_terminal(
 
 
 def test_prices_in_the_terminal(webapp: AppFixture, capsys: pytest.CaptureFixture[str]) -> None:
-    """Set, listed and taken away while the house runs, which knows at once."""
+    """Set, listed and taken away while the install runs, which knows at once."""
     assert hermit(webapp, capsys, "prices", "set", "custom", "llama-*", "in=0", "out=0.5") == (
         "custom llama-* costs $0 in and $0.5 out per million tokens.\n"
     )

@@ -1,4 +1,4 @@
-"""Providers that are given while the house runs: which of them answers, what comes first, and where keys lie."""
+"""Providers that are given while the install runs: which of them answers, what comes first, and where keys lie."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_what_the_settings_say_comes_first(fixture: Fixture) -> None:
 
 
 def test_a_model_that_is_chosen_is_asked_for(fixture: Fixture) -> None:
-    """Until the choice is taken back; a server elsewhere begins anew."""
+    """Until the choice is taken back; a server elsewhere begins again."""
     providers = fixture.providers()
     providers.set_key("custom", "", "http://127.0.0.1:9/v1", by="ada")
     assert providers["custom"].default_model == ""

@@ -314,7 +314,7 @@ def test_it_costs_nothing() -> None:
 
 
 def test_it_sums_a_conversation_up() -> None:
-    """When the house asks it to; a person who says the same words is answered as ever."""
+    """When the install asks it to; a person who says the same words is answered as ever."""
     asked = reply_to([{"role": "system", "content": TASK}, {"role": "user", "content": "PERSON: hello"}])
     assert asked.message == SUMMARY
     assert SUMMARY not in reply_to([{"role": "system", "content": "You."}, {"role": "user", "content": TASK}]).message

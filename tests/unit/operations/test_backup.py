@@ -40,7 +40,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Home, bytes]:
-    """A house, and a plain backup of it."""
+    """An install, and a plain backup of it."""
     folder = tmp_path_factory.mktemp("whole")
     home = kept_home.make(folder / "home")
     (work_of(home.path) / "big").unlink()
@@ -231,7 +231,7 @@ def test_a_full_disk_leaves_nothing_behind(small_disk: Path, tmp_path: Path) -> 
 
 
 def test_a_backup_on_the_houses_disk_leaves_it_its_reserve(small_disk: Path) -> None:
-    """It gives up before the house has no room to write."""
+    """It gives up before the install has no room to write."""
     home = prepare_home(small_disk / "home")
     (small_disk / "filler").write_bytes(b"x" * 4_100_000)
     with pytest.raises(Unavailable, match="too full"):
@@ -427,7 +427,7 @@ def test_a_running_house_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_whatever_stops_it_before_the_move_changes_nothing(tmp_path: Path) -> None:
-    """The house that is there is what it was, and nothing lies beside it."""
+    """The install that is there is what it was, and nothing lies beside it."""
     back_up(kept_home.make(tmp_path / "home"), tmp_path / "b.tar")
     before = files(tmp_path / "home")
 
@@ -479,8 +479,9 @@ def test_a_killed_backup_leaves_no_backup(tmp_path: Path, part: float) -> None:
 
 @pytest.mark.parametrize("sign", ["", "home", "home/workspaces", "complete.json"])
 def test_a_killed_restore_has_not_begun_or_is_finished_by_the_next(tmp_path: Path, sign: str) -> None:
-    """The house is the old one or the new one whole; after the same command again it is the new one, and the old one is
-    kept, once."""
+    """The install is the old one or the new one whole; after the same command again it is the new one, and the old
+    one is kept, once.
+    """
     home = kept_home.make(tmp_path / "home")
     back_up(home, tmp_path / "b.tar")
     new = files(home.path)
@@ -498,7 +499,7 @@ def test_a_killed_restore_has_not_begun_or_is_finished_by_the_next(tmp_path: Pat
 
 @pytest.mark.parametrize("at", ["marked", "exchanged", "renamed", "half"])
 def test_every_moment_of_the_move_is_finished(tmp_path: Path, at: str) -> None:
-    """Whichever of its few steps was the last, the next restore sees it and keeps the old house."""
+    """Whichever of its few steps was the last, the next restore sees it and keeps the old install."""
     home = kept_home.make(tmp_path / "home").path
     back_up(prepare_home(home), tmp_path / "b.tar")
     put_back(tmp_path / "b.tar", tmp_path / "fresh")

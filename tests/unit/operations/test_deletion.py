@@ -71,7 +71,7 @@ class Exit:
 
 @pytest.fixture
 def way(tmp_path: Path) -> Iterator[Exit]:
-    """A house with cubicles of two people."""
+    """An install with cubicles of two people."""
     with core_fixture(tmp_path / "home") as install:
         made = Exit(install)
         for key in (KEY, OTHER):

@@ -66,7 +66,7 @@ def version(number: str, *beside: tuple[str, str]) -> dict[str, Any]:
     ],
 )
 def test_the_engine(said: dict[str, Any], info: dict[str, Any], expected: list[str]) -> None:
-    """An old Docker is a warning, a limit that it can't hold a failure; each has its mend."""
+    """An old Docker is a warning, a limit that it can't hold a failure; each has its fix."""
     found = examine_engine(said, info)
     assert states(found) == expected
     assert all(finding.fix for finding in found if finding.state is not FindingState.OK)
@@ -115,7 +115,7 @@ def test_whole_walls() -> None:
     ],
 )
 def test_each_hole_is_one_failure(seen: dict[str, Any], named: str) -> None:
-    """It is named, with a mend."""
+    """It is named, with a fix."""
     failed = [finding for finding in judge_walls({**WHOLE_WALLS, **seen}) if finding.state is FindingState.FAIL]
     (only,) = failed
     assert named in only.text
@@ -241,7 +241,7 @@ def test_the_crash_helper(tmp_path: Path, pattern: str | None, state: str) -> No
     [("128\n", "65536\n", "ok"), ("128", "100", "warn"), ("1", "65536", "warn"), ("", "", "ok")],
 )
 def test_the_kernel_s_watches(tmp_path: Path, instances: str, watches: str, state: str) -> None:
-    """Few of them are a warning with the mend; where nothing is said, nothing is wrong."""
+    """Few of them are a warning with the fix; where nothing is said, nothing is wrong."""
     machine = FakeMachine(tmp_path)
     folder = "/proc/sys/fs/inotify"
     machine.files = {f"{folder}/max_user_instances": [instances], f"{folder}/max_user_watches": [watches]}

@@ -95,7 +95,7 @@ def test_who_is_needed_stays_awake(dormitory: Dormitory, reason: str) -> None:
 
 
 def test_no_turn_goes_to_a_cubicle_that_is_being_stopped(dormitory: Dormitory) -> None:
-    """A message that comes in that moment is not handed over, but wakes the cubicle anew."""
+    """A message that comes in that moment is not handed over, but wakes the cubicle again."""
     taken = []
 
     def is_idle() -> bool:

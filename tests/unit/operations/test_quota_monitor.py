@@ -164,7 +164,7 @@ class Post:
 
 @pytest.fixture
 def post(tmp_path: Path) -> Iterator[Post]:
-    """A fresh house with a limit of 100 MB."""
+    """A fresh install with a limit of 100 MB."""
     with core_fixture(tmp_path / "home", limits={"disk_mb": LIMIT_MB}) as install:
         yield Post(install, tmp_path / "home")
 
@@ -427,7 +427,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_the_ballast_lets_the_database_go_on(small_disk: Path) -> None:
     """On a disk that is full to the last byte a turn still gets its outcome, once the ballast is let go; when there is
-    room again, it is laid anew."""
+    room again, it is laid again."""
     with core_fixture(small_disk / "home") as install:
         reserve = Reserve(small_disk, ballast=small_disk / "ballast")
         reserve.keep_reserve(reserve.measure_room())

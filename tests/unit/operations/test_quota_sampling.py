@@ -78,7 +78,7 @@ def test_whoever_was_never_seen_is_looked_at_first() -> None:
 
 
 def test_while_it_is_calm_nobody_would_be_looked_at() -> None:
-    """A thousand moments of many houses: whenever it is said to be calm, going through all finds nobody."""
+    """A thousand moments of many installs: whenever it is said to be calm, going through all finds nobody."""
     dice = random.Random(7)  # noqa: S311 - the same moments each time
     seen = 0
     for _ in range(1000):

@@ -35,7 +35,7 @@ FACTS = 3_000
 
 @pytest.fixture(scope="module")
 def pattern(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A house with some thousand turns, most in the file and the newest in its log, as a death leaves it."""
+    """An install with some thousand turns, most in the file and the newest in its log, as a death leaves it."""
     home = kept_home.make(tmp_path_factory.mktemp("pattern") / "home")
     (kept_home.work_of(home.path) / "big").unlink()
     store = Store(home.database)
@@ -130,7 +130,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 def sums(folder: Path) -> dict[str, str]:
-    """The files of a database by their content; the shared memory, which is made anew by whoever looks, left out."""
+    """The files of a database by their content; the shared memory, which is made again by whoever looks, left out."""
     return {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.glob("hermit.db*"))
@@ -186,7 +186,7 @@ def test_a_log_that_is_garbage_is_passed_over(home: Home) -> None:
 
 
 def test_the_newest_whole_backup_is_named(home: Home) -> None:
-    """Not the newest file that looks like one, and the command that is said brings the house back."""
+    """Not the newest file that looks like one, and the command that is said brings the install back."""
     (home.backups / "old.tar").unlink()
     older, newer = home.backups / "a.tar", home.backups / "b.tar.gz"
     for path in (older, newer):
@@ -230,7 +230,7 @@ def test_without_room_for_a_copy_the_start_is_refused_all_the_same(home: Home) -
 
 
 @pytest.mark.parametrize(
-    ("user", "may", "said", "mend"),
+    ("user", "may", "said", "fix"),
     [
         (12345, False, "belongs to another user", "chown -R 12345"),
         (None, False, "may not read and write", "chmod -R u+rwX"),
@@ -290,7 +290,7 @@ def test_a_large_one_is_not_looked_through_for_ever(home: Home) -> None:
 
 def test_what_can_be_read_is_saved(home: Home) -> None:
     """All but the rows of the torn page; the log and the agents are there, numbers are not given out again, and the
-    house opens it."""
+    install opens it."""
     _torn_page(home.database)
     recovered = rescue.recover_database(home.path, None, now=NOW)
     assert recovered.salvaged is not None
@@ -341,7 +341,7 @@ def test_where_nothing_can_be_read_nothing_is_replaced(home: Home, break_it: Cal
 
 
 def test_recovering_is_for_what_is_damaged_and_at_rest(home: Home, tmp_path: Path) -> None:
-    """Not for a whole database, none at all, a house that runs, or a copy that is none."""
+    """Not for a whole database, none at all, an install that runs, or a copy that is none."""
     with pytest.raises(Conflict, match="intact"):
         rescue.recover_database(home.path, None, now=NOW)
     with pytest.raises(NotFound):

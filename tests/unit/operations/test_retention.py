@@ -25,12 +25,12 @@ FOREVER = Keep(0, 0, 0, 0)
 
 @pytest.fixture
 def store(webapp: AppFixture) -> Store:
-    """A house with an agent and a person; nothing of it is old."""
+    """An install with an agent and a person; nothing of it is old."""
     return webapp.app._store
 
 
 def look(store: Store, keep: Keep, backups: list[float] | None = None) -> dict[str, int]:
-    """One look at ``NOW``, which is far away from what the house wrote itself."""
+    """One look at ``NOW``, which is far away from what the install wrote itself."""
     asked = [] if backups is None else backups
 
     def expire(before: float) -> int:
@@ -43,7 +43,7 @@ def look(store: Store, keep: Keep, backups: list[float] | None = None) -> dict[s
 def fill(db: sqlite3.Connection, *, at: float, count: int = 1, status: str = "done") -> None:
     """So many turns of that time, with a step, an approval, a notice, a question, a download and a letter each."""
     ended = at if status == "done" else None
-    expires = at if status == "done" else 1e12  # the house runs, and would end them
+    expires = at if status == "done" else 1e12  # the install runs, and would end them
     for n in range(count):
         name = f"{at}:{n}"
         turn = db.execute(
@@ -222,7 +222,7 @@ def test_each_piece_is_small(store: Store) -> None:
 
 
 def test_a_date_that_jumps_costs_nothing(store: Store) -> None:
-    """Ahead, what is new seems old: nothing goes until the house has run for a day with that date. Back again, all is
+    """Ahead, what is new seems old: nothing goes until the install has run for a day with that date. Back again, all is
     there; and after a few days off it goes on at once."""
     date, running = [NOW], [0.0]
     retention = Retention(

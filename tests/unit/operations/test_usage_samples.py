@@ -34,7 +34,7 @@ class Clock:
 
 
 def samples(webapp: AppFixture, clock: Clock) -> UsageSamples:
-    """Of this house, by a clock of ours."""
+    """Of this install, by a clock of ours."""
     return UsageSamples(webapp.app._store, webapp.services.cubicles, lambda _: 5_000_000, now=clock)
 
 

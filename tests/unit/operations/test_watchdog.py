@@ -82,7 +82,7 @@ class Post:
 
 @pytest.fixture
 def post(tmp_path: Path) -> Iterator[Post]:
-    """A watch over a fresh house."""
+    """A watch over a fresh install."""
     with core_fixture(tmp_path / "home") as made:
         yield Post(made)
 
@@ -150,7 +150,7 @@ def test_a_stop_that_was_heeded_needs_no_force(post: Post) -> None:
 
 
 def test_a_crab_that_falls_silent_is_ended(post: Post) -> None:
-    """Beyond its longest command and some; a word from it starts the count anew."""
+    """Beyond its longest command and some; a word from it starts the count again."""
     turn = post.running()
     patience_s = post.install.crab.command_timeout_s + SILENCE_S
     post.look()

@@ -97,7 +97,7 @@ def test_the_words_before_a_command_are_its_thought_alone(install: CoreFixture) 
 
 
 def test_a_reply_is_never_replaced(install: CoreFixture) -> None:
-    """A turn with words of its own has those; one that is done without any has none; one that begins anew forgets."""
+    """A turn with words of its own has those; one that is done without any has none; one that begins again forgets."""
     replies = PartialReplies(install.store)
     for status, reply in ((TurnStatus.FAILED, "Mine"), (TurnStatus.DONE, None)):
         turn = install.under_way()

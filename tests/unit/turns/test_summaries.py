@@ -158,7 +158,7 @@ def test_a_summary_is_summed_up_with_what_followed(fixture: Fixture) -> None:
 
 
 def test_without_a_summary_the_oldest_are_left_out(fixture: Fixture) -> None:
-    """A model that fails is asked again later, not all the time; after some tries a later turn begins anew."""
+    """A model that fails is asked again later, not all the time; after some tries a later turn begins again."""
     fixture.model.fails()
     fixture.talk(SUMMED_UP_TURNS + 1)
     assert fixture.work() == 1
@@ -202,7 +202,7 @@ def test_a_summary_that_comes_too_late_is_dropped(fixture: Fixture) -> None:
 
 
 def test_it_is_bounded_and_survives(fixture: Fixture) -> None:
-    """Whatever the model says; a dead house goes on where it was."""
+    """Whatever the model says; a dead install goes on where it was."""
     fixture.model.says("y" * 50_000)
     fixture.talk(SUMMED_UP_TURNS + 1)
     fixture.jobs.close()

@@ -72,7 +72,7 @@ class Street:
         return site
 
     def fetcher(self, limits: FetchLimits = SMALL, rules: UrlRules | None = None) -> Fetcher:
-        """As the house has it, but for the network and the certificates."""
+        """As the install has it, but for the network and the certificates."""
         return Fetcher(limits, rules=rules, network=self.town, tls=self._certificate.client)
 
     def get(

@@ -200,7 +200,8 @@ def test_a_web_socket(install: PreviewFixture) -> None:
     """Agreed to by the server, then bytes both ways until one side ends it."""
     with socket.create_connection(("localhost", install.port), timeout=20) as browser:
         browser.sendall(
-            f"GET /a/{install.ticket('live')}/socket HTTP/1.1\r\nHost: localhost:{install.port}\r\nUpgrade: websocket\r\n"
+            f"GET /a/{install.ticket('live')}/socket HTTP/1.1\r\n"
+            f"Host: localhost:{install.port}\r\nUpgrade: websocket\r\n"
             "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
             "Sec-Fetch-Dest: empty\r\n\r\n".encode()
         )

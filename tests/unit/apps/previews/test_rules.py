@@ -153,7 +153,7 @@ def test_every_answer_says_what_goes() -> None:
 
 def test_what_it_may_connect_to_at_all() -> None:
     """Its own address once more, for browsers that hold everything to it, WebRTC and look-ups of names included; a page
-    of the house connects to nothing."""
+    of the install connects to nothing."""
     policy = security_policy(BASE, "http://127.0.0.1:3000")
     sockets = BASE.replace("http", "ws", 1)
     assert policy_headers(policy, reach=BASE)["Connection-Allowlist"] == f'("{BASE}*" "{sockets}*");redirects=allow'

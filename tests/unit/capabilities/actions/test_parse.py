@@ -168,7 +168,7 @@ def test_what_a_model_writes_is_read(entry: object, action: Read) -> None:
 
 @pytest.mark.parametrize(("entry", "words"), REFUSED)
 def test_what_is_wrong_is_said(entry: object, words: str) -> None:
-    """The sentence names the action, the field and the mend."""
+    """The sentence names the action, the field and the fix."""
     with pytest.raises(BadInput) as refused:
         read_action(entry)
     assert words in refused.value.message

@@ -54,7 +54,7 @@ class Fixture:
 
 @contextmanager
 def open_fixture(home: Path, start: float = 1_000_000.0, **agent: Any) -> Iterator[Fixture]:
-    """A desk over ``home``, which may have been there before."""
+    """A fixture over ``home``, which may have been there before."""
     with core_fixture(home, **agent) as install:
         clock = [start]
         calls = Calls(store=install.store, agents=install.agents, now=lambda: clock[0])
@@ -245,7 +245,7 @@ def test_the_toolset_is_needed(fixture: Fixture) -> None:
 
 
 def test_a_death_loses_no_question(tmp_path: Path) -> None:
-    """What was open is asked anew, what ended meanwhile is ended, and its call with it."""
+    """What was open is asked again, what ended meanwhile is ended, and its call with it."""
     home = tmp_path / "home"
     with open_fixture(home, approval_timeout_s=600) as fixture:
         turn = fixture.install.under_way().id

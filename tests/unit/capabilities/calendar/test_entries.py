@@ -124,7 +124,7 @@ class Fixture:
 
 @contextmanager
 def fixture(home: Path, time: datetime = MONDAY, zone: str = "Europe/Vienna") -> Iterator[Fixture]:
-    """A desk over ``home``, whose person lives in ``zone``; opened again it is as it was left."""
+    """A fixture over ``home``, whose person lives in ``zone``; opened again it is as it was left."""
     with core_fixture(home) as found:
         found.users.update_user(found.operator.id, {"time_zone": zone})
         yield Fixture(found, time)
@@ -132,7 +132,7 @@ def fixture(home: Path, time: datetime = MONDAY, zone: str = "Europe/Vienna") ->
 
 @pytest.fixture
 def open_fixture(tmp_path: Path) -> Iterator[Fixture]:
-    """A desk in Vienna, on a Monday at 09:00 there."""
+    """A fixture in Vienna, on a Monday at 09:00 there."""
     with fixture(tmp_path) as found:
         yield found
 
@@ -170,7 +170,7 @@ def test_a_start_without_an_offset_is_the_persons_own_clock(open_fixture: Fixtur
     ],
 )
 def test_what_is_wrong_is_named(open_fixture: Fixture, fields: dict[str, Any], said: str) -> None:
-    """The field and the mend; nothing comes into the calendar."""
+    """The field and the fix; nothing comes into the calendar."""
     given = {"title": "T", "prompt": "P", "start": "2026-03-02T10:00", **fields}
     with pytest.raises(BadInput, match=said):
         open_fixture.calendar.create_entry(KEY, given, by=open_fixture.rooms.operator)
@@ -255,7 +255,7 @@ def test_clock_changes(
 
 @pytest.mark.parametrize(("missed", "outcome"), [("run", RunResult.DONE), ("skip", RunResult.MISSED)])
 def test_a_hundred_missed_times_are_one_run(tmp_path: Path, missed: str, outcome: RunResult) -> None:
-    """The house stood still over a hundred times: one run for all of them, late, or none."""
+    """The install stood still over a hundred times: one run for all of them, late, or none."""
     with fixture(tmp_path) as before:
         entry = before.add("2026-03-02T10:00", repeat="*/10 * * * *", missed=missed)
     with fixture(tmp_path, MONDAY + timedelta(minutes=1055)) as after:
@@ -413,7 +413,7 @@ def test_what_can_not_be_asked_now_is_asked_later(open_fixture: Fixture) -> None
 
 
 def test_three_failing_runs_in_a_row_pause_an_entry(open_fixture: Fixture) -> None:
-    """The person is told and may resume it; a run that works in between starts the count anew."""
+    """The person is told and may resume it; a run that works in between starts the count again."""
     entry = open_fixture.add("2026-03-02T10:00", repeat="0 * * * *")
     statuses = [TurnStatus.FAILED, TurnStatus.FAILED, TurnStatus.DONE, *[TurnStatus.FAILED] * MOST_FAILURES]
     for status in [*statuses, TurnStatus.FAILED]:
@@ -461,7 +461,7 @@ def test_what_was_paused_does_not_catch_up(open_fixture: Fixture) -> None:
 
 
 def test_a_change_of_the_words_alone_keeps_the_times(open_fixture: Fixture) -> None:
-    """Another title is no reason to start anew, other times are; what has ended may be given new ones."""
+    """Another title is no reason to start again, other times are; what has ended may be given new ones."""
     operator = open_fixture.rooms.operator
     entry = open_fixture.add("2026-03-02T10:00")
     open_fixture.at("2026-03-02T09:00:00+00:00")

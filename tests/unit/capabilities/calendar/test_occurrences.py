@@ -304,7 +304,7 @@ _plans = st.builds(
 @settings(max_examples=300)
 @given(_plans, st.timedeltas(-timedelta(days=40), timedelta(days=2000)))
 def test_time_goes_one_way(plan: Plan, ahead: timedelta) -> None:
-    """The next is later than asked, all are in order, each one's wall time exists, and asking anew gives the same."""
+    """The next is later than asked, all are in order, each one's wall time exists, and asking again gives the same."""
     zone = zone_named(plan.zone)
     after = moment_of(plan.start, zone) + ahead
     found = list(islice(iter_occurrences(plan, after), 12))

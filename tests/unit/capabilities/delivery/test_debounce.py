@@ -73,7 +73,7 @@ def test_what_is_due_is_not_put_off_by_a_hurry() -> None:
 
 
 def test_what_can_not_be_taken_is_tried_ever_less_often() -> None:
-    """News of it begin anew; when it was first heard of stays."""
+    """News of it begin again; when it was first heard of stays."""
     settling, now = Debouncer(), 0.0
     settling.on_created(b"a", now, at=77.0)
     pauses = []

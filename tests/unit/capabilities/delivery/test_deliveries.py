@@ -271,7 +271,7 @@ def test_a_file_too_large_for_its_carrier_goes_as_a_link(install: DeliveryFixtur
 
 
 def test_without_its_carrier_a_delivery_on_its_way_fails_kindly(tmp_path: Path) -> None:
-    """The bot was taken away while the house was down."""
+    """The bot was taken away while the install was down."""
     with outgoing(tmp_path, DyingCarrier()) as install:
         install.put("a.txt")
         with pytest.raises(Died):
@@ -285,7 +285,7 @@ def test_without_its_carrier_a_delivery_on_its_way_fails_kindly(tmp_path: Path) 
 
 
 def test_asked_for_by_name_a_file_is_sent_again_but_once_for_one_turn(install: DeliveryFixture) -> None:
-    """Also when it was delivered before; another turn may ask anew."""
+    """Also when it was delivered before; another turn may ask again."""
     install.put("a.txt")
     take(install, b"a.txt")
     for turn in (first := install.turn(), first, install.turn()):

@@ -47,7 +47,7 @@ class Fixture:
 
 @contextmanager
 def open_fixture(install: DeliveryFixture, *, is_started: bool = True) -> Iterator[Fixture]:
-    """The desk over a home."""
+    """The fixture over a home."""
     agents = Agents(install.store, providers=(), toolsets=TOOLSETS, hooks=Hooks())
     calls = Calls(store=install.store, agents=agents)
     jobs = Jobs(install.store, Notifications(install.store, install.broker), finish=calls.finish_calls)

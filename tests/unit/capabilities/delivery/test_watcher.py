@@ -1,5 +1,5 @@
-"""``orchestrator.capabilities.delivery.watcher``: what is put into a tray is noticed, with and without the kernel's
-help.
+"""``orchestrator.capabilities.delivery.watcher``: what is put into a outbox folder is noticed, with and without the
+kernel's help.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ OTHER = CubicleKey("crab", 2)
 
 @pytest.fixture
 def install(tmp_path: Path) -> Iterator[DeliveryFixture]:
-    """A house without carriers."""
+    """An install without carriers."""
     with outgoing(tmp_path) as made:
         yield made
 
 
 @contextmanager
 def watched(install: DeliveryFixture, *, is_deaf: bool = False) -> Iterator[OutboxWatcher]:
-    """The tray is watched; deaf, as where the kernel allows no watches."""
+    """The outbox folder is watched; deaf, as where the kernel allows no watches."""
     watch = OutboxWatcher(install.workspaces, install.intake, tidy=install.deliveries.remove_old)
     if is_deaf:
         watch._events.start = lambda: None  # type: ignore[method-assign]
@@ -91,7 +91,7 @@ def test_without_the_kernel_s_help_a_look_finds_it(install: DeliveryFixture) -> 
 
 
 def test_a_tray_in_which_nothing_happens_is_not_asked(install: DeliveryFixture) -> None:
-    """However many idle, what happens in one tray costs the same; dropping one leaves nothing of it."""
+    """However many idle, what happens in one outbox folder costs the same; dropping one leaves nothing of it."""
     install.workspaces.prepare_folders(OTHER, uid=os.geteuid(), gid=os.getegid())
     with watched(install) as watch:
         watch.add_cubicle(OTHER)
@@ -147,7 +147,7 @@ def test_a_file_that_a_program_has_open_outlives_the_command_s_end(install: Deli
 
 
 def test_an_end_where_nothing_waits_wakes_nobody(install: DeliveryFixture) -> None:
-    """Nor one in a tray that is not watched."""
+    """Nor one in a outbox folder that is not watched."""
     with watched(install) as watch:
         eventually(lambda: not watch._astir)
         watch.command_ended(KEY)
@@ -180,7 +180,7 @@ def test_an_asking_that_was_cut_off_is_answered_at_the_start(install: DeliveryFi
 
 
 def test_a_dropped_tray_is_left_alone(install: DeliveryFixture) -> None:
-    """And may be added again; a tray that is not there is no fault."""
+    """And may be added again; a outbox folder that is not there is no fault."""
     with watched(install) as watch:
         eventually(lambda: not watch.is_settling(KEY))
         watch.drop_cubicle(KEY)

@@ -48,8 +48,9 @@ def gives(visit: Visit) -> None:
 
 
 class Halting(Workspaces):
-    """Holds still at the moment when a file is stored, before or after, so that a test can look at the house as a death
-    at this moment would leave it."""
+    """Holds still at the moment when a file is stored, before or after, so that a test can look at the install as a
+    death at this moment would leave it.
+    """
 
     def __init__(self, home: Path, *, is_before: bool) -> None:
         super().__init__(home)

@@ -39,7 +39,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 @pytest.fixture
 def at(tmp_path: Path, certificates: Certificates) -> Iterator[DownloadsFixture]:
-    """A desk, with a site that has the paper."""
+    """A fixture, with a site that has the paper."""
     with fixture(tmp_path / "home", certificates) as made:
         made.site(gives(BYTES, Content_Type="application/pdf"))
         yield made
@@ -331,7 +331,7 @@ def test_a_redirect_to_another_host_asks_again(at: DownloadsFixture) -> None:
     assert (second.text, second.detail["led_by"], second.detail["host"]) == (MOVED, URL, "other.example")
     assert URL in second.detail["warnings"][0]
     assert (at.town.looked_up, elsewhere.connections) == (["files.example"], 0)
-    assert at.ask().waits_for == call.waits_for  # still the same wish
+    assert at.ask().waits_for == call.waits_for  # still the same request
     at.install.approvals.decide(second.id, approve=True, by=at.install.operator, surface="test")
     assert at.ended(call).result["path"] == "/app/workspace/in/report.pdf"
     assert at.inbox() == {"report.pdf": BYTES}

@@ -23,12 +23,12 @@ from tests.support.packages_fixture import CONTENT, MOST_AN_HOUR, FakeHelpers, P
 
 @pytest.fixture
 def at(tmp_path: Path) -> Iterator[PackagesFixture]:
-    """A desk."""
+    """A fixture."""
     with fixture(tmp_path / "home") as made:
         yield made
 
 
-# --- wishes --------------------------------------------------------------------------------------------------------
+# --- requests --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -69,11 +69,11 @@ def test_names_carry_little() -> None:
     assert len(read_requests("pip", names[:4])) == 4
 
 
-# --- the way of a wish ---------------------------------------------------------------------------------------------
+# --- the way of a request ---------------------------------------------------------------------------------------------
 
 
 def test_before_a_yes_nothing_is_fetched(at: PackagesFixture) -> None:
-    """The courier looks up what the wish comes to, a person is asked about that, and exactly that is fetched."""
+    """The courier looks up what the request comes to, a person is asked about that, and exactly that is fetched."""
     at.helpers.report = {"ok": True, "packages": [listed("flask-login", "0.6.3"), listed("flask", "3.0.0")]}
     call = at.ask("Flask-Login")
     assert (call.status, call.waits_for, at.helpers.tasks) == ("waiting", "packages:1", [])
@@ -103,7 +103,7 @@ def test_before_a_yes_nothing_is_fetched(at: PackagesFixture) -> None:
 
 
 def test_the_same_again_is_there_at_once(at: PackagesFixture) -> None:
-    """An open wish is joined, one that is done is answered from the shelf, and nobody is asked twice."""
+    """An open request is joined, one that is done is answered from the shelf, and nobody is asked twice."""
     first, second = at.ask(), at.ask()
     assert first.waits_for == second.waits_for
     at.work()
@@ -116,7 +116,7 @@ def test_the_same_again_is_there_at_once(at: PackagesFixture) -> None:
 
 
 def test_the_same_list_is_one_question(at: PackagesFixture) -> None:
-    """Two wishes that come to the same are decided together."""
+    """Two requests that come to the same are decided together."""
     first, second = at.ask("six"), at.ask("six==1.0")
     at.work()
     assert len(at.pending()) == 1
@@ -249,7 +249,7 @@ def test_an_hours_wishes_are_few(at: PackagesFixture) -> None:
 
 @pytest.mark.parametrize("do", ["resolve", "fetch"])
 def test_a_stop_is_no_failure(tmp_path: Path, do: str) -> None:
-    """An errand that the house's end breaks off is sent again at the next start."""
+    """A helper that the install's end breaks off is sent again at the next start."""
     home, helpers = tmp_path / "home", FakeHelpers()
     with fixture(home, helpers) as at:
         call = at.ask()
@@ -271,7 +271,7 @@ def test_a_stop_is_no_failure(tmp_path: Path, do: str) -> None:
 
 
 def test_what_kills_the_house_each_time_is_given_up(tmp_path: Path) -> None:
-    """A death in the middle of an errand counts; after three there is an end."""
+    """A death in the middle of a helper counts; after three there is an end."""
     home, helpers = tmp_path / "home", FakeHelpers()
 
     def die(_task: dict[str, Any]) -> None:
@@ -338,7 +338,7 @@ def test_nobody_is_told_twice(at: PackagesFixture) -> None:
 
 
 def test_a_shelf_is_cleared_after_a_week(at: PackagesFixture) -> None:
-    """What lay long enough goes, and a new wish is looked up anew."""
+    """What lay long enough goes, and a new request is looked up again."""
     at.ask()
     at.work()
     at.decide()
@@ -350,7 +350,7 @@ def test_a_shelf_is_cleared_after_a_week(at: PackagesFixture) -> None:
 
 
 def test_a_deleted_agent_gets_nothing(at: PackagesFixture) -> None:
-    """Its rows go with it, and the errand that was under way ends nowhere."""
+    """Its rows go with it, and the helper that was under way ends nowhere."""
 
     def delete(_task: dict[str, Any]) -> None:
         with at.install.store.writing() as db:

@@ -1,5 +1,6 @@
-"""Videos: a wish is checked at once, made once, looked at as a stranger's file, and put into the tray once, whatever
-happens meanwhile; every end is told to whoever needs to hear it."""
+"""Videos: a request is checked at once, made once, looked at as a stranger's file, and put into the outbox folder
+once, whatever happens meanwhile; every end is told to whoever needs to hear it.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +104,7 @@ class Set:
         return self.calls.get_call(call.cubicle, call.id)
 
     def films(self) -> dict[str, bytes]:
-        """What lies in the tray, hidden or not."""
+        """What lies in the outbox folder, hidden or not."""
         return {path.name: path.read_bytes() for path in self.out_folder.iterdir() if path.is_file()}
 
 
@@ -138,7 +139,7 @@ def at(tmp_path: Path) -> Iterator[Set]:
         yield made
 
 
-# --- wishes --------------------------------------------------------------------------------------------------------
+# --- requests --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -151,7 +152,7 @@ def test_names(asked: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "said"),
+    ("wanted", "said"),
     [
         (Clawmotion("Hello", 0.5), "1 to 600 seconds"),
         (Clawmotion("Hello", 601.0), "1 to 600 seconds"),
@@ -163,10 +164,10 @@ def test_names(asked: str, name: str) -> None:
         (Clawmotion("x" * 4000, 5.0), "at least 67 seconds"),
     ],
 )
-def test_what_can_not_be_made_is_said_at_once(request: Clawmotion, said: str) -> None:
+def test_what_can_not_be_made_is_said_at_once(wanted: Clawmotion, said: str) -> None:
     """No container is started for it."""
     with pytest.raises(BadInput, match=said):
-        read_request(request)
+        read_request(wanted)
 
 
 def test_two_wait_and_half_an_hour_is_made_a_day(at: Set) -> None:
@@ -184,7 +185,7 @@ def test_two_wait_and_half_an_hour_is_made_a_day(at: Set) -> None:
     at.ask(seconds=600)
 
 
-# --- the way of a wish ---------------------------------------------------------------------------------------------
+# --- the way of a request ---------------------------------------------------------------------------------------------
 
 
 def test_it_lies_in_the_tray(at: Set) -> None:
@@ -247,7 +248,7 @@ def test_what_could_not_be_drawn_is_counted(at: Set) -> None:
     ],
 )
 def test_what_is_brought_is_a_strangers(at: Set, report: object, film: bytes | None, said: str) -> None:
-    """A word, size or beginning that is wrong is a failure, and nothing gets into the tray."""
+    """A word, size or beginning that is wrong is a failure, and nothing gets into the outbox folder."""
     at.renderer.report, at.renderer.film = report, film
     call = at.ask()
     at.work()
@@ -311,7 +312,7 @@ def test_a_death_at_each_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s
 
 
 def test_a_death_while_it_is_made(tmp_path: Path) -> None:
-    """It is made again; what kills the house each time is given up."""
+    """It is made again; what kills the install each time is given up."""
     home, renderer = tmp_path / "home", FakeRenderer()
 
     def die(_spec: HelperSpec) -> None:
@@ -329,7 +330,7 @@ def test_a_death_while_it_is_made(tmp_path: Path) -> None:
 
 
 def test_a_stop_is_no_failure(tmp_path: Path) -> None:
-    """What the house's end breaks off is made at the next start."""
+    """What the install's end breaks off is made at the next start."""
     home, renderer = tmp_path / "home", FakeRenderer()
     with film_set(home, renderer) as at:
         call = at.ask()

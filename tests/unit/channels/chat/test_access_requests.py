@@ -39,7 +39,7 @@ def fixture(pair: tuple[ChatFixture, CoreFixture]) -> ChatFixture:
 
 
 def to(fixture: ChatFixture, chat: int) -> list[str]:
-    """The letters to a chat."""
+    """The messages to a chat."""
     return [ref for ref in fixture.refs if fixture.chat_of(ref) == chat]
 
 

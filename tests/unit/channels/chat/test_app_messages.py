@@ -52,7 +52,7 @@ class FakePictures(Thumbnails):
 
 
 class Gallery:
-    """A house with one bot, and apps."""
+    """An install with one bot, and apps."""
 
     def __init__(self, fixture: TurnsFixture, folder: Path) -> None:
         self.fixture, self.install, self.outbox = fixture, fixture.install, fixture.outbox
@@ -96,7 +96,7 @@ class Gallery:
 
 @pytest.fixture
 def gallery(tmp_path: Path) -> Iterator[Gallery]:
-    """A house with one bot; ada's chat with it is private."""
+    """An install with one bot; ada's chat with it is private."""
     with core_fixture(tmp_path / "home") as install:
         yield Gallery(TurnsFixture(install, FakeOutbox(install.store)), tmp_path)
 
@@ -230,7 +230,7 @@ def telegram() -> Iterator[BotApi]:
 
 @pytest.fixture
 def install(tmp_path: Path, telegram: BotApi) -> Iterator[AppFixture]:
-    """A whole house behind a proxy, with a browser on paper and a bot."""
+    """A whole install behind a proxy, with a browser on paper and a bot."""
     environment = {
         "HERMIT_TELEGRAM_API_URL": telegram.url,
         "TELEGRAM_BOT_TOKEN": telegram.bot("Crab"),

@@ -1,5 +1,5 @@
 """``channels.chat.approval_kinds``: what the host is asked to do (a download, packages) is asked with all there is to
-know, in plain words, and nothing that an agent wrote can be tapped, hide or pass for the house."""
+know, in plain words, and nothing that an agent wrote can be tapped, hide or pass for the install."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def fixture(pair: tuple[ChatFixture, CoreFixture]) -> ChatFixture:
 
 
 def stretches(fixture: ChatFixture, ref: str, kind: str) -> list[str]:
-    """Every stretch of this kind in a letter."""
+    """Every stretch of this kind in a message."""
     rich = fixture.body(ref).rich
     units = rich.text.encode("utf-16-le")
     return [units[2 * e.offset : 2 * e.end].decode("utf-16-le") for e in rich.entities if e.type == kind]

@@ -45,7 +45,7 @@ def replying(fixture: ChatFixture, number: int, text: str) -> IncomingMessage:
 
 
 def file_of(fixture: ChatFixture, ref: str) -> AttachedFile:
-    """The one file of a letter."""
+    """The one file of a message."""
     (file,) = fixture.body(ref).files
     return file
 
@@ -182,7 +182,7 @@ def test_the_chat_shows_how_it_ended(fixture: ChatFixture, how: str, is_missed: 
 
 
 def test_the_chat_shows_how_it_ended_after_a_long_absence(fixture: ChatFixture) -> None:
-    """The house was off for a month; the buttons are long too old."""
+    """The install was off for a month; the buttons are long too old."""
     approval = fixture.wants().id
     end(fixture, approval, "expired")
     fixture.clock_s = 30 * 24 * 3600
@@ -382,7 +382,7 @@ def test_every_length_is_whole_or_a_file(fixture: ChatFixture, length: int, char
 
 
 def test_papers_go_when_nobody_wants_them(fixture: ChatFixture) -> None:
-    """A day after the last letter that carries one."""
+    """A day after the last message that carries one."""
     fixture.wants(long_command())
     (webapp,) = fixture.temp_files.folder.iterdir()
     fixture.clock_s = 2 * 24 * 3600

@@ -31,7 +31,7 @@ def fixture(tmp_path: Path) -> Iterator[ChatFixture]:
 def placed(
     fixture: ChatFixture, kind: str = "allow", *, person: int = ADA, chat: int = ADA, **more: float
 ) -> ButtonPress:
-    """A button under a letter that has arrived, pressed as it should be."""
+    """A button under a message that has arrived, pressed as it should be."""
     data = fixture.buttons.make_button("crab", "a-letter", person, kind, "subject", **more)
     fixture.outbox.post_message(Message("crab", chat, "a-letter", MessageBody(RichText("?"))))
     return fixture.a_press(data, by=person, chat=chat, message=fixture.arrives("a-letter"))
@@ -133,7 +133,7 @@ def test_a_lasting_button_lasts(fixture: ChatFixture) -> None:
 
 
 def test_retired_buttons_do_nothing(fixture: ChatFixture) -> None:
-    """All of a letter, or those of some kinds; not those of other letters."""
+    """All of a message, or those of some kinds; not those of other messages."""
     press = placed(fixture, "approve")
     deny = fixture.buttons.make_button("crab", "a-letter", ADA, "deny", "subject")
     again = fixture.buttons.make_button("crab", "a-letter", ADA, "again", "subject")

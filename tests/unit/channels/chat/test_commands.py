@@ -1,4 +1,4 @@
-"""``channels.chat.commands``: what a person can tell the house itself, in words that somebody with a phone
+"""``channels.chat.commands``: what a person can tell the install itself, in words that somebody with a phone
 understands, and never more than they may."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ALONE = ("agents", "containers", "users", "groups")
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[CommandsFixture]:
-    """A house without crabs; ada and bob use Telegram."""
+    """An install without crabs; ada and bob use Telegram."""
     with commands_fixture(tmp_path) as made:
         yield made
 
@@ -43,7 +43,7 @@ def shop(tmp_path: Path) -> Iterator[CommandsFixture]:
 
 
 def test_the_menu_has_what_each_may(shop: CommandsFixture) -> None:
-    """Names that Telegram takes, with descriptions; what concerns the whole house for operators alone."""
+    """Names that Telegram takes, with descriptions; what concerns the whole install for operators alone."""
     member, operator = shop.commands.menu_entries(is_operator=False), shop.commands.menu_entries(is_operator=True)
     assert [name for name, _ in member] == BOTH
     assert [name for name, _ in operator] == [*BOTH, *ALONE]
@@ -51,7 +51,7 @@ def test_the_menu_has_what_each_may(shop: CommandsFixture) -> None:
 
 
 def test_every_command_has_an_answer(shop: CommandsFixture) -> None:
-    """In a fresh house too; it fits into messages, is ours, and each letter has a ref of its own."""
+    """In a fresh install too; it fits into messages, is ours, and each message has a ref of its own."""
     refs: list[str] = []
     for name in (*BOTH, *ALONE):
         messages = shop.messages(f"/{name}")
@@ -158,7 +158,7 @@ def test_reset_makes_a_new_container(shop: CommandsFixture) -> None:
 
 
 def test_a_broken_engine_is_said(shop: CommandsFixture) -> None:
-    """In a sentence with the mend."""
+    """In a sentence with the fix."""
     shop.install.engine.is_broken = True
     assert "Start it, then try again" in shop.says("/reset")
     assert "Start it, then try again" in shop.says("/status")
@@ -272,7 +272,7 @@ def test_apps_are_folders_with_a_page(shop: CommandsFixture) -> None:
     assert shop.install.url in said
 
 
-# --- approvals, money, the house -------------------------------------------------------------------------------
+# --- approvals, money, the install -------------------------------------------------------------------------------
 
 
 def test_approvals_can_be_decided_in_the_list(shop: CommandsFixture) -> None:
@@ -379,8 +379,9 @@ def test_measures_are_words(words: str, expected: str) -> None:
 
 
 def test_every_text_in_one_table(shop: CommandsFixture, tmp_path: Path) -> None:
-    """All that the house says, to be read as somebody with a phone would: run with ``-s``. No text is without a mark of
-    ours, none shows a path of the host, a trace, or a word from inside the program."""
+    """All that the install says, to be read as somebody with a phone would: run with ``-s``. No text is without a
+    mark of ours, none shows a path of the host, a trace, or a word from inside the program.
+    """
     told: dict[str, str] = {}
     fixture = shop.counter
     for name in (*BOTH, *ALONE, "bogus", "files nothing.txt"):

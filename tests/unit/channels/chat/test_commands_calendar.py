@@ -24,7 +24,7 @@ DAILY = "FREQ=DAILY"
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[CommandsFixture]:
-    """A house without crabs; ada and bob use Telegram."""
+    """An install without crabs; ada and bob use Telegram."""
     with commands_fixture(tmp_path) as made:
         yield made
 
@@ -77,7 +77,7 @@ def test_an_entry_is_paused_resumed_and_deleted(shop: CommandsFixture) -> None:
 
 
 def test_what_was_deleted_elsewhere_is_said(shop: CommandsFixture) -> None:
-    """And the list is shown anew."""
+    """And the list is shown again."""
     entry = plans(shop)
     (stored,) = shop.messages("/calendar")
     shop.install.services.calendar.remove_entry(entry.id, by=shop.ada)

@@ -73,7 +73,7 @@ def install(tmp_path: Path, api: BotApi, bot: str, ada: Person) -> Iterator[Fixt
 
 
 def furnished(out: DeliveryFixture, office: OutboxFixture) -> Fixture:
-    """A carrier between deliveries and letters."""
+    """A carrier between deliveries and messages."""
     users = Users(out.store)
     users.update_user(KEY.user, {"telegram_id": 42})
     with out.store.writing() as db:
@@ -207,7 +207,7 @@ def test_a_blocked_bot_is_said(api: BotApi, install: Fixture, ada: Person, bot: 
 
 
 def test_an_outage_loses_and_doubles_nothing(api: BotApi, install: Fixture) -> None:
-    """Files wait like every letter."""
+    """Files wait like every message."""
     api.offline()
     install.take("a.txt", b"a")
     install.take("b.png", PNG)
@@ -226,7 +226,7 @@ def test_a_death_before_the_letter_was_posted(api: BotApi, tmp_path: Path, bot: 
         install.carrier._gather_s = 60.0
         install.take("one.png", PNG)
         (album,) = install.carrier._albums.values()
-        album.timer.cancel()  # the house dies here
+        album.timer.cancel()  # the install dies here
         with out.store.writing() as db:
             db.execute("UPDATE deliveries SET status = 'handed' WHERE name = 'a.txt'")
     with outgoing(tmp_path) as out, OutboxFixture(api, out.store, crab=bot) as office:

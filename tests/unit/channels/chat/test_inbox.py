@@ -116,7 +116,7 @@ def test_the_same_update_twice_is_one(scene: Scene) -> None:
 
 
 def test_what_is_lower_than_the_last_is_kept_all_the_same(scene: Scene) -> None:
-    """After a week of silence Telegram begins anew with any number."""
+    """After a week of silence Telegram begins again with any number."""
     scene.keep(update(900))
     kept = scene.updates.save_updates("crab", _ME, [update(20)])
     assert (kept.next_update, kept.chats) == (21, (ADA,))
@@ -174,7 +174,7 @@ def test_presses_do_not_wait_for_what_was_said(scene: Scene) -> None:
 
 
 def test_a_pressed_message_is_none_of_theirs(scene: Scene) -> None:
-    """After a crash a letter whose fate is unknown is looked for among the numbers that nobody knows of: that somebody
+    """After a crash a message whose fate is unknown is looked for among the numbers that nobody knows of: that somebody
     pressed its button already must not hide it, or it would be sent again and the button be dead."""
     scene.keep(update(2), press(11))
     with scene.install.store.reading() as db:

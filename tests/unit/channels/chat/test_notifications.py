@@ -1,4 +1,4 @@
-"""``channels.chat.notifications``: what the house has to say reaches the right chat once and in order, with buttons
+"""``channels.chat.notifications``: what the install has to say reaches the right chat once and in order, with buttons
 that do what they say once, and with the words of others as words of others.
 """
 
@@ -53,7 +53,7 @@ def deed(do: str) -> Callable[[sqlite3.Connection, Notice, User], str]:
 
 
 def say(fixture: ChatFixture, text: str = "crab put “Water the plants” into the calendar.", **more: object) -> Notice:
-    """The house says something, and the chat is told."""
+    """The install says something, and the chat is told."""
     given = {"key": KEY, "kind": "calendar", "text": text, "offers": OFFERS, **more}
     notice = fixture.notifications.post(**given)  # type: ignore[arg-type]  # a table of keywords
     fixture.noticing.on_event(Event("notice", notice.cubicle, as_json(notice)))
@@ -61,7 +61,7 @@ def say(fixture: ChatFixture, text: str = "crab put “Water the plants” into 
 
 
 def ref(notice: Notice) -> str:
-    """Its letter."""
+    """Its message."""
     return f"house:{notice.id}"
 
 
@@ -78,7 +78,7 @@ def traces(fixture: ChatFixture) -> int:
 
 
 def test_a_notice_comes_with_its_buttons(fixture: ChatFixture) -> None:
-    """Under the house's mark, its quote as code; a press does it and shows how it ended, without buttons."""
+    """Under the install's mark, its quote as code; a press does it and shows how it ended, without buttons."""
     notice = say(fixture)
     assert fixture.text(ref(notice)).splitlines()[0] == f"{MARK} crab's calendar"
     assert codes(fixture.body(ref(notice)).rich) == ["Water the plants"]
@@ -90,7 +90,7 @@ def test_a_notice_comes_with_its_buttons(fixture: ChatFixture) -> None:
 
 
 def test_three_hundred_come_once_and_in_order(tmp_path: Path) -> None:
-    """Across a house that closes and opens, with the news of some lost and that of others told twice."""
+    """Across an install that closes and opens, with the news of some lost and that of others told twice."""
     with chat_fixture(tmp_path) as (fixture, _):
         fixture.opens(ADA)
         for n in range(170):
@@ -151,7 +151,7 @@ def test_what_was_dealt_with_elsewhere_is_shown(fixture: ChatFixture) -> None:
 
 
 def test_two_surfaces_at_once(fixture: ChatFixture) -> None:
-    """One deed is done, and the letter says which."""
+    """One deed is done, and the message says which."""
     notice = say(fixture)
     fixture.arrives(ref(notice))
     operator = fixture.users.get_operator()
@@ -212,14 +212,14 @@ QUOTES = {
 
 @pytest.mark.parametrize("which", QUOTES)
 def test_what_is_quoted_stays_quoted(which: str) -> None:
-    """From the first sign of a quote to the last; nothing in it can be tapped or pass for the house."""
+    """From the first sign of a quote to the last; nothing in it can be tapped or pass for the install."""
     text, expected = QUOTES[which]
     assert codes(quote_in_note("A title", text)) == expected
     assert quote_in_note("A title", text).text.count(MARK) == 1
 
 
 def test_an_address_outside_a_quote_is_none() -> None:
-    """The house names hosts too, and nothing is fetched by a tap."""
+    """The install names hosts too, and nothing is fetched by a tap."""
     rich = quote_in_note("A title", "From https://evil.example/x came a file.", "See evil.example.")
     assert "://" not in rich.text
     assert "evil.example" not in rich.text

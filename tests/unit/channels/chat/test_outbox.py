@@ -1,4 +1,4 @@
-"""Letters go out in order, once, through everything that networks, Telegram and deaths do to them."""
+"""Messages go out in order, once, through everything that networks, Telegram and deaths do to them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def office(api: BotApi, store: Store, bot: str, ada: Person) -> Iterator[OutboxFixture]:
-    """Letters go out."""
+    """Messages go out."""
     with OutboxFixture(api, store, crab=bot) as opened:
         yield opened
 
@@ -89,7 +89,7 @@ def wait_until_silent(store: Store) -> None:
 
 
 def message_of(office: OutboxFixture, ref: str) -> int | None:
-    """The number of the message that a letter became; None while there is none."""
+    """The number of the message that a message became; None while there is none."""
     found = office.outbox.status_of(ref)
     return None if found is None else found.message
 
@@ -114,13 +114,13 @@ def test_a_letter_becomes_a_message_once(api: BotApi, office: OutboxFixture) -> 
 
 
 def test_a_letter_for_nobody_is_no_letter(office: OutboxFixture) -> None:
-    """An agent that was deleted meanwhile has no letters, and nobody fails over it."""
+    """An agent that was deleted meanwhile has no messages, and nobody fails over it."""
     assert office.post("a", agent="squid") is False
     assert office.outbox.status_of("a") is None
 
 
 def test_a_chat_keeps_the_order(api: BotApi, office: OutboxFixture) -> None:
-    """Letters that are posted at once from many threads arrive in the order of their rows."""
+    """Messages that are posted at once from many threads arrive in the order of their rows."""
     starts = [threading.Thread(target=office.post, args=(f"t{n}",)) for n in range(20)]
     for thread in starts:
         thread.start()
@@ -151,7 +151,7 @@ def test_a_letter_joins_what_its_poster_writes(office: OutboxFixture) -> None:
 
 
 def test_chats_do_not_wait_for_one_another(api: BotApi, office: OutboxFixture, ben: Person) -> None:
-    """While one chat's letter hangs, another's arrives."""
+    """While one chat's message hangs, another's arrives."""
     hanging = api.fail_next("sendMessage", hang=True)
     office.post("slow")
     api.wait_for(lambda: hanging.hits == 1)
@@ -382,7 +382,7 @@ def test_it_goes_on_at_once_when_telegram_answers_anything(api: BotApi, store: S
 
 
 def test_a_blocked_bot_fails_all_that_waits(api: BotApi, office: OutboxFixture, ada: Person, bot: str) -> None:
-    """With one call, a reason for a person and an audit row; unblocked, the next letter goes."""
+    """With one call, a reason for a person and an audit row; unblocked, the next message goes."""
     office.post("a")
     office.wait_for("a")
     api.offline()
@@ -438,7 +438,7 @@ def test_a_revoked_token_keeps_the_letters(api: BotApi, store: Store, bot: str, 
 
 
 def test_without_a_line_letters_wait(api: BotApi, store: Store, bot: str, ada: Person) -> None:
-    """An agent whose bot is not up yet keeps its letters until it is."""
+    """An agent whose bot is not up yet keeps its messages until it is."""
     with OutboxFixture(api, store) as office:
         office.post("a")
         time.sleep(0.05)
@@ -448,7 +448,7 @@ def test_without_a_line_letters_wait(api: BotApi, store: Store, bot: str, ada: P
 
 
 def test_a_group_that_grew_keeps_its_letters(api: BotApi, office: OutboxFixture, bot: str) -> None:
-    """When Telegram says that the chat has another number, the letters go there."""
+    """When Telegram says that the chat has another number, the messages go there."""
     group = api.group("The group", bot)
     with office.store.writing() as db:
         rows.insert_message(
@@ -521,7 +521,7 @@ def test_too_large_a_file_is_never_tried(api: BotApi, office: OutboxFixture, tmp
 def test_our_own_mistakes_hold_nobody_up(
     api: BotApi, office: OutboxFixture, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A letter at which the code itself fails is given up after some tries."""
+    """A message at which the code itself fails is given up after some tries."""
     send = office.lines["crab"].send_message
 
     async def fails(chat: int, body: MessageBody) -> list[int]:
@@ -652,7 +652,7 @@ def test_a_message_is_found_behind_those_of_other_chats(
 
 
 def test_somebody_elses_messages_are_never_taken_for_ours(api: BotApi, store: Store, bot: str, ada: Person) -> None:
-    """Between what was known and the lost letter there may be messages of the person, and nothing happens to them."""
+    """Between what was known and the lost message there may be messages of the person, and nothing happens to them."""
     with OutboxFixture(api, store, crab=bot) as office:
         office.post("before")
         office.wait_for("before")
@@ -679,7 +679,7 @@ def test_looking_for_a_letter_ends(api: BotApi, store: Store, bot: str, ada: Per
 
 @pytest.mark.parametrize("round_", range(6))
 def test_deaths_at_any_moment(api: BotApi, store: Store, bot: str, ada: Person, round_: int) -> None:
-    """Programs that end in the middle of anything, one after the other: each letter is there once, in order."""
+    """Programs that end in the middle of anything, one after the other: each message is there once, in order."""
     refs = [f"n{n:02}" for n in range(30)]
     with OutboxFixture(api, store, crab=bot) as office:
         for ref in refs:

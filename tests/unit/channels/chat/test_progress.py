@@ -32,7 +32,7 @@ from tests.support.core_fixture import KEY, OTHER, core_fixture
 
 
 class Stage:
-    """Progress over a house, with a clock that the test moves."""
+    """Progress over an install, with a clock that the test moves."""
 
     def __init__(self, fixture: TurnsFixture) -> None:
         self.fixture = fixture
@@ -131,7 +131,7 @@ class Stage:
 
 @pytest.fixture
 def fixture(tmp_path: Path) -> Iterator[TurnsFixture]:
-    """A house with one bot."""
+    """An install with one bot."""
     with core_fixture(tmp_path / "home", approval="all") as install:
         yield TurnsFixture(install, FakeOutbox(install.store))
 
@@ -352,7 +352,7 @@ def test_a_chat_that_is_closed_does_not_speak_for_the_server(fixture: TurnsFixtu
 
 
 def test_a_line_that_hangs_holds_no_answer(fixture: TurnsFixture) -> None:
-    """Progress waits for the network, the house does not: events are taken at once and the letters posted."""
+    """Progress waits for the network, the install does not: events are taken at once and the messages posted."""
 
     async def scene(stage: Stage) -> None:
         stage.client.gate = asyncio.Event()
@@ -677,7 +677,7 @@ def test_the_words_of_a_status() -> None:
     ids=range(9),
 )
 def test_what_the_agent_writes_stays_under_its_line(text: str) -> None:
-    """As a command and as a reply under way: headed, in one message, and nothing in it is the house's mark."""
+    """As a command and as a reply under way: headed, in one message, and nothing in it is the install's mark."""
     command = status_line(TurnProgress(1, "crab", TurnPhase.RUNNING, 1, text), 0)
     for rich, head in (
         (command, f"{MARK} crab (running, step 1):"),

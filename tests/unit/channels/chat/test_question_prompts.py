@@ -36,7 +36,7 @@ def fixture(pair: tuple[ChatFixture, CoreFixture]) -> ChatFixture:
 
 
 def ref(question: Question) -> str:
-    """Its letter."""
+    """Its message."""
     return f"question:{question.id}"
 
 
@@ -56,7 +56,7 @@ def answer(fixture: ChatFixture, question: Question) -> tuple[str, str | None]:
 
 
 def test_a_question_has_a_button_for_each_choice(fixture: ChatFixture) -> None:
-    """A press answers it; the letter says so and has no buttons any more."""
+    """A press answers it; the message says so and has no buttons any more."""
     question = fixture.inquires("Tea or coffee?", "tea", "coffee")
     text = fixture.text(ref(question))
     assert text.startswith(f"{MARK} crab has a question\nTea or coffee?\n")
@@ -160,7 +160,7 @@ def test_a_reply_that_is_too_late_is_a_message(fixture: ChatFixture) -> None:
 
 
 def test_a_question_is_answered_at_once_from_two_surfaces(fixture: ChatFixture) -> None:
-    """One answer holds, and the letter says which."""
+    """One answer holds, and the message says which."""
     question = fixture.inquires("Tea or coffee?", "tea", "coffee")
     fixture.arrives(ref(question))
     operator = fixture.users.get_operator()
@@ -207,7 +207,7 @@ def test_how_a_question_ends_is_shown(fixture: ChatFixture, how: str, is_told: b
 
 
 def test_a_question_is_asked_once_and_its_buttons_mended(fixture: ChatFixture) -> None:
-    """However often it is told; a button that was used up to no effect is made anew."""
+    """However often it is told; a button that was used up to no effect is made again."""
     question = fixture.inquires("Tea or coffee?", "tea", "coffee")
     before = fixture.body(ref(question))
     fixture.inquiries.on_event(Event("question", KEY, as_json(question)))

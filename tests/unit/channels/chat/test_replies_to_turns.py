@@ -1,4 +1,4 @@
-"""``channels.chat.replies_to_turns``: every turn from Telegram ends in letters to its chat, once, whatever dies."""
+"""``channels.chat.replies_to_turns``: every turn from Telegram ends in messages to its chat, once, whatever dies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TITLE = f"{MARK} Water\u202e the plants"
 
 @pytest.fixture
 def fixture(tmp_path: Path) -> Iterator[TurnsFixture]:
-    """A house with one bot."""
+    """An install with one bot."""
     with core_fixture(tmp_path / "home") as install:
         yield TurnsFixture(install, FakeOutbox(install.store))
 
@@ -88,7 +88,7 @@ RUNS = {
 
 @pytest.mark.parametrize("which", RUNS)
 def test_what_the_calendar_began_is_told_in_private(fixture: TurnsFixture, which: str) -> None:
-    """Once, under its title, unless it was silent or between the house and the agent."""
+    """Once, under its title, unless it was silent or between the install and the agent."""
     reply, status, prefix, expected = RUNS[which]
     fixture.install.turns.submit(KEY, f"{prefix}water the plants", source="calendar")
     turn = fixture.takes()

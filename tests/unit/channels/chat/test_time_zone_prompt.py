@@ -74,7 +74,7 @@ def test_who_said_it_is_not_asked(fixture: ChatFixture, zones: TimeZonePrompt) -
 
 @pytest.mark.parametrize(("label", "expected"), [("Vienna", "Europe/Vienna"), ("UTC is fine", "UTC")])
 def test_a_press_says_it(fixture: ChatFixture, zones: TimeZonePrompt, label: str, expected: str) -> None:
-    """Also that UTC is right; the letter says so and has no buttons any more."""
+    """Also that UTC is right; the message says so and has no buttons any more."""
     bob = fixture.users.get(OTHER.user)
     zones.on_message(words(fixture, language="de"), bob)
     ref = f"zone:{bob.id}"
@@ -123,7 +123,7 @@ def test_a_zone_is_known_by_its_name_or_its_city(wanted: str) -> None:
 
 
 def test_what_comes_near_is_said() -> None:
-    """A letter too few."""
+    """A message too few."""
     with pytest.raises(BadInput, match=r"Did you mean .*Europe/Vienna"):
         find_zone("Viena")
 

@@ -22,7 +22,7 @@ from tests.support.core_fixture import core_fixture
 
 @pytest.fixture
 def fixture(tmp_path: Path) -> Iterator[BotsFixture]:
-    """A desk of its own."""
+    """A fixture of its own."""
     with core_fixture(tmp_path / "home") as install:
         yield BotsFixture(install)
 
@@ -124,7 +124,7 @@ def test_a_bot_that_is_taken_away_leaves_nothing(fixture: BotsFixture) -> None:
 
 
 def chat_and_message(fixture: BotsFixture) -> None:
-    """An open chat, and a letter that waits there."""
+    """An open chat, and a message that waits there."""
     with fixture.install.store.writing() as db:
         db.execute("INSERT INTO chat_rooms VALUES ('telegram', 'crab', 1, '', 'open', 7, 0)")
         db.execute(
@@ -134,7 +134,7 @@ def chat_and_message(fixture: BotsFixture) -> None:
 
 
 def left(fixture: BotsFixture) -> tuple[list[Any], list[Any]]:
-    """The chats, and the letters with what is to be changed about them."""
+    """The chats, and the messages with what is to be changed about them."""
     with fixture.install.store.reading() as db:
         chats = [tuple(row) for row in db.execute("SELECT chat FROM chat_rooms")]
         return chats, [tuple(row) for row in db.execute("SELECT state, amendment FROM chat_outbox")]
@@ -208,7 +208,7 @@ def test_with_the_operators_id_in_the_settings_it_is_paired(fixture: BotsFixture
 
 
 def test_another_token_in_the_settings_takes_the_place_of_the_last(fixture: BotsFixture) -> None:
-    """A rotated one keeps the pairing, one of another bot begins anew."""
+    """A rotated one keeps the pairing, one of another bot begins again."""
     fixture.bots.reconcile(TOKEN)
     fixture.bots.on_code("crab", ADA, str(fixture.crab().code))
     fixture.opened().reconcile(ROTATED)
@@ -244,7 +244,7 @@ def test_a_settings_token_that_is_none(fixture: BotsFixture, caplog: pytest.LogC
 
 
 def test_revoked_is_said_once(fixture: BotsFixture, caplog: pytest.LogCaptureFixture) -> None:
-    """One audit row, one line in the log, one event; the same token set up again mends it."""
+    """One audit row, one line in the log, one event; the same token set up again fixes it."""
     paired(fixture)
     watching = fixture.install.broker.subscribe()
     assert not fixture.bots.mark_revoked("crab", token=ROTATED)

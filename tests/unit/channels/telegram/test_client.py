@@ -505,7 +505,7 @@ def test_a_flood_silences_the_line(api: BotApi, loop: LoopThread, line: Telegram
 
 
 def _arrives_again(loop: LoopThread, line: TelegramClient) -> bool:
-    """The next letter but one arrives at the latest: a connection that the server ended meanwhile may cost one."""
+    """The next message but one arrives at the latest: a connection that the server ended meanwhile may cost one."""
     for _ in range(2):
         try:
             loop.run(line.send_message(42, HELLO))

@@ -133,7 +133,7 @@ def test_what_the_running_house_meets_with_is_said(is_running: bool, state: str)
 
 
 def test_the_tokens_are_read_where_they_are_kept(tmp_path: Path) -> None:
-    """While the house runs and when it does not; of nothing, or something older, nothing is known."""
+    """While the install runs and when it does not; of nothing, or something older, nothing is known."""
     token = f"123456789:AA{'x' * 33}"
     database = tmp_path / "home" / "db" / "hermit.db"
     assert list_tokens(database) == ([], None)

@@ -1,4 +1,4 @@
-"""``channels.telegram.lazy_import``: the library for Telegram is loaded with the first line, not with the house."""
+"""``channels.telegram.lazy_import``: the library for Telegram is loaded with the first line, not with the install."""
 
 from __future__ import annotations
 

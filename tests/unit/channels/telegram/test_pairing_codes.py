@@ -19,7 +19,7 @@ from tests.support.core_fixture import core_fixture
 
 @pytest.fixture
 def fixture(tmp_path: Path) -> Iterator[BotsFixture]:
-    """A desk of its own."""
+    """A fixture of its own."""
     with core_fixture(tmp_path / "home") as install:
         yield BotsFixture(install)
 

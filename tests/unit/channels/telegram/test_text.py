@@ -285,7 +285,7 @@ def test_a_caption_is_one_piece() -> None:
 
 
 def test_the_header_is_the_first_line() -> None:
-    """Bold, with the house's mark, and the text below it as it was."""
+    """Bold, with the install's mark, and the text below it as it was."""
     rich = add_header("crab", render_markdown("👩 **b**\n\n> q"))
     check(rich)
     assert rich.text == f"{MARK} crab:\n👩 b\n\nq"

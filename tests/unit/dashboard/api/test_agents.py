@@ -159,7 +159,7 @@ def test_health_tells_strangers_nothing_but_yes_or_no(webapp: AppFixture, app: F
 
 
 def test_without_an_engine_agents_can_still_be_seen(webapp: AppFixture, operator: Api) -> None:
-    """They count as stopped; only what needs the engine says 503, with the mend."""
+    """They count as stopped; only what needs the engine says 503, with the fix."""
     webapp.engine.is_broken = True
     assert operator.get("/agents")["agents"][0]["status"] == "stopped"
     status, message = operator.refused("GET", "/agents/crab/cubicle")

@@ -120,7 +120,7 @@ def test_the_dashboard_s_own_name_behind_a_proxy(webapp: AppFixture, app: Flask)
 
 
 def test_without_previews_there_is_the_reason(webapp: AppFixture, operator: Api, www: Www, browser: Browser) -> None:
-    """The rest of the house goes on, and says so where one looks."""
+    """The rest of the install goes on, and says so where one looks."""
     www.app("to-do")
     assert operator.get("/status")["previews"] == "ok"
     webapp.services.previews._why_not = "Apps can't be shown: the port is taken."

@@ -34,7 +34,7 @@ PATIENCE_S = 10.0
 
 @pytest.fixture
 def webapp(tmp_path: Path) -> Iterator[AppFixture]:
-    """A house of paper whose internet has one site."""
+    """An install without containers whose internet has one site."""
     path, server = make_certificate(tmp_path, "DNS:files.example")
 
     def gives(visit: Visit) -> None:

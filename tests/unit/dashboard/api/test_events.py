@@ -168,7 +168,7 @@ def test_a_page_is_told_what_it_missed(app: Flask, webapp: AppFixture, browser: 
 def test_whoever_leaves_is_forgotten(webapp: AppFixture, operator: Api) -> None:
     """A closed stream, or one that was only asked for its headers, leaves no subscriber behind."""
     broker, token = webapp.services.broker, {"Authorization": f"Bearer {operator.token}"}
-    before = set(broker._subscribers)  # the house's own
+    before = set(broker._subscribers)  # the install's own
     operator.client.head("/api/events", headers=token).close()
     operator.client.get("/api/events", headers=token).close()
     assert broker._subscribers == before

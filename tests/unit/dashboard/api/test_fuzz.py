@@ -41,7 +41,7 @@ CONFORMS = [checks.status_code_conformance, checks.content_type_conformance, che
 
 @dataclass(frozen=True)
 class Driven:
-    """A house with much in it, its description and who asks."""
+    """An install with much in it, its description and who asks."""
 
     schema: schemathesis.BaseSchema
     real: Mapping[str, str | int]
@@ -61,7 +61,7 @@ class Driven:
 
 @pytest.fixture
 def driven(tmp_path: Path) -> Iterator[Driven]:
-    """One house for all: nothing that is asked of it may break it."""
+    """One install for all: nothing that is asked of it may break it."""
     with run_app(tmp_path, environment=ALL_ON) as install:
         lived = fill_with_samples(install)
         users = install.services.users

@@ -32,7 +32,7 @@ def telegram() -> Iterator[BotApi]:
 
 @pytest.fixture
 def webapp(tmp_path: Path, telegram: BotApi) -> Iterator[AppFixture]:
-    """A house that knows where Telegram is."""
+    """An install that knows where Telegram is."""
     with run_app(tmp_path, environment={"HERMIT_TELEGRAM_API_URL": telegram.url}) as install:
         yield install
 

@@ -23,7 +23,7 @@ PATH = "/agents/crab/apps"
 
 @pytest.fixture
 def webapp(tmp_path: Path) -> Iterator[AppFixture]:
-    """A house with a browser on paper."""
+    """An install with a browser on paper."""
     with run_app(tmp_path, browser=FakeBrowser()) as install:
         yield install
 

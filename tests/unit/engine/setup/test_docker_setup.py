@@ -1,4 +1,4 @@
-"""Finding, installing and starting an engine: every way it can go wrong ends in one sentence with the mend."""
+"""Finding, installing and starting an engine: every way it can go wrong ends in one sentence with the fix."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_what_is_wrong_is_said_with_its_mend(
 
 
 def test_docker_is_installed_and_started(machine: FakeMachine, progress: SetupProgress, shown: io.StringIO) -> None:
-    """Where nothing is installed, root gets Docker by apt; old package lists are read anew first."""
+    """Where nothing is installed, root gets Docker by apt; old package lists are read again first."""
     engines = Engines()
     machine.commands, machine.sockets, machine.lists_age_s = {"apt-get"}, set(), None
 
@@ -217,7 +217,7 @@ def test_last_words_are_the_telling_ones(log: str, words: str) -> None:
 
 
 def test_limits_that_the_engine_cannot_hold_are_found() -> None:
-    """Each missing controller is named with its mend; a whole engine gives no finding."""
+    """Each missing controller is named with its fix; a whole engine gives no finding."""
     whole = {"MemoryLimit": True, "SwapLimit": True, "PidsLimit": True, "SecurityOptions": ["name=seccomp"]}
     assert limits_lacking(whole) == ()
     found = limits_lacking(whole | {"MemoryLimit": False, "PidsLimit": False, "SecurityOptions": []})

@@ -58,7 +58,7 @@ DONE = "data: [DONE]"
 
 
 def test_the_request_is_made_of_the_model_request_alone(upstream: OpenAICompatible, provider: ScriptedUpstream) -> None:
-    """Model, messages, limits and the wish for JSON go out with our key; other keys of a message do not."""
+    """Model, messages, limits and the ask for JSON go out with our key; other keys of a message do not."""
     sneaky = {"role": "user", "content": "hi", "name": "x", "tool_calls": [1]}
     request = ModelRequest("m", (SYSTEM, sneaky), 77, temperature=0.5, stop=("END",))
     assert list(upstream.complete(request))
