@@ -46,6 +46,7 @@ from orchestrator.llm.key_store import KeyStore
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.providers import Build, Providers
 from orchestrator.llm.proxy import Proxy, Remember
+from orchestrator.llm.retry import RetryPolicy
 from orchestrator.llm.upstreams.catalog import build_own
 from orchestrator.operations.metrics import Gauges, Metrics
 from orchestrator.operations.quota.monitor import QuotaMonitor
@@ -140,7 +141,7 @@ def build_proxy(context: AppContext, prices: Prices, providers: Providers, *, re
         upstreams=providers,
         default_provider=providers.default,
         prices=prices.get_table,
-        backoff_s=context.parts.backoff_s,
+        retry=RetryPolicy(context.parts.backoff_s),
         remember=remember,
         keep=PartialReplies(context.store).save_reply,
     )

@@ -25,8 +25,8 @@ from orchestrator.engine.docker.client import DockerFacts
 from orchestrator.engine.docker.cubicles import DockerCubicles
 from orchestrator.engine.docker.exec import DockerExec
 from orchestrator.engine.docker.images import DockerImages
-from orchestrator.engine.probe import PART as WALLS
-from orchestrator.engine.probe import examine_walls
+from orchestrator.engine.sandbox_probe import PART as WALLS
+from orchestrator.engine.sandbox_probe import examine_walls
 from orchestrator.engine.setup.docker_setup import find_engine, require_usable
 from orchestrator.operations.backup import recovery as rescue
 from orchestrator.operations.doctor import surroundings

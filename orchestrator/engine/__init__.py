@@ -3,7 +3,7 @@
 protocol.py                what an engine can be asked: cubicles, helpers, exec, images
 helpers.py, tty.py         kinds of helper containers, a terminal's stream
 helper_folder.py           the two private folders of a helper container
-probe.py, probe_inside.py  tests a cubicle's isolation from the inside
+sandbox_probe.py           tests a cubicle's isolation, with sandbox_probe_inside.py on its inside
 kill_session.py            ends what was started in a terminal; runs inside
 docker/                    the engine that there is; with setup/ the only importer of its library
 setup/                     what has to stand on the host first: Docker, base image, cubicle image

@@ -8,7 +8,6 @@ numbers, get through. Model, provider and key are the host's. Money is held befo
 from __future__ import annotations
 
 import logging
-import random
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -23,13 +22,11 @@ from orchestrator.llm.paid_call import PaidCall
 from orchestrator.llm.pricing import PriceTable, price_of
 from orchestrator.llm.reply_events import Keep, ReplyEvents
 from orchestrator.llm.request import read_request, size_of
+from orchestrator.llm.retry import TRIES, USUAL_RETRY, RetryPolicy
 from orchestrator.llm.upstreams.models import default_model_of
 
 logger = logging.getLogger(__name__)
 
-TRIES = 4
-_PATIENCE_S = 60.0
-"""The longest that a provider's Retry-After is heeded; beyond it the call fails now and says so."""
 _TRIAL = ModelRequest(
     model="",
     messages=({"role": "user", "content": "Answer with the one word: ready"},),
@@ -62,19 +59,19 @@ class Proxy:
         upstreams: Mapping[str, Upstream],
         default_provider: Callable[[], str],
         prices: Callable[[], PriceTable],
-        backoff_s: float = 0.5,
+        retry: RetryPolicy = USUAL_RETRY,
         remember: Remember = lambda _key, _turn, messages: messages,
         keep: Keep = lambda _turn, _text: None,
     ) -> None:
-        """``backoff_s`` is the wait before the second try, doubled for each later one; ``remember`` adds to a turn's
-        messages what is remembered; ``keep`` stores what a turn's model has written so far."""
+        """``retry`` says when a failed call is sent once more; ``remember`` adds to a turn's messages what is
+        remembered; ``keep`` stores what a turn's model has written so far."""
         self._agents = agents
         self._budget = budget
         self._drafting = ReplyEvents(broker, keep=keep)
         self._upstreams = upstreams
         self._default_provider = default_provider
         self._prices = prices
-        self._backoff_s = backoff_s
+        self._retry = retry
         self._remember = remember
         self._calls: dict[_Call, None] = {}
         self._lock = threading.Lock()  # protects _calls
@@ -182,10 +179,8 @@ class Proxy:
             try:
                 return self._call_once(agent, call, route, request)
             except UpstreamFailed as error:
-                wait_s = error.retry_after_s
+                wait_s = self._retry.choose_wait_s(error, attempt)
                 if wait_s is None:
-                    wait_s = self._backoff_s * 2 ** (attempt - 1) * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
-                if not error.may_retry or attempt == TRIES or wait_s > _PATIENCE_S:
                     raise
                 logger.info("%s: %s, trying again in %.1f s", call.key, error.message, wait_s)
                 call.pause(wait_s)

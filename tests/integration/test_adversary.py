@@ -25,7 +25,7 @@ from orchestrator.core.models import CubicleKey, CubicleLimits, CubicleSpec, Mou
 from orchestrator.engine.docker.client import DockerFacts
 from orchestrator.engine.docker.cubicles import DockerCubicles
 from orchestrator.engine.docker.exec import DockerExec
-from orchestrator.engine.probe import FirstLook, find_missing_walls
+from orchestrator.engine.sandbox_probe import FirstLook, find_missing_walls
 from tests.support.real_app import AppProcess, RealApp, Talker, eventually, run_inside
 from tests.support.scripted_upstream import answers
 
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.docker
 HERE = Path(__file__).parent
 NEIGHBOUR = (HERE / "inside_neighbour.py").read_text(encoding="utf-8")
 SIEGE = (HERE / "inside_siege.py").read_text(encoding="utf-8")
-PROBE = (HERE.parents[1] / "orchestrator" / "engine" / "probe_inside.py").read_text(encoding="utf-8")
+PROBE = (HERE.parents[1] / "orchestrator" / "engine" / "sandbox_probe_inside.py").read_text(encoding="utf-8")
 PYTHON = ("/usr/bin/python3", "-I", "-c")
 OWN_NAMESPACES = ("net", "ipc", "mnt", "pid", "uts")
 

@@ -10,6 +10,7 @@ from typing import Any
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.llm.pricing import PriceTable, load_prices
 from orchestrator.llm.proxy import Proxy
+from orchestrator.llm.retry import RetryPolicy
 from orchestrator.turns.partial_replies import PartialReplies
 from tests.support.core_fixture import KEY, CoreFixture
 from tests.support.fakes import FakeUpstream, Reply
@@ -54,7 +55,7 @@ def line_of(
         upstreams={"fake": fake, "other": second},
         default_provider=lambda: "fake",
         prices=prices,
-        backoff_s=backoff_s,
+        retry=RetryPolicy(backoff_s),
         keep=PartialReplies(install.store).save_reply,
     )
     return ProxyFixture(install, proxy, fake, second)

@@ -23,6 +23,7 @@ from orchestrator.door.sockets import DoorSockets
 from orchestrator.jobs.pool import Jobs
 from orchestrator.llm.pricing import load_prices
 from orchestrator.llm.proxy import Proxy
+from orchestrator.llm.retry import RetryPolicy
 from orchestrator.turns.summaries import Summaries
 from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture
 from tests.support.fakes import FakeUpstream
@@ -77,7 +78,7 @@ def street_of(home: Path) -> Iterator[TwoDoors]:
             upstreams={"fake": model},
             default_provider=lambda: "fake",
             prices=load_prices,
-            backoff_s=0.001,
+            retry=RetryPolicy(0.001),
         )
         notifications = Notifications(made.store, made.broker)
         calls = Calls(store=made.store, agents=made.agents)

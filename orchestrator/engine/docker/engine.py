@@ -9,8 +9,8 @@ from orchestrator.engine.docker.client import DockerFacts
 from orchestrator.engine.docker.cubicles import DockerCubicles
 from orchestrator.engine.docker.exec import DockerExec
 from orchestrator.engine.docker.helpers import DockerHelpers
-from orchestrator.engine.probe import FirstLook
 from orchestrator.engine.protocol import Engine, ImageEngine
+from orchestrator.engine.sandbox_probe import FirstLook
 
 
 def build_engine(client: docker.DockerClient, home: Home, images: ImageEngine) -> Engine:

@@ -13,8 +13,8 @@ import pytest
 from orchestrator.core.errors import UpstreamFailed
 from orchestrator.core.finding import Finding, FindingState
 from orchestrator.core.home import prepare_home
-from orchestrator.engine import probe_inside
-from orchestrator.engine.probe import find_missing_walls, judge_walls
+from orchestrator.engine import sandbox_probe_inside
+from orchestrator.engine.sandbox_probe import find_missing_walls, judge_walls
 from orchestrator.llm.upstreams.openai_compatible import OpenAICompatible
 from orchestrator.llm.upstreams.rehearsal import Rehearsal
 from orchestrator.operations.doctor.engine import examine_engine, parse_version
@@ -140,12 +140,12 @@ def test_what_keeps_a_cubicle_from_work(seen: dict[str, Any], runtime: str, lack
 
 def test_the_probe_can_tell(tmp_path: Path) -> None:
     """What is possible it finds possible, so that its no means something."""
-    assert probe_inside.can_open(socket.AF_UNIX)
-    assert not probe_inside.can_open(99)
-    assert probe_inside.can_write(str(tmp_path))
-    assert not probe_inside.can_write(str(tmp_path / "nowhere"))
+    assert sandbox_probe_inside.can_open(socket.AF_UNIX)
+    assert not sandbox_probe_inside.can_open(99)
+    assert sandbox_probe_inside.can_write(str(tmp_path))
+    assert not sandbox_probe_inside.can_write(str(tmp_path / "nowhere"))
     assert list(tmp_path.iterdir()) == []
-    assert probe_inside.status()["NoNewPrivs"] in ("0", "1")
+    assert sandbox_probe_inside.status()["NoNewPrivs"] in ("0", "1")
 
 
 # --- the surroundings ------------------------------------------------------------------------------------------

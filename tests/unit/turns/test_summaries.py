@@ -17,6 +17,7 @@ from orchestrator.jobs import rows as job_rows
 from orchestrator.jobs.pool import Jobs
 from orchestrator.llm.pricing import load_prices
 from orchestrator.llm.proxy import Proxy
+from orchestrator.llm.retry import RetryPolicy
 from orchestrator.turns import summary_rows as rows
 from orchestrator.turns.prompt_history import SUMMED_UP_TURNS
 from orchestrator.turns.summaries import MOST_CHARS, Summaries
@@ -61,7 +62,7 @@ class Fixture:
             upstreams={"fake": self.model},
             default_provider=lambda: "fake",
             prices=load_prices,
-            backoff_s=0.001,
+            retry=RetryPolicy(0.001),
         )
         self.notifications = Notifications(install.store, install.broker)
         self.jobs = Jobs(

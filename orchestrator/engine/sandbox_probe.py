@@ -23,7 +23,7 @@ from orchestrator.engine.protocol import CubicleEngine, EngineFacts, ExecEngine
 logger = logging.getLogger(__name__)
 
 PART = "air gap"
-PROBE = Path(__file__).with_name("probe_inside.py")
+PROBE = Path(__file__).with_name("sandbox_probe_inside.py")
 PROBE_S = 20
 _NAME = "doctor_"
 """No agent can have this name, as of its underscore."""
