@@ -10,6 +10,7 @@ from flask import Blueprint
 from dashboard.auth import operator_only
 from dashboard.services import get_services
 from dashboard.times import with_iso_times
+from orchestrator.core.finding import finding_json
 from orchestrator.operations.doctor.runner import Report
 
 api = Blueprint("doctor", __name__)
@@ -30,4 +31,4 @@ def begin_checks() -> Any:
 
 
 def _report_json(found: Report) -> dict[str, Any]:
-    return {**with_iso_times(asdict(found)), "findings": [asdict(finding) for finding in found.findings]}
+    return {**with_iso_times(asdict(found)), "findings": [finding_json(finding) for finding in found.findings]}

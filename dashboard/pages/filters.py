@@ -57,7 +57,7 @@ def register_filters(app: Flask) -> None:
         lambda: {
             "who": _viewer(),
             "csrf": _csrf(),
-            "house_ways": INSTALL_WAYS,
+            "install_ways": INSTALL_WAYS,
             "bot_token": _bot_token(),
             "news_mark": news_mark,
         }

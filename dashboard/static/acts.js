@@ -1,6 +1,6 @@
 // What buttons and forms do that call the server and stay on the page. A button or a form has data-call (the method) and
 // data-path; data-ask (a question before a loss) with data-yes; data-news (which news it makes, so that parts are
-// rendered anew); data-go (where to go then); data-logout where that logs this browser out. A button says what it sends in data-body, a form by its fields.
+// rendered again); data-go (where to go then); data-logout where that logs this browser out. A button says what it sends in data-body, a form by its fields.
 
 import { call, leaving, show } from "./api.js";
 import { forgetDrafts } from "./drafts.js";

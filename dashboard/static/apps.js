@@ -30,7 +30,7 @@ function reload() {
   if (Date.now() - born > STALE_MS) return location.reload();
   const frame = document.querySelector(".app-frame");
   if (!frame) return location.reload();
-  const fresh = frame.cloneNode(); // a frame that went elsewhere within the app begins anew, without a step back in the history
+  const fresh = frame.cloneNode(); // a frame that went elsewhere within the app starts again, without a step back in the history
   frame.replaceWith(fresh);
   tell("");
 }
@@ -50,7 +50,7 @@ async function openLog(button) {
   }
 }
 
-// The agent changed the app that is on the page: beside the conversation it is shown anew, on its own page a person
+// The agent changed the app that is on the page: beside the conversation it is shown again, on its own page a person
 // may be in the middle of something.
 function changed(turn) {
   const stage = document.querySelector("[data-stage]");

@@ -1,4 +1,4 @@
-// The conversation: sends messages, shows replies while they are written, and has each turn rendered anew when it has
+// The conversation: sends messages, shows replies while they are written, and has each turn rendered again when it has
 // news.
 
 import { call, part, show } from "./api.js";

@@ -27,7 +27,7 @@ async function copy(button) {
   }
 }
 
-// Above the button, and no part of the answer, which may be rendered anew at any moment.
+// Above the button, and no part of the answer, which may be rendered again at any moment.
 function say(text, button) {
   const { top, left } = button.getBoundingClientRect();
   note.textContent = text;

@@ -1,5 +1,5 @@
 // The page of a folder: files that are chosen or dropped go into in/, a few at a time, each with a chip that tells how
-// far it is. One that has arrived leaves its chip, and the list is rendered anew.
+// far it is. One that has arrived leaves its chip, and the list is rendered again.
 
 import { show } from "./api.js";
 import { listenForDrops } from "./attach.js";

@@ -1,4 +1,4 @@
-// Parts of a page that the server renders anew when there is news: an element with data-part (where from) and data-on
+// Parts of a page that the server renders again when there is news: an element with data-part (where from) and data-on
 // (which news), with data-every every so many seconds, and with data-now at once; where data-soon is in it, it is not
 // all there yet. What a person has opened stays open, and what is marked data-keep is carried over as it is,
 // untouched.

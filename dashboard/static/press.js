@@ -1,5 +1,5 @@
 // Whether a person is just at something: between a press and its click, and while what it set going is under way. What
-// is rendered anew in that moment would take the button away from under the finger, and the refusal with it.
+// is rendered again in that moment would take the button away from under the finger, and the refusal with it.
 
 const PRESS_MS = 1000; // a longer press is no tap
 

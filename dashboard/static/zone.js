@@ -1,4 +1,4 @@
-// The clock that the person lives by: told to the house once, where nobody has said it yet; and offered on their page.
+// The clock that the person lives by: told to the install once, where nobody has said it yet; and offered on their page.
 
 import { call } from "./api.js";
 
@@ -24,6 +24,6 @@ async function guess(zone) {
   try {
     await call("PATCH", "/api/me", { time_zone: zone, if_unknown: true });
   } catch {
-    // a zone that the house does not know: it stays unsaid
+    // a zone that the install does not know: it stays unsaid
   }
 }

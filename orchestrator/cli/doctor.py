@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from orchestrator.cli.help import add_help
 from orchestrator.cli.providers import load_embedder, with_own
 from orchestrator.core.errors import OrchestratorError, Unavailable
 from orchestrator.core.fd_limit import used_of
-from orchestrator.core.finding import Finding, FindingState, fail, ok, warn
+from orchestrator.core.finding import Finding, FindingState, fail, finding_json, ok, warn
 from orchestrator.core.home import running_pid
 from orchestrator.core.text import terminal_safe
 from orchestrator.engine.docker.client import DockerFacts
@@ -58,7 +57,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def run(context: Context, options: argparse.Namespace) -> int:
     """The exit code is 1 when something failed."""
     found = run_checks(context)
-    body = {"findings": [asdict(finding) for finding in found]}
+    body = {"findings": [finding_json(finding) for finding in found]}
     print_body(body, as_json=options.json, lines=[line for finding in found for line in _lines(finding, context.paint)])
     return 1 if any(finding.state is FindingState.FAIL for finding in found) else 0
 

@@ -38,3 +38,8 @@ def warn(part: str, text: str, fix: str) -> Finding:
 def fail(part: str, text: str, fix: str) -> Finding:
     """Something that must be fixed."""
     return Finding(part, FindingState.FAIL, text, fix)
+
+
+def finding_json(finding: Finding) -> dict[str, str]:
+    """The finding as surfaces show it; ``mend`` is what the API has always called the fix."""
+    return {"part": finding.part, "state": str(finding.state), "text": finding.text, "mend": finding.fix}

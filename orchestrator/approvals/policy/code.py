@@ -111,25 +111,25 @@ def _read_args(call: PlainCommand, interpreter: _Interpreter) -> tuple[list[str]
             elif option in ("--help", "--version"):
                 return codes, words[at]
         else:
-            message, value = _valued_letter(text, interpreter)
+            letter, value = _valued_letter(text, interpreter)
             following = words[at + 1].text if at + 1 < len(words) else ""
-            if message in interpreter.ends and message:
+            if letter in interpreter.ends and letter:
                 return codes, words[at]
-            if message in interpreter.code_letters and message:
+            if letter in interpreter.code_letters and letter:
                 codes.append(value or following)
-            at += 1 if message and not value else 0
+            at += 1 if letter and not value else 0
         at += 1
     return codes, words[at] if at < len(words) else None
 
 
 def _valued_letter(cluster: str, interpreter: _Interpreter) -> tuple[str, str]:
     """The first letter of the cluster that takes a value, and what is attached to it."""
-    for index, message in enumerate(cluster):
-        if index and message in interpreter.attached:
+    for index, letter in enumerate(cluster):
+        if index and letter in interpreter.attached:
             break
-        if index and message in interpreter.code_letters + interpreter.valued + interpreter.ends:
+        if index and letter in interpreter.code_letters + interpreter.valued + interpreter.ends:
             rest = cluster[index + 1 :]
-            return message, "" if rest in interpreter.code_letters else rest
+            return letter, "" if rest in interpreter.code_letters else rest
     return "", ""
 
 

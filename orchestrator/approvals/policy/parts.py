@@ -78,7 +78,7 @@ Parts: TypeAlias = Iterator[Part]
 
 def has_option(args: Iterable[Word], *names: str) -> bool:
     """Some argument is one of the options: ``--force`` (also shortened) or a letter such as ``-f`` within ``-xfd``."""
-    messages = {name[1] for name in names if len(name) == 2}
+    letters = {name[1] for name in names if len(name) == 2}
     longs = [name for name in names if len(name) > 2]
     for word in args:
         text = word.text
@@ -88,7 +88,7 @@ def has_option(args: Iterable[Word], *names: str) -> bool:
             stem = text.partition("=")[0]
             if any(name == stem or (len(stem) > 3 and name.startswith(stem)) for name in longs):
                 return True
-        elif text.startswith("-") and (messages.intersection(text[1:]) or text in longs):
+        elif text.startswith("-") and (letters.intersection(text[1:]) or text in longs):
             return True
     return False
 

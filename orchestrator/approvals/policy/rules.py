@@ -64,7 +64,7 @@ _SUBCOMMANDS = {
 _WHOLE = ("-r", "-R", "--recursive")
 _WRITABLE = ("/app/workspace", "/tmp", "/dev/fd", "/dev/shm")  # noqa: S108 - paths inside the cubicle, named and never opened
 _LOG = re.compile(r"\.(?:log|out|err|tmp|pid|lock)$")
-"""What is written again each time; to begin it afresh loses nothing."""
+"""What is written anew each time; to begin it afresh loses nothing."""
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/full"})
 
 

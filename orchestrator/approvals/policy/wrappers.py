@@ -28,7 +28,7 @@ READS_ITSELF = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "-")
 
 
 _KEYWORDS = frozenset({"time", "coproc"})
-"""Words of the shell itself, behind which a command begins again, assignments and all."""
+"""Words of the shell itself, behind which a command begins anew, assignments and all."""
 _BEFORE_COMMAND = re.compile(r"[A-Za-z_]\w*\+?=|!$")
 
 SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "rbash", "fish", "hush"})
@@ -49,7 +49,7 @@ def unwrap_command(call: PlainCommand, name: str) -> Parts:
 def _unwrap_plain(call: PlainCommand, name: str) -> Parts:
     wrapper = WRAPPERS[name]
     start = _skip_options(call.words, 1, wrapper)
-    if wrapper.asks_only and has_option(call.words[1:start], *(f"-{message}" for message in wrapper.asks_only)):
+    if wrapper.asks_only and has_option(call.words[1:start], *(f"-{letter}" for letter in wrapper.asks_only)):
         return
     if name == "xargs":
         yield from _unwrap_xargs(call, start)
@@ -108,7 +108,7 @@ def _skip_options(words: tuple[Word, ...], at: int, wrapper: Wrapper) -> int:
             return at
         takes_next = any(name.startswith(text) for name in wrapper.long_valued)
         if not text.startswith("--"):
-            valued = [index for index, message in enumerate(text) if index and message in wrapper.valued]
+            valued = [index for index, letter in enumerate(text) if index and letter in wrapper.valued]
             takes_next = bool(valued) and valued[0] == len(text) - 1
         at += 2 if takes_next else 1
     return at
@@ -124,7 +124,7 @@ def _unwrap_shell(call: PlainCommand) -> Parts:
         if not text.startswith("--"):
             has_text = has_text or (text[0] == "-" and "c" in text)
             reads_input = reads_input or (text[0] == "-" and "s" in text)
-            at += sum(message in "oO" for message in text[1:])
+            at += sum(letter in "oO" for letter in text[1:])
         elif text in ("--rcfile", "--init-file"):
             at += 1
         elif text in ("--version", "--help"):

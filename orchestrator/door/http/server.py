@@ -182,7 +182,7 @@ class Listener:
         self._limits = limits
         self._on_free = on_free
         self._connections: dict[Connection, threading.Thread] = {}
-        self._deletion: dict[Connection, threading.Thread] = {}  # cut to make room; their threads are about to end
+        self._closing: dict[Connection, threading.Thread] = {}  # cut to make room; their threads are about to end
         self._is_closed = False
         self._lock = threading.Lock()  # protects _connections, _leaving and _is_closed
         self._http = _Http(app, limits=limits, environ=environ)
@@ -199,9 +199,9 @@ class Listener:
             return False
         with self._lock:
             found = choose_to_drop(tuple(self._connections), now=time.monotonic())
-            if found is None or len(self._deletion) >= self._limits.connections:
+            if found is None or len(self._closing) >= self._limits.connections:
                 return False
-            self._deletion[found] = self._connections.pop(found)
+            self._closing[found] = self._connections.pop(found)
         found.cut()
         return True
 
@@ -247,7 +247,7 @@ class Listener:
     def await_quiet(self, deadline: float) -> None:
         """Every connection's thread has ended, or the monotonic ``deadline`` has passed."""
         with self._lock:
-            threads = (*self._connections.values(), *self._deletion.values())
+            threads = (*self._connections.values(), *self._closing.values())
         for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))
 
@@ -280,7 +280,7 @@ class Listener:
         with self._lock:
             was_full = len(self._connections) >= self._limits.connections
             self._connections.pop(connection, None)
-            self._deletion.pop(connection, None)
+            self._closing.pop(connection, None)
         return was_full
 
 

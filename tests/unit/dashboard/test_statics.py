@@ -82,7 +82,7 @@ def test_a_file_under_its_own_name_is_asked_for_again_each_time(app: Flask) -> N
     ("changed", "has_another_url"),
     [
         ("logo.svg", {"logo.svg"}),
-        ("house.css", {"main.css"}),
+        ("install.css", {"main.css"}),
         ("chat.js", {"main.js", "terminal.js"}),
         ("terminal-line.js", {"terminal.js"}),
         ("vendor/xterm/xterm.css", {"terminal.css"}),
