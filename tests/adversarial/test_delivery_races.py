@@ -116,7 +116,7 @@ def eventually(look: Callable[[], object], patience_s: float = 60.0) -> None:
         time.sleep(0.05)
 
 
-def test_a_tray_of_two_hundred_thousand_files_costs_little(tmp_path: Path) -> None:
+def test_an_outbox_folder_of_two_hundred_thousand_files_costs_little(tmp_path: Path) -> None:
     """One notice; after that, looks that cost next to nothing, and the next file arrives."""
     with outgoing(tmp_path / "home") as install:
         folder = os.open(install.out, os.O_RDONLY)
@@ -157,7 +157,7 @@ def test_touching_a_large_file_again_and_again_reads_it_seldom(install: Delivery
     assert len(install.rows()) == 1
 
 
-def test_a_name_in_another_s_tray_is_never_seen(install: DeliveryFixture) -> None:
+def test_a_name_in_another_s_outbox_folder_is_never_seen(install: DeliveryFixture) -> None:
     """A outbox folder that is itself a link is no outbox folder."""
     secret = install.home / "secret"
     secret.mkdir()

@@ -259,7 +259,7 @@ def test_an_upload_that_breaks_off_leaves_nothing(fixture: Fixture, sent: int) -
     assert [row.detail["path"] for row in rows] == ["in/good.txt"]
 
 
-def test_uploads_that_hang_leave_the_rest_of_the_house_alone(fixture: Fixture) -> None:
+def test_uploads_that_hang_leave_the_rest_of_the_install_alone(fixture: Fixture) -> None:
     """One person's are counted; everything else answers, and when they end there is room again."""
     hanging = [fixture.begin_upload(1_000_000, b"x") for _ in range(30)]
     with closing(hanging[0]):

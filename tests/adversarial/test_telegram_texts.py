@@ -254,7 +254,7 @@ FORGED = (
 
 
 @pytest.mark.parametrize("text", FORGED, ids=range(len(FORGED)))
-def test_nothing_passes_for_the_house(bench: Bench, text: str) -> None:
+def test_nothing_passes_for_the_install(bench: Bench, text: str) -> None:
     """One mark a message, the install's own, at its beginning; never a button."""
     assert bench.arrives(text)
     assert bench.arrives(None, TurnStatus.FAILED, text)

@@ -6,13 +6,13 @@ import time
 
 import pytest
 from playwright.sync_api import expect
+from tests.browser.test_install_pages import go
 
 from orchestrator.channels.chat import contact_rows as people_rows
 from orchestrator.channels.chat.channel_store import ChannelDb
 from orchestrator.core.finding import fail, ok
 from tests.browser.conftest import Visit
 from tests.browser.test_dashboard import fits
-from tests.browser.test_house_pages import go
 from tests.unit.dashboard.test_approvals import HIDDEN, asked
 
 pytestmark = pytest.mark.browser
@@ -40,7 +40,7 @@ def test_what_is_decided_elsewhere_is_settled_here(visit: Visit) -> None:
     expect(page.get_by_text("No results.")).to_be_visible()
 
 
-def test_the_house_is_looked_after(visit: Visit) -> None:
+def test_the_install_is_looked_after(visit: Visit) -> None:
     """The doctor finds something; a backup is made and deleted; somebody is let in."""
     install = visit.install
     install.services.doctor._examine = lambda: [ok("engine", "It answers."), fail("model", "No key.", "Give one.")]

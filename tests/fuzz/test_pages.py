@@ -143,7 +143,7 @@ def test_no_redirect_leads_elsewhere(place: str) -> None:
         max_size=12,
     ).map("".join)
 )
-def test_the_house_runs_first_in_each_page(text: str) -> None:
+def test_the_install_runs_first_in_each_page(text: str) -> None:
     """Nothing of an app's page stands before the install's own script but comments and a doctype, and nothing is
     lost.
     """

@@ -139,7 +139,7 @@ def _descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def test_a_siege_of_the_door(install: RealApp, pair: tuple[Talker, Talker]) -> None:
+def test_an_attack_on_the_door(install: RealApp, pair: tuple[Talker, Talker]) -> None:
     """A thousand silent or dripping connections, half requests and ones that are far too large: each doubtful one is
     refused, the install holds few descriptors for it, another cubicle is served, and so is this one afterwards."""
     bad, good = pair

@@ -66,7 +66,7 @@ def _busy(install: AppProcess) -> list[Talker]:
     return agents
 
 
-def test_a_backup_of_a_busy_house_is_the_house_of_one_moment(
+def test_a_backup_of_a_busy_install_is_the_install_of_one_moment(
     tmp_path: Path, client: docker.DockerClient, image: str
 ) -> None:
     """It is made while messages are answered. Elsewhere it has their history up to one moment, every file that belongs

@@ -228,7 +228,7 @@ def test_a_setting_that_cannot_be(person: Terminal, tmp_path: Path, setting: str
     assert setting in person.refused("up", "-d", HERMIT_HOME=str(tmp_path / "h"), **{setting: value})
 
 
-def test_what_needs_a_running_house_says_so(person: Terminal, tmp_path: Path) -> None:
+def test_what_needs_a_running_install_says_so(person: Terminal, tmp_path: Path) -> None:
     """With how to start it."""
     for command in (["status"], ["chat", "crab", "hi"], ["agent", "list"], ["approvals"], ["logs", "crab"]):
         said = person.refused(*command, HERMIT_HOME=str(tmp_path / "h"), HERMIT_PORT=str(free_port()))

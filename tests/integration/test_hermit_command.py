@@ -316,7 +316,7 @@ def asking(process: AppProcess) -> Iterator[tuple[Talker, list[Ran]]]:
     thread.join(30)
 
 
-def test_the_house_restarts_while_a_command_waits(process: AppProcess, asking: tuple[Talker, list[Ran]]) -> None:
+def test_the_install_restarts_while_a_command_waits(process: AppProcess, asking: tuple[Talker, list[Ran]]) -> None:
     """The question is still there, and the answer reaches the command that asked before."""
     agent, ended = asking
     asked = question(agent)

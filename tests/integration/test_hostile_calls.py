@@ -79,7 +79,7 @@ print(json.dumps(told))
 """
 
 
-def test_a_cubicle_turned_against_its_house(install: RealApp) -> None:
+def test_a_cubicle_turned_against_its_install(install: RealApp) -> None:
     """It floods the door with all the connections it has, forges what it can reach and looks for a road to a decision:
     an hour's allowance is used up, nothing is forged, the question stays open, another agent is answered meanwhile, and
     its own next turn goes as ever."""

@@ -43,7 +43,7 @@ PATIENCE_S = 10.0
 
 
 class RecordingEngine:
-    """An engine whose containers exist on paper alone."""
+    """An engine that writes its containers down, and starts none."""
 
     def __init__(self) -> None:
         self.containers: dict[str, Container] = {}
@@ -86,7 +86,7 @@ class RecordingEngine:
         return Usage(cpu_percent=1.5, memory_bytes=7_000_000, pids=3)
 
     def is_at_rest(self, name: str) -> bool:
-        """Nothing runs on paper."""
+        """Nothing runs in what was only written down."""
         return name in self.containers
 
     def _answer(self) -> None:
@@ -181,6 +181,8 @@ class AppFixture:
     engine: RecordingEngine
     plays: dict[str, Play] = field(default_factory=dict)
     """Which play a prompt starts; ``echo`` for all others."""
+    poll_s: float = 0.1
+    """How long a crab waits for a turn before it asks again."""
     _crabs: dict[CubicleKey, threading.Thread] = field(default_factory=dict)
     _closing: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)  # protects _crabs
@@ -209,7 +211,11 @@ class AppFixture:
 
     def _live(self, key: CubicleKey) -> None:
         while not self._closing.is_set():
-            turn = self.services.turns.take_next(key, "paper", 0.1)
+            try:
+                turn = self.services.turns.take_next(key, "paper", self.poll_s)
+            except OSError:  # no descriptor is left: a crab that gets no answer asks again in a moment
+                time.sleep(0.02)
+                continue
             if turn is None:
                 continue
             stopped = threading.Event()

@@ -30,6 +30,7 @@ from orchestrator.operations.doctor.surroundings import examine_descriptors
 from tests.support.app_fixture import API_TOKEN, AppFixture, Scene, run_app
 from tests.support.delivery_fixture import KEY as TRAY
 from tests.support.delivery_fixture import outgoing
+from tests.support.real_app import eventually
 
 PAGE = 4096
 BACKLOG, AGENTS, EACH = 400, 20, 5
@@ -53,7 +54,7 @@ def _get(install: AppFixture, path: str) -> httpx.Response:
 # --- the database is damaged while it runs ---------------------------------------------------------------------
 
 
-def test_damage_under_a_running_house_is_said_everywhere_and_nothing_spins(
+def test_damage_under_a_running_install_is_said_everywhere_and_nothing_spins(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A message is refused in words, health is 503 and says which part, and the install waits instead of spinning."""
@@ -134,9 +135,10 @@ def _limited_to(spare: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_a_house_out_of_descriptors_goes_on_when_there_are_some_again(webapp: AppFixture) -> None:
+def test_an_install_out_of_descriptors_goes_on_when_there_are_some_again(webapp: AppFixture) -> None:
     """While there are none nobody new gets in, whoever is in is served, and afterwards all is as before."""
-    port = webapp.services.settings.port
+    port, turns = webapp.services.settings.port, webapp.services.turns
+    webapp.poll_s = 5.0  # the crab is in: it waits, as a real one does, and needs no further descriptor to be woken
     with httpx.Client(base_url=webapp.url, headers={"Authorization": f"Bearer {API_TOKEN}"}, timeout=30) as inside:
         assert inside.get("/api/health").status_code == 200
         turn = webapp.services.turns.submit(_key(webapp), "before", source="test")
@@ -146,6 +148,8 @@ def test_a_house_out_of_descriptors_goes_on_when_there_are_some_again(webapp: Ap
                 many.enter_context(webapp.app._store.reading())
         with _limited_to(0):
             assert inside.get("/api/health").status_code in (200, 503)
+        eventually(lambda: turns._long_poll.wake_listeners(_key(webapp)))
+        webapp.poll_s = 0.1
         with closing(socket.create_connection(("127.0.0.1", port), 5)), _limited_to(0):
             turn = webapp.services.turns.submit(_key(webapp), "meanwhile", source="test")
             assert webapp.services.turns.wait_for_end(turn.id, 30).reply == "You said: meanwhile"

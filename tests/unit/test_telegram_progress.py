@@ -243,7 +243,7 @@ def test_what_happened_without_a_network_is_told_by_the_answer_alone(fixture: Tu
     assert api.said(42) == [f"{MARK} crab:\nthe answer"]
 
 
-def test_a_kill_between_the_end_and_the_letters(fixture: TurnsFixture, api: BotApi) -> None:
+def test_a_kill_between_the_end_and_the_messages(fixture: TurnsFixture, api: BotApi) -> None:
     """The next process takes the status message down and answers once, and the one after it does nothing."""
     turns: list[Turn] = []
 

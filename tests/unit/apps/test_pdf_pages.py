@@ -222,7 +222,7 @@ def test_pages_are_kept_for_a_while_and_not_too_many(tmp_path: Path) -> None:
         brief.jobs.close()
 
 
-def test_a_house_that_closes_breaks_off(fixture: Fixture) -> None:
+def test_an_install_that_closes_breaks_off(fixture: Fixture) -> None:
     """What is under way is no longer wanted, and nothing new begins."""
     fixture.drawing.may_go.clear()
     assert fixture.pages.draw_pages(KEY, fixture.write(), wait_s=0.01) is None
@@ -236,7 +236,7 @@ def test_a_house_that_closes_breaks_off(fixture: Fixture) -> None:
     assert isinstance(fixture.fails(fixture.write("b.pdf", PDF + b"b")), TooMany)
 
 
-def test_a_house_without_an_engine_draws_nothing(tmp_path: Path) -> None:
+def test_an_install_without_an_engine_draws_nothing(tmp_path: Path) -> None:
     """And says so before anybody asks."""
     with core_fixture(tmp_path / "home") as install:
         fixture = Fixture(install)

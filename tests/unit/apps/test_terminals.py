@@ -248,7 +248,7 @@ def test_a_shell_that_ends_says_why(
     assert len(lines.hung_up) == 1
 
 
-def test_the_house_takes_its_terminals_along(tmp_path: Path, lines: ScriptedTtys) -> None:
+def test_the_install_takes_its_terminals_along(tmp_path: Path, lines: ScriptedTtys) -> None:
     """When it is stopped, none is open and nothing of them runs."""
     with run_app(tmp_path, environment=WITH_TERMINALS, lines=lines) as made:
         made.services.cubicles.start(CRAB)
@@ -259,7 +259,7 @@ def test_the_house_takes_its_terminals_along(tmp_path: Path, lines: ScriptedTtys
         opened(made, CRAB)
 
 
-def test_what_a_dead_house_left_is_ended_by_the_next(tmp_path: Path, lines: ScriptedTtys) -> None:
+def test_what_a_dead_install_left_is_ended_by_the_next(tmp_path: Path, lines: ScriptedTtys) -> None:
     """Also when the engine did not answer at first; and where nothing was left, nobody is asked."""
     with run_app(tmp_path, environment=WITH_TERMINALS, lines=lines) as made:
         opened(made, CRAB)

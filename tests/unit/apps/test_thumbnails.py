@@ -300,7 +300,7 @@ def test_what_a_death_left_is_taken_after_the_start(fixture: Fixture) -> None:
     fixture.install.broker.unsubscribe(again.news)
 
 
-def test_a_picture_that_a_restored_house_lost_is_taken_anew(fixture: Fixture) -> None:
+def test_a_picture_that_a_restored_install_lost_is_taken_again(fixture: Fixture) -> None:
     """The row alone came back."""
     made(fixture)
     fixture.works()

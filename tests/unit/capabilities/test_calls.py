@@ -259,7 +259,7 @@ def test_nobody_fills_the_log(fixture: Fixture) -> None:
     assert len(str(refused.detail)) < 300
 
 
-def test_what_ended_long_ago_is_forgotten_while_the_house_runs(fixture: Fixture) -> None:
+def test_what_ended_long_ago_is_forgotten_while_the_install_runs(fixture: Fixture) -> None:
     """Once an hour, however often it is asked for; what waits stays."""
     fixture.calls.run_command(ME, "c1", "MEMORY_ADD", FACT)
     fixture.calls.run_command(ME, "c2", "ASSET_REQUEST", ASSET)

@@ -149,7 +149,7 @@ def test_what_is_anothers_is_nowhere(webapp: AppFixture, app: Flask, member: Api
         assert them.client.get(f"/agents/crab/files/out/secret.txt{look}").status_code == 404
 
 
-def test_what_the_house_keeps_has_no_bin(browser: Browser, workspace: Path) -> None:
+def test_what_the_install_keeps_has_no_bin(browser: Browser, workspace: Path) -> None:
     """Neither the five folders nor what is in ``data``."""
     (workspace / "data" / "x.db").write_bytes(b"x")
     assert 'data-call="DELETE"' not in _html(browser)

@@ -228,7 +228,7 @@ def test_a_disk_that_fills_up_is_said(webapp: AppFixture, browser: Browser) -> N
     assert "15 MB of 16 MB" in part
 
 
-def test_a_house_without_agents_teaches(webapp: AppFixture, browser: Browser) -> None:
+def test_an_install_without_agents_teaches(webapp: AppFixture, browser: Browser) -> None:
     """The empty page says what an agent is, and leads to the first one."""
     webapp.services.remove_agent("crab")
     page = browser.client.get("/").get_data(as_text=True)

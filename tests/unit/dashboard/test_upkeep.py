@@ -178,7 +178,7 @@ def test_a_disk_without_room_is_said_before_anything_is_written(webapp: AppFixtu
     assert list((webapp.services.settings.home / "backups").iterdir()) == []
 
 
-def test_a_house_that_stops_gives_a_backup_up(webapp: AppFixture, tmp_path: Path) -> None:
+def test_an_install_that_stops_gives_a_backup_up(webapp: AppFixture, tmp_path: Path) -> None:
     """Nothing of it is left, and it says why; one at a time before that."""
     services = webapp.services
     begun, going = threading.Event(), threading.Event()
@@ -259,7 +259,7 @@ def test_no_agent_is_called_as_the_page_is(operator: Api, browser: Browser) -> N
     assert browser.client.get("/agents/new").status_code == 200
 
 
-def test_an_empty_house_teaches(webapp: AppFixture, app: Flask, browser: Browser, member: Api) -> None:
+def test_an_empty_install_teaches(webapp: AppFixture, app: Flask, browser: Browser, member: Api) -> None:
     """The operator is shown the way, a member whom to ask."""
     webapp.services.remove_agent("crab")
     assert "Create your first agent" in page(browser, "/")

@@ -218,7 +218,7 @@ def test_unusable_prices_in_the_terminal(tmp_path: Path, capsys: pytest.CaptureF
     assert not (tmp_path / "prices.json").exists()
 
 
-def test_prices_in_the_terminal_while_the_house_rests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prices_in_the_terminal_while_the_install_rests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The same commands, for the next start."""
     resting(tmp_path, capsys, "prices", "set", "custom", "x", "in=1", "out=2", "cached=0.1")
     assert "custom    x                $1  $2   $0.1    you" in resting(tmp_path, capsys, "prices", "list")

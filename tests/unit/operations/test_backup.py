@@ -230,7 +230,7 @@ def test_a_full_disk_leaves_nothing_behind(small_disk: Path, tmp_path: Path) -> 
     assert list(small_disk.iterdir()) == []
 
 
-def test_a_backup_on_the_houses_disk_leaves_it_its_reserve(small_disk: Path) -> None:
+def test_a_backup_on_the_installs_disk_leaves_it_its_reserve(small_disk: Path) -> None:
     """It gives up before the install has no room to write."""
     home = prepare_home(small_disk / "home")
     (small_disk / "filler").write_bytes(b"x" * 4_100_000)
@@ -365,7 +365,7 @@ def test_more_than_the_manifest_says_is_refused() -> None:
         _check(data)
 
 
-def test_an_archive_without_a_house_is_no_backup(tmp_path: Path) -> None:
+def test_an_archive_without_an_install_is_no_backup(tmp_path: Path) -> None:
     """Good hashes alone are not enough; HERMIT_HOME is as it was."""
     (tmp_path / "b.tar").write_bytes(_archive([(Member((b"a",), False, 1), b"x")]))
     with pytest.raises(BadInput, match="no database"):
@@ -391,7 +391,7 @@ def test_a_newer_backup_is_refused(tmp_path: Path) -> None:
 # --- what is there already -------------------------------------------------------------------------------------
 
 
-def test_a_house_that_is_there_is_kept(tmp_path: Path) -> None:
+def test_an_install_that_is_there_is_kept(tmp_path: Path) -> None:
     """Without --force nothing is touched; with it, the old one is found under the name that is said."""
     back_up(kept_home.make(tmp_path / "home"), tmp_path / "b.tar")
     other = kept_home.make(tmp_path / "other").path
@@ -415,7 +415,7 @@ def test_folders_with_nothing_in_them_are_empty(tmp_path: Path) -> None:
     assert files(tmp_path / "other") == files(tmp_path / "home")
 
 
-def test_a_running_house_is_left_alone(tmp_path: Path) -> None:
+def test_a_running_install_is_left_alone(tmp_path: Path) -> None:
     """Not even --force takes its folder from under it."""
     home = kept_home.make(tmp_path / "home")
     back_up(home, tmp_path / "b.tar")

@@ -128,7 +128,7 @@ def test_a_deletion_that_was_cut_off_is_finished_at_the_next_start(way: Exit, wh
     again.leaving.reconcile()
 
 
-def test_what_can_not_be_deleted_yet_does_not_keep_the_house_closed(way: Exit) -> None:
+def test_what_can_not_be_deleted_yet_does_not_keep_the_install_closed(way: Exit) -> None:
     """It stays marked, and is tried again."""
     way.engine.is_stuck = True
     with pytest.raises(Unavailable):

@@ -137,7 +137,7 @@ def test_what_is_open_stays(store: Store) -> None:
     assert left(store) == before | {"notices": 0}
 
 
-def test_letters_stay_while_they_could_be_missed(store: Store) -> None:
+def test_messages_stay_while_they_could_be_missed(store: Store) -> None:
     """A month at least: without its letter, a question that still waits would be asked on Telegram once more."""
     with store.writing() as db:
         fill(db, at=NOW - 20 * DAY_S)

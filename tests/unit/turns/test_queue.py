@@ -179,7 +179,7 @@ def test_waiting_ends_with_the_outcome(install: CoreFixture) -> None:
     assert ended.reply == "ok"
 
 
-def test_waiting_ends_when_the_house_closes(install: CoreFixture) -> None:
+def test_waiting_ends_when_the_install_closes(install: CoreFixture) -> None:
     """Nobody hangs in an install that is gone."""
     turn = install.under_way()
     stands, _ = at_once(partial(install.turns.wait_for_end, turn.id, 60), install.turns.close)

@@ -58,7 +58,7 @@ def test_nonsense_is_no_ticket(text: str) -> None:
         TICKETS.decode_ticket(text, now=0)
 
 
-def test_another_house_writes_other_tickets() -> None:
+def test_another_install_writes_other_tickets() -> None:
     """Each install has a key of its own."""
     with pytest.raises(NotFound):
         TICKETS.decode_ticket(Tickets("another key").encode_ticket(TICKET), now=0)

@@ -51,7 +51,7 @@ def test_no_service_worker_is_handed_out(install: PreviewFixture) -> None:
     assert install.app("todo", "js/app.js").status == 200
 
 
-def test_the_houses_script_is_first(install: PreviewFixture) -> None:
+def test_the_installs_script_is_first(install: PreviewFixture) -> None:
     """Right behind the doctype, so that nothing of the page runs before it."""
     body = install.app("todo").body.decode()
     assert body.startswith('<!doctype html><script src="')

@@ -353,7 +353,7 @@ def test_what_an_action_names(install: DeliveryFixture, action: str, paths: tupl
         "gone",
     ],
 )
-def test_only_what_is_in_the_tray_can_be_asked_for(install: DeliveryFixture, path: str) -> None:
+def test_only_what_is_in_the_outbox_folder_can_be_asked_for(install: DeliveryFixture, path: str) -> None:
     """All else is said not to be there, and nothing is read."""
     (install.out / "link").symlink_to("/etc")
     (install.out / "a").mkdir()

@@ -90,7 +90,7 @@ def test_without_the_kernel_s_help_a_look_finds_it(install: DeliveryFixture) -> 
     assert len(install.rows()) == 2
 
 
-def test_a_tray_in_which_nothing_happens_is_not_asked(install: DeliveryFixture) -> None:
+def test_an_outbox_folder_in_which_nothing_happens_is_not_asked(install: DeliveryFixture) -> None:
     """However many idle, what happens in one outbox folder costs the same; dropping one leaves nothing of it."""
     install.workspaces.prepare_folders(OTHER, uid=os.geteuid(), gid=os.getegid())
     with watched(install) as watch:
@@ -179,7 +179,7 @@ def test_an_asking_that_was_cut_off_is_answered_at_the_start(install: DeliveryFi
             eventually(lambda: not watch.is_settling(KEY))
 
 
-def test_a_dropped_tray_is_left_alone(install: DeliveryFixture) -> None:
+def test_a_dropped_outbox_folder_is_left_alone(install: DeliveryFixture) -> None:
     """And may be added again; a outbox folder that is not there is no fault."""
     with watched(install) as watch:
         eventually(lambda: not watch.is_settling(KEY))
@@ -193,7 +193,7 @@ def test_a_dropped_tray_is_left_alone(install: DeliveryFixture) -> None:
         eventually(lambda: names(install) == ["a"])
 
 
-def test_a_tray_that_was_made_anew_is_heard_again(install: DeliveryFixture) -> None:
+def test_an_outbox_folder_that_was_made_again_is_heard_again(install: DeliveryFixture) -> None:
     """When its door is opened the next time."""
     with watched(install) as watch:
         install.out.rmdir()
@@ -215,7 +215,7 @@ def test_missed_events_lead_to_a_look(install: DeliveryFixture, monkeypatch: pyt
         eventually(lambda: names(install) == ["a"])
 
 
-def test_many_trays_share_few_threads(tmp_path: Path) -> None:
+def test_many_outbox_folders_share_few_threads(tmp_path: Path) -> None:
     """However many there are."""
     with outgoing(tmp_path) as install, watched(install) as watch:
         for user in range(2, 60):
@@ -245,7 +245,7 @@ class Doors:
         self.calls.append(f"close {key}")
 
 
-def test_a_door_s_tray_is_watched_from_when_it_opens(install: DeliveryFixture) -> None:
+def test_a_door_s_outbox_folder_is_watched_from_when_it_opens(install: DeliveryFixture) -> None:
     """Until it is closed."""
     doors = Doors()
     watch = OutboxWatcher(install.workspaces, install.intake, tidy=install.deliveries.remove_old)

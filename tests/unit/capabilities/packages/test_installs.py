@@ -270,7 +270,7 @@ def test_a_stop_is_no_failure(tmp_path: Path, do: str) -> None:
         assert at.now(call).status == "done"
 
 
-def test_what_kills_the_house_each_time_is_given_up(tmp_path: Path) -> None:
+def test_what_kills_the_install_each_time_is_given_up(tmp_path: Path) -> None:
     """A death in the middle of a helper counts; after three there is an end."""
     home, helpers = tmp_path / "home", FakeHelpers()
 

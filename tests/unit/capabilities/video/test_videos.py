@@ -188,7 +188,7 @@ def test_two_wait_and_half_an_hour_is_made_a_day(at: Set) -> None:
 # --- the way of a request ---------------------------------------------------------------------------------------------
 
 
-def test_it_lies_in_the_tray(at: Set) -> None:
+def test_it_lies_in_the_outbox_folder(at: Set) -> None:
     """Whole, under its name, a file as the cubicle's own are; nothing is left behind elsewhere."""
     call = at.ask("Title: Hi\nThere.", 5, "intro.mp4")
     assert (call.status, "out/intro.mp4" in call.text) == ("waiting", True)
@@ -214,7 +214,7 @@ def test_a_taken_name_is_numbered(at: Set) -> None:
     assert at.now(call).result["file"] == "out/video-3.gif"
 
 
-def test_a_tray_that_is_a_link(at: Set) -> None:
+def test_an_outbox_folder_that_is_a_link(at: Set) -> None:
     """Nothing is written through it."""
     elsewhere = at.install.home / "elsewhere"
     elsewhere.mkdir()

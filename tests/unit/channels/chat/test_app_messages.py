@@ -101,7 +101,7 @@ def gallery(tmp_path: Path) -> Iterator[Gallery]:
         yield Gallery(TurnsFixture(install, FakeOutbox(install.store)), tmp_path)
 
 
-def test_each_app_has_a_letter_once(gallery: Gallery) -> None:
+def test_each_app_has_a_message_once(gallery: Gallery) -> None:
     """Whoever looks again, in this process or the next, at the same time or later, tells nobody twice."""
     turn = gallery.made("game", "to-do")
     others = [threading.Thread(target=gallery.messages().post_due) for _ in range(6)]

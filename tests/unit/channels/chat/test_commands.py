@@ -66,7 +66,7 @@ def test_every_command_has_an_answer(shop: CommandsFixture) -> None:
     assert len(refs) == len(set(refs))
 
 
-def test_a_member_has_no_command_about_the_house(shop: CommandsFixture) -> None:
+def test_a_member_has_no_command_about_the_install(shop: CommandsFixture) -> None:
     """It is as unknown as any other word; and to the operator it is told in private alone."""
     for name in ALONE:
         assert "is not a command" in shop.says(f"/{name}", by=BOB)

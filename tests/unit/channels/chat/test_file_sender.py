@@ -217,7 +217,7 @@ def test_an_outage_loses_and_doubles_nothing(api: BotApi, install: Fixture) -> N
     assert len(api.messages(42)) == 2
 
 
-def test_a_death_before_the_letter_was_posted(api: BotApi, tmp_path: Path, bot: str, ada: Person) -> None:
+def test_a_death_before_the_message_was_posted(api: BotApi, tmp_path: Path, bot: str, ada: Person) -> None:
     """Pictures that were gathering are handed over again; what was sent is only reported."""
     with outgoing(tmp_path) as out, OutboxFixture(api, out.store, crab=bot) as office:
         install = furnished(out, office)

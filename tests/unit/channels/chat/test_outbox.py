@@ -97,7 +97,7 @@ def message_of(office: OutboxFixture, ref: str) -> int | None:
 # --- the plain way ---------------------------------------------------------------------------------------------
 
 
-def test_a_letter_becomes_a_message_once(api: BotApi, office: OutboxFixture) -> None:
+def test_a_message_becomes_a_message_once(api: BotApi, office: OutboxFixture) -> None:
     """It is sent, its number is known both ways, and posting it again is posting nothing."""
     assert office.post("a", "Hello") is True
     office.wait_for("a")
@@ -113,7 +113,7 @@ def test_a_letter_becomes_a_message_once(api: BotApi, office: OutboxFixture) -> 
     office.wait_until(lambda: office.told == [("a", None), ("b", None)])
 
 
-def test_a_letter_for_nobody_is_no_letter(office: OutboxFixture) -> None:
+def test_a_message_for_nobody_is_no_message(office: OutboxFixture) -> None:
     """An agent that was deleted meanwhile has no messages, and nobody fails over it."""
     assert office.post("a", agent="squid") is False
     assert office.outbox.status_of("a") is None
@@ -132,7 +132,7 @@ def test_a_chat_keeps_the_order(api: BotApi, office: OutboxFixture) -> None:
     assert api.said(42) == posted
 
 
-def test_a_letter_joins_what_its_poster_writes(office: OutboxFixture) -> None:
+def test_a_message_joins_what_its_poster_writes(office: OutboxFixture) -> None:
     """Posted within a transaction, it is there when that is over, and never was when that fails."""
 
     def post_and_fail() -> None:
@@ -346,7 +346,7 @@ def test_each_arrives_once_in_order(
     assert next(m for m in api.messages(42) if m["message_id"] == number).get("caption", "The text") == "The text"
 
 
-def test_fifty_letters_outlast_an_outage(api: BotApi, office: OutboxFixture, ben: Person) -> None:
+def test_fifty_messages_outlast_an_outage(api: BotApi, office: OutboxFixture, ben: Person) -> None:
     """Nothing is lost, nothing doubled, the order stays, and it goes on soon after Telegram is back."""
     office.post("before")
     office.wait_for("before")
@@ -416,7 +416,7 @@ def test_nobody_there(api: BotApi, office: OutboxFixture) -> None:
     assert "tap Start" in (outcome.why or "")
 
 
-def test_a_revoked_token_keeps_the_letters(api: BotApi, store: Store, bot: str, ada: Person) -> None:
+def test_a_revoked_token_keeps_the_messages(api: BotApi, store: Store, bot: str, ada: Person) -> None:
     """Nothing is lost; it is told, tried no more, and with a new line it goes on."""
     with OutboxFixture(api, store, crab=bot) as office:
         api.revoke(bot)
@@ -437,7 +437,7 @@ def test_a_revoked_token_keeps_the_letters(api: BotApi, store: Store, bot: str, 
     assert api.said(42, bot=other) == ["a", "b"]
 
 
-def test_without_a_line_letters_wait(api: BotApi, store: Store, bot: str, ada: Person) -> None:
+def test_without_a_line_messages_wait(api: BotApi, store: Store, bot: str, ada: Person) -> None:
     """An agent whose bot is not up yet keeps its messages until it is."""
     with OutboxFixture(api, store) as office:
         office.post("a")
@@ -447,7 +447,7 @@ def test_without_a_line_letters_wait(api: BotApi, store: Store, bot: str, ada: P
         office.wait_for("a")
 
 
-def test_a_group_that_grew_keeps_its_letters(api: BotApi, office: OutboxFixture, bot: str) -> None:
+def test_a_group_that_grew_keeps_its_messages(api: BotApi, office: OutboxFixture, bot: str) -> None:
     """When Telegram says that the chat has another number, the messages go there."""
     group = api.group("The group", bot)
     with office.store.writing() as db:
@@ -495,7 +495,7 @@ def test_what_just_fits_is_taken(api: BotApi, office: OutboxFixture, text: str) 
     assert api.said(42) == [text.encode("utf-8", "replace").decode()]
 
 
-def test_a_lost_file_is_a_failed_letter(api: BotApi, office: OutboxFixture, tmp_path: Path) -> None:
+def test_a_lost_file_is_a_failed_message(api: BotApi, office: OutboxFixture, tmp_path: Path) -> None:
     """A private copy that is gone is said, and what comes after goes."""
     office.post("a", files=(AttachedFile(tmp_path / "gone", "gone.txt", "document"),))
     office.post("b")
@@ -618,7 +618,7 @@ def test_an_arrival_that_can_not_be_written_down_comes_once(api: BotApi, tmp_pat
     assert api.said(42) == ["a", "b"]
 
 
-def test_a_letter_with_a_keyboard_rather_comes_twice(api: BotApi, office: OutboxFixture) -> None:
+def test_a_message_with_a_keyboard_rather_comes_twice(api: BotApi, office: OutboxFixture) -> None:
     """Telegram lets nobody edit such a message, so it can't be looked for; a lost one would be worse."""
     api.fail_next("sendMessage", after=True)
     office.post("help", keyboard=(("/help", "/stop"),))
@@ -665,7 +665,7 @@ def test_somebody_elses_messages_are_never_taken_for_ours(api: BotApi, store: St
     assert api.said(42) == ["before", "same words"]
 
 
-def test_looking_for_a_letter_ends(api: BotApi, store: Store, bot: str, ada: Person) -> None:
+def test_looking_for_a_message_ends(api: BotApi, store: Store, bot: str, ada: Person) -> None:
     """After so many numbers it counts as not there."""
     with OutboxFixture(api, store, crab=bot) as office:
         office.post("before")

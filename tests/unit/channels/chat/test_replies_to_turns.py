@@ -127,7 +127,7 @@ def test_a_turn_under_way_is_not_answered_yet(fixture: TurnsFixture) -> None:
     assert sweep(fixture) == 1
 
 
-def test_what_was_killed_before_the_letters_is_made_good(fixture: TurnsFixture) -> None:
+def test_what_was_killed_before_the_messages_is_made_good(fixture: TurnsFixture) -> None:
     """A process that dies while it posts leaves either everything or nothing; the next start posts it, in order."""
     first, second = fixture.answered("a"), fixture.answered("b")
     fixture.outbox.trouble = KeyboardInterrupt()  # type: ignore[assignment]  # as a kill looks from inside

@@ -123,7 +123,7 @@ def test_what_else_a_bot_says() -> None:
 
 
 @pytest.mark.parametrize(("is_running", "state"), [(True, "warn"), (False, "ok")])
-def test_what_the_running_house_meets_with_is_said(is_running: bool, state: str) -> None:  # noqa: FBT001 - a table
+def test_what_the_running_install_meets_with_is_said(is_running: bool, state: str) -> None:  # noqa: FBT001 - a table
     """Such as another program that fetches the same bot's messages, which only who fetches can know."""
     seen = BotCheck(BotIdentity(7, "crab_bot", "Crab", can_read_groups=False), FETCHED)
     troubled = replace(bot("x"), problem="Another program fetches this bot's messages.")

@@ -15,7 +15,7 @@ from orchestrator.core.errors import BadInput
 ROOT = Path(__file__).resolve().parents[4]
 
 
-def test_a_house_without_a_bot_does_without_the_library() -> None:
+def test_an_install_without_a_bot_does_without_the_library() -> None:
     """The whole orchestrator can be loaded and neither it nor its HTTP client is there."""
     program = (
         "import orchestrator.app.app, orchestrator.cli.up, sys; print(*({'telegram', 'httpx'} & set(sys.modules)))"
