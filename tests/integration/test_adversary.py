@@ -33,7 +33,7 @@ pytestmark = pytest.mark.docker
 
 HERE = Path(__file__).parent
 NEIGHBOUR = (HERE / "inside_neighbour.py").read_text(encoding="utf-8")
-SIEGE = (HERE / "inside_siege.py").read_text(encoding="utf-8")
+SIEGE = (HERE / "inside_attack.py").read_text(encoding="utf-8")
 PROBE = (HERE.parents[1] / "orchestrator" / "engine" / "sandbox_probe_inside.py").read_text(encoding="utf-8")
 PYTHON = ("/usr/bin/python3", "-I", "-c")
 OWN_NAMESPACES = ("net", "ipc", "mnt", "pid", "uts")
