@@ -6,6 +6,7 @@ replaced the next time it is needed, never under a turn.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -20,12 +21,14 @@ from orchestrator.agents import user_rows as people_rows
 from orchestrator.agents.agents import Agents
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
-from orchestrator.core.errors import NotFound
+from orchestrator.core.errors import NotFound, OrchestratorError
 from orchestrator.core.events import Broker
 from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import Container, CubicleKey, CubicleSpec, Event, Exit, Usage
 from orchestrator.engine.protocol import CubicleEngine
 from orchestrator.files.workspace import Workspaces
+
+logger = logging.getLogger(__name__)
 
 _FIRST_UID = 20_000
 _STOPPED_AT_ONCE = 8
@@ -143,6 +146,23 @@ class Cubicles:
             if self._engine.poll(self.container_name(key)) is None:
                 self._engine.stop(self.container_name(key), grace_s=grace_s)
                 self._record_change(key, "stopped")
+
+    def give_up(self, key: CubicleKey) -> Exit | None:
+        """How the cubicle's container ended; None while it runs, and then nothing changes.
+
+        The engine may be wrong, and a crab live on in a container that it has forgotten. So its door is replaced first:
+        whatever becomes of its turn, that crab does not hear of it, nor can it end it.
+        """
+        with self._change_lock(key):
+            exit_ = self._engine.poll(self.container_name(key))
+            if exit_ is not None:
+                self._mark_changed(key)
+                uid, gid = self._choose_ids(key)
+                try:
+                    self._doors.renew(key, uid=uid, gid=gid)
+                except OrchestratorError as error:  # the old one is closed; the next start opens another, or says why
+                    logger.warning("the door of %s could not be replaced: %s", key, error.message)
+            return exit_
 
     def put_to_sleep(self, key: CubicleKey, *, is_idle: Callable[[], bool]) -> bool:
         """Stopped until its next turn, unless something runs in it; True when it was.

@@ -147,6 +147,7 @@ def build_proxy(context: AppContext, prices: Prices, providers: Providers, *, re
     )
     for over in (context.hooks.turn_stopping, context.hooks.turn_ended):
         over.subscribe(lambda moment: proxy.abort_turn(moment.turn))
+    context.hooks.door_closed.subscribe(proxy.abort_door_calls)
     return proxy
 
 

@@ -97,7 +97,7 @@ def run_restore(context: Context, options: argparse.Namespace) -> int:
             make_way=lambda: _end_cubicles(context, home),
         )
     made = restored.checked.manifest
-    print(f"{home} is restored: {made.agents} agents, {made.users} people, {made.turns:,} messages.")
+    print(f"{home} is restored: {made.agents} agents, {made.people} people, {made.turns:,} messages.")
     if restored.before is not None:
         print(f"What was there before is in {restored.before}. Delete it when you no longer need it.")
     print("'./hermit up' starts it. The install that was backed up must not run at the same time.")

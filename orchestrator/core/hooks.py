@@ -120,6 +120,8 @@ class Hooks:
         self.cubicle_failed: Hook[CubicleFailed] = Hook("cubicle_failed")
         self.door_called: Hook[CubicleKey] = Hook("door_called")
         """A request came through this cubicle's door."""
+        self.door_closed: Hook[CubicleKey] = Hook("door_closed")
+        """Nobody answers at this cubicle's door any more; what was asked through it has nobody who hears the answer."""
         self.calendar_changed: Hook[CubicleKey] = Hook("calendar_changed")
         """Whose calendar has changed."""
         self.fact_changed: Hook[CubicleKey] = Hook("fact_changed")

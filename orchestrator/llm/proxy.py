@@ -88,7 +88,7 @@ class Proxy:
         if turn is not None and type(turn) is not int:
             raise BadInput("turn: send the turn's number.")
         agent = self._agents.get(key.agent)
-        call = _Call(key, turn)
+        call = _Call(key, turn, is_from_door=True)
         with self._lock:
             self._calls[call] = None
         try:
@@ -116,7 +116,7 @@ class Proxy:
         self, key: CubicleKey, provider: str, within_s: float, ask: Callable[[_Call], dict[str, Any]]
     ) -> dict[str, Any]:
         """A call that belongs to no turn."""
-        call = _Call(key, None)
+        call = _Call(key, None, is_from_door=False)
         with self._lock:
             self._calls[call] = None
         hurry = threading.Timer(within_s, call.stop)
@@ -136,6 +136,13 @@ class Proxy:
         """Cut every call of a turn; each ends with Stopped."""
         for call in self._under_way():
             if call.turn == turn:
+                call.stop()
+
+    def abort_door_calls(self, key: CubicleKey) -> None:
+        """Cut every call that came through this cubicle's door: it is closed, so nobody would hear the answers, and
+        none is tried again at a person's cost."""
+        for call in self._under_way():
+            if call.key == key and call.is_from_door:
                 call.stop()
 
     def is_busy(self, key: CubicleKey) -> bool:
@@ -229,9 +236,10 @@ class Proxy:
 class _Call:
     """One call, which another thread may stop at any moment."""
 
-    def __init__(self, key: CubicleKey, turn: int | None) -> None:
+    def __init__(self, key: CubicleKey, turn: int | None, *, is_from_door: bool) -> None:
         self.key = key
         self.turn = turn
+        self.is_from_door = is_from_door
         self._stopped = threading.Event()
         self._completion: Completion | None = None
 

@@ -68,9 +68,8 @@ class Watchdog:
         self._approvals.expire_due()
         under_way = self._turns.list_running()
         for key, claim in under_way:
-            exit_ = self._cubicles.poll(key)
-            if exit_ is not None:
-                if not self._is_waking(key):
+            if self._cubicles.poll(key) is not None:
+                if not self._is_waking(key) and (exit_ := self._cubicles.give_up(key)) is not None:
                     self._turns.on_crab_lost(key, exit_.reason)
             elif claim.stop_asked:
                 self._enforce_stop(key, claim.turn, now)

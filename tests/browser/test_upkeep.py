@@ -6,13 +6,13 @@ import time
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.test_install_pages import go
 
 from orchestrator.channels.chat import contact_rows as people_rows
 from orchestrator.channels.chat.channel_store import ChannelDb
 from orchestrator.core.finding import fail, ok
 from tests.browser.conftest import Visit
 from tests.browser.test_dashboard import fits
+from tests.browser.test_install_pages import go
 from tests.unit.dashboard.test_approvals import HIDDEN, asked
 
 pytestmark = pytest.mark.browser

@@ -105,7 +105,7 @@ def _files(path: Path) -> tuple[Path, ...]:
 
 
 def _marks(path: Path) -> list[tuple[int, int]]:
-    """Sizes and times of the file and its log: the third is made again by whoever reads, and so is an empty log."""
+    """Sizes and times of the file and its log: the third is made anew by whoever reads, and so is an empty log."""
     return [(_size(file), file.stat().st_mtime_ns) if _size(file) else (0, 0) for file in _files(path)[:2]]
 
 

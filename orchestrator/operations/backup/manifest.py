@@ -38,7 +38,7 @@ class Manifest:
     """What the database has been through, oldest first."""
     made_at: float
     agents: int
-    users: int
+    people: int
     turns: int
     most_bytes: int
     """More than this is in no honest backup."""

@@ -75,7 +75,7 @@ def write_archive(
             migrations=inside.migrations,
             made_at=round(time.time(), 3),
             agents=len(inside.agents),
-            users=len(inside.users),
+            people=len(inside.users),
             turns=inside.turns,
             most_bytes=2 * measured + _SPARE * (1 + len(inside.cubicles)),
             most_members=_MOST_MEMBERS,

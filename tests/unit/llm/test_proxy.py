@@ -269,6 +269,10 @@ def test_a_provider_that_was_taken_away_is_named(install: CoreFixture) -> None:
 
 
 def _stopped_while(line: ProxyFixture, turn: int, is_there: Callable[[], bool]) -> Any:
+    return _cut_while(line, turn, is_there, lambda: line.proxy.abort_turn(turn))
+
+
+def _cut_while(line: ProxyFixture, turn: int, is_there: Callable[[], bool], cut: Callable[[], None]) -> Any:
     results: list[Any] = []
     caller = threading.Thread(target=lambda: results.append(swallow(partial(line.ask, turn=turn))))
     caller.start()
@@ -276,7 +280,7 @@ def _stopped_while(line: ProxyFixture, turn: int, is_there: Callable[[], bool]) 
         assert caller.is_alive()
         caller.join(0.005)
     assert line.proxy.is_busy(KEY)
-    line.proxy.abort_turn(turn)
+    cut()
     caller.join(10)
     assert not line.proxy.is_busy(KEY)
     return results[0]
@@ -332,3 +336,30 @@ def test_nobody_watches_nothing_is_shown(install: CoreFixture) -> None:
     with watching(install.broker) as news:
         line.ask()
         assert of_kind(heard(news), "delta") == []
+
+
+def test_a_closed_door_cuts_what_was_asked_through_it(install: CoreFixture) -> None:
+    """Nobody would hear the answer, so it is not asked for again; another cubicle's calls go on."""
+    line, turn = line_of(install, failing(retry_after_s=30)), install.under_way()
+
+    def close_doors() -> None:
+        line.proxy.abort_door_calls(OTHER)
+        assert line.proxy.is_busy(KEY)
+        line.proxy.abort_door_calls(KEY)
+
+    assert isinstance(_cut_while(line, turn.id, lambda: bool(line.fake.requests), close_doors), Stopped)
+    assert (len(line.fake.requests), line.spent()) == (1, (0, 0))
+
+
+def test_a_closed_door_leaves_what_the_program_asks_by_itself(install: CoreFixture) -> None:
+    """Such as a summary, which needs no cubicle that runs."""
+    line = line_of(install, failing(retry_after_s=0.2), Reply())
+    request = ModelRequest(model="", messages=({"role": "user", "content": "Sum up."},), max_tokens=9)
+    answers: list[Any] = []
+    caller = threading.Thread(target=lambda: answers.append(line.proxy.on_behalf(KEY, request, within_s=30)))
+    caller.start()
+    while not line.fake.requests:
+        caller.join(0.005)
+    line.proxy.abort_door_calls(KEY)
+    caller.join(10)
+    assert answers == ['{"message": "hello"}']

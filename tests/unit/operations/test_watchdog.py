@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,11 +21,15 @@ NAME = "hermit-abcd1234-crab-1"
 
 
 class _NoDoors:
+    def __init__(self) -> None:
+        self.on_renew: Callable[[], object] = lambda: None
+
     def open(self, key: CubicleKey, *, uid: int, gid: int) -> None:
         """Nothing to open."""
 
     def renew(self, key: CubicleKey, *, uid: int, gid: int) -> None:
-        """Nothing to renew."""
+        """Nothing to renew, but for what the test does then."""
+        self.on_renew()
 
     def close(self, key: CubicleKey) -> None:
         """Nothing to close."""
@@ -41,12 +45,13 @@ class Post:
         self.woken: list[CubicleKey] = []
         self.waking: set[CubicleKey] = set()
         self.busy: set[CubicleKey] = set()
+        self.doors = _NoDoors()
         self.cubicles = Cubicles(
             install=InstallId("abcd1234", str(install.home), "", is_root=False, uid=os.geteuid(), gid=os.getegid()),
             store=install.store,
             engine=self.engine,
             workspaces=install.workspaces,
-            doors=_NoDoors(),
+            doors=self.doors,
             agents=install.agents,
             broker=install.broker,
             hooks=install.hooks,
@@ -113,6 +118,41 @@ def test_a_turn_whose_cubicle_ended_at_work_fails_with_the_reason(post: Post) ->
     post.look(1)
     assert post.status(turn) is TurnStatus.FAILED
     assert "more memory" in (post.install.turns.get(turn.id).error or "")
+
+
+def test_its_door_is_another_before_its_turn_is_given_up(post: Post) -> None:
+    """A crab that lives on in a container that the engine forgot hears of nothing, and ends nothing."""
+    turn, states = post.running(), []
+    stopped: list[int] = []
+    post.install.hooks.turn_stopping.subscribe(lambda moment: stopped.append(moment.turn))
+    post.engine.kill(NAME)
+    post.doors.on_renew = lambda: states.append((post.status(turn), tuple(stopped)))
+    post.look(1)
+    assert states == [(TurnStatus.RUNNING, ())]
+    assert (post.status(turn), stopped) == (TurnStatus.QUEUED, [turn.id])
+
+
+def test_a_door_that_can_not_be_replaced_keeps_no_turn(post: Post) -> None:
+    """The old one is closed by then."""
+    turn = post.running()
+    post.engine.kill(NAME)
+
+    def refuse() -> None:
+        raise Unavailable("The door can't be opened.")
+
+    post.doors.on_renew = refuse
+    post.look(1)
+    assert post.status(turn) is TurnStatus.QUEUED
+
+
+def test_a_cubicle_that_was_started_meanwhile_keeps_its_turn(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is looked at once more when nobody else can start it."""
+    turn = post.running()
+    post.engine.kill(NAME)
+    poll = post.cubicles.poll
+    monkeypatch.setattr(post.cubicles, "poll", lambda key: (poll(key), post.cubicles.ensure_running(key))[0])
+    post.look(1)
+    assert post.status(turn) is TurnStatus.RUNNING
 
 
 def test_a_cubicle_that_is_being_started_is_not_gone(post: Post) -> None:
