@@ -1,6 +1,6 @@
 """One picture, taken in a container that is thrown away and has no network: serves a copy of a web app's files to a
-browser beside it, on loopback, and leaves what that shows. It reads ``/errand/in/task.json`` and the files beside that,
-and leaves ``/errand/out/shot.png``; when the page can't be shown in time it leaves nothing.
+browser beside it, on loopback, and leaves what that shows. It reads ``/helper/in/task.json`` and the files beside that,
+and leaves ``/helper/out/shot.png``; when the page can't be shown in time it leaves nothing.
 
 The page is a stranger's and may take over all that is in here. Nobody trusts the picture: whoever asked for it reads
 its first bytes as a stranger's, and never decodes it.
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
-IN, OUT = Path("/errand/in"), Path("/errand/out")
+IN, OUT = Path("/helper/in"), Path("/helper/out")
 BROWSER = "/usr/bin/chromium-headless-shell"
 SWITCHES = (
     # Its own sandbox needs namespaces of its own, which nothing in here may make: the container is the sandbox.

@@ -1,5 +1,5 @@
 """The first pages of a PDF as pictures, drawn in a container that is thrown away and has no network. It reads
-``/errand/in/file.pdf`` and ``task.json`` beside it, and leaves ``/errand/out/1.png``, ``2.png`` and so on, each as soon
+``/helper/in/file.pdf`` and ``task.json`` beside it, and leaves ``/helper/out/1.png``, ``2.png`` and so on, each as soon
 as it is whole, and in ``count`` how many pages the file says it has.
 
 The file is a stranger's and may take over all that is in here. Nobody trusts the pictures: whoever asked for them reads
@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-IN, OUT, HERE = Path("/errand/in"), Path("/errand/out"), Path("/tmp")  # noqa: S108 - of the container
+IN, OUT, HERE = Path("/helper/in"), Path("/helper/out"), Path("/tmp")  # noqa: S108 - of the container
 FILE = IN / "file.pdf"
 ENDS_S = 75
 COUNTS_S, DRAWS_S = 10, 15

@@ -1,5 +1,5 @@
 """Clawmotion: animates a text, in a container that has no network and is thrown away. It reads ``task.json`` beside the
-folder of this program and leaves ``video.EXT`` and ``report.json`` in ``/errand/out``.
+folder of this program and leaves ``video.EXT`` and ``report.json`` in ``/helper/out``.
 
 It draws each frame itself and hands ffmpeg bare pixels, so the text reaches no option, filter or file name. Nobody
 trusts what it leaves: the host looks at the file's size and first bytes before anybody gets it.
@@ -17,7 +17,7 @@ from PIL import Image
 from scenes import Scene, colours_of, scenes_of, seed_of
 from stage import HEIGHT, WIDTH, Stage, readable
 
-GIVEN, BROUGHT, SCRATCH = Path("/errand/in"), Path("/errand/out"), Path("/tmp")  # noqa: S108 - of this container alone
+GIVEN, BROUGHT, SCRATCH = Path("/helper/in"), Path("/helper/out"), Path("/tmp")  # noqa: S108 - of this container alone
 MOST_BITS_S = 4_000_000
 GIF_SIZE = (640, 360)
 RATES = {"mp4": "24", "webm": "24", "gif": "25/2"}

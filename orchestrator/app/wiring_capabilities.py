@@ -140,10 +140,10 @@ class Capabilities:
             approvals=self._approvals,
             jobs=self.jobs,
             workspaces=context.workspaces,
-            courier=PackageResolver(
+            resolver=PackageResolver(
                 parts.engine.helpers,
                 folder=context.home.helpers,
-                image=lambda: parts.engine.images.ensure_image("courier"),
+                image=lambda: parts.engine.images.ensure_image("resolver"),
                 outside=parts.outside,
             ),
             most_an_hour=context.settings.rates.installs_per_hour,

@@ -19,7 +19,7 @@ from orchestrator.core.errors import Conflict, Unavailable
 
 _FOLDERS = (
     *("db", "keys", "workspaces", "run", "backups", "logs", "outbox", "telegram"),
-    *("errands", "studio", "browser", "pages", "thumbnails"),
+    *("helpers", "studio", "browser", "pages", "thumbnails"),
 )
 _CLAIM_TRIES, _CLAIM_PAUSE_S = 10, 0.02
 """A command that looks whether we run holds the claim for a moment."""
@@ -60,7 +60,7 @@ class Home:
     @property
     def helpers(self) -> Path:
         """The folders of helper containers that run: what they are given and what they bring."""
-        return self.path / "errands"
+        return self.path / "helpers"
 
     @property
     def studio(self) -> Path:

@@ -26,12 +26,12 @@ class HelperKind:
     """Processes and threads."""
 
 
-COURIER = HelperKind("courier", "hermitshell.errands-of", "bridge")
+RESOLVER = HelperKind("resolver", "hermitshell.helper-of", "bridge")
 """Fetches packages."""
 STUDIO = HelperKind(
     "studio",
     "hermitshell.videos-of",
-    program=("/usr/bin/python3", "-I", "/errand/in/clawmotion"),
+    program=("/usr/bin/python3", "-I", "/helper/in/clawmotion"),
     cpus=2.0,
     shares=256,
 )
@@ -43,7 +43,7 @@ PAGES = HelperKind("pages", "hermitshell.pages-of", program=("/usr/bin/python3",
 LISTER = HelperKind(
     "lister",
     "hermitshell.listings-of",
-    program=("/bin/sh", "-c", "exec dpkg-query -W -f '${Package}\\t${Version}\\t${Architecture}\\n' >/errand/out/list"),
+    program=("/bin/sh", "-c", "exec dpkg-query -W -f '${Package}\\t${Version}\\t${Architecture}\\n' >/helper/out/list"),
 )
 """Lists the Debian packages of its image."""
 

@@ -105,7 +105,7 @@ class EngineImage:
 
 
 class ImageEngine(Protocol):
-    """Has the images that containers start from: ``base`` for cubicles, ``studio``, ``courier`` or ``browser``."""
+    """Has the images that containers start from: ``base`` for cubicles, ``studio``, ``resolver`` or ``browser``."""
 
     def ensure_image(self, target: str) -> str:
         """Its name. It is built first where it is missing or out of date, which takes minutes."""

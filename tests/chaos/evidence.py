@@ -185,7 +185,7 @@ def _leftovers(home: Path, *, sockets: bool) -> Iterator[str]:
         is_door = path.name == "door.sock" and not sockets
         if not path.is_dir() and not is_door and path.name != "orchestrator.pid":
             yield str(path.relative_to(home))
-    for folder in ("scratch", "errands", "studio", "browser"):
+    for folder in ("scratch", "helpers", "studio", "browser"):
         if (home / folder).exists():
             yield from (str(path.relative_to(home)) for path in sorted((home / folder).iterdir()))
     for pattern in ("**/*.new", "telegram/answer-*.md"):

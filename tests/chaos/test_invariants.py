@@ -183,7 +183,7 @@ COUNTEREXAMPLES: list[tuple[str, str, Change]] = [
     ("runs_are_neither_lost_nor_doubled", "another end", _row("agenda_runs", outcome="failed")),
     ("entries_are_made_once", "lost", _less("agenda_entries")),
     ("entries_are_made_once", "doubled", _twice("agenda_entries", id=2)),
-    ("no_container_is_stray", "a stranger", lambda seen: seen.containers.append("hermit-i-errand")),
+    ("no_container_is_stray", "a stranger", lambda seen: seen.containers.append("hermit-i-helper")),
     ("no_container_is_stray", "after down", lambda seen: seen.containers_after.append("hermit-i-crab-1")),
     ("no_file_is_left_over", "a lock", lambda seen: seen.leftovers.append("run/crab/1/x.lock")),
     ("the_database_is_whole", "broken", lambda seen: seen.integrity.append("row 5 is missing from index x")),

@@ -45,7 +45,7 @@ def image_tag(client: docker.DockerClient, machine: LocalMachine) -> Callable[[s
 
     def tag(kind: str) -> str:
         if kind not in made:
-            targets: dict[str, Target] = {"studio": "studio", "courier": "courier", "browser": "browser"}
+            targets: dict[str, Target] = {"studio": "studio", "resolver": "resolver", "browser": "browser"}
             made[kind] = ensure_image(client, targets.get(kind, "base"), machine=machine, progress=SetupProgress())
         return made[kind]
 

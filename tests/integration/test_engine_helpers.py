@@ -41,7 +41,7 @@ def kind_of(program: str) -> HelperKind:
 UPPER = "import sys\nfor line in sys.stdin: print(line.upper(), end=''); print('aside', file=sys.stderr)"
 STUBBORN = "import time\nprint('here')\nwhile True: time.sleep(1)"
 TICKS = "import time\nfor n in range(10**6): print(n); time.sleep(0.02)"
-WRITES = "open('/errand/out/file', 'wb').write(b'x' * 2_000_000)\nimport time; time.sleep(60)"
+WRITES = "open('/helper/out/file', 'wb').write(b'x' * 2_000_000)\nimport time; time.sleep(60)"
 
 
 @dataclass
@@ -170,11 +170,11 @@ def test_a_terminal_has_its_cubicles_walls(tries: Tries) -> None:
 @pytest.mark.parametrize(
     ("program", "limits", "end"),
     [
-        ("open('/errand/out/file', 'wb').write(open('/errand/in/given', 'rb').read())", {}, HelperEnd.ENDED),
+        ("open('/helper/out/file', 'wb').write(open('/helper/in/given', 'rb').read())", {}, HelperEnd.ENDED),
         ("raise SystemExit(3)", {}, HelperEnd.ENDED),
         (STUBBORN, {"time_s": 0.5}, HelperEnd.TOO_LONG),
         (WRITES, {}, HelperEnd.TOO_MUCH),
-        ("import os, time\nos.mkdir('/errand/out/folder'); time.sleep(60)", {}, HelperEnd.TOO_MUCH),
+        ("import os, time\nos.mkdir('/helper/out/folder'); time.sleep(60)", {}, HelperEnd.TOO_MUCH),
     ],
 )
 def test_why_one_is_over(tries: Tries, program: str, limits: dict[str, Any], end: HelperEnd) -> None:

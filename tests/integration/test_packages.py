@@ -1,5 +1,6 @@
-"""Packages on the real engine: asked for inside a real cubicle, agreed to over the API, fetched by a courier from an
-index on this machine, and used by the agent, who has no network."""
+"""Packages on the real engine: asked for inside a real cubicle, agreed to over the API, fetched by a package
+resolver from an index on this machine, and used by the agent, who has no network.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def index(client: docker.DockerClient) -> Iterator[PackageIndex]:
             {"index.js": "module.exports = require('left-side') + ' and right'\n", "run.js": "#!/usr/bin/env node\n"},
             needs={"left-side": "^1.0.0"},
             bin={"sides": "run.js"},
-            scripts={"postinstall": "echo gotcha > /errand/out/gotcha"},
+            scripts={"postinstall": "echo gotcha > /helper/out/gotcha"},
         )
         yield made
 
@@ -58,7 +59,7 @@ def install(
 
 
 def question(install: RealApp | AppProcess, turn: int) -> dict[str, Any]:
-    """The open question of a turn; the courier's image may have to be built before there is one."""
+    """The open question of a turn; the package resolver's image may have to be built before there is one."""
     return eventually(
         lambda: next(
             (a for a in install.api.get("/approvals", status="pending")["approvals"] if a["turn"] == turn), None
@@ -94,7 +95,7 @@ def test_a_package_with_what_it_needs(install: RealApp, index: PackageIndex) -> 
         "requirements.txt",
         "words-0.9-py3-none-any.whl",
     ]
-    assert list(install.home.joinpath("errands").iterdir()) == []
+    assert list(install.home.joinpath("helpers").iterdir()) == []
     assert (
         install.inside(agent, "sh", "-c", "touch /app/workspace/data/packages/x 2>/dev/null || echo no").strip() == "no"
     )
@@ -163,7 +164,7 @@ def test_another_file_than_agreed_is_refused(install: RealApp, index: PackageInd
     assert not (agent.work.parent / "data" / "packages").exists()
 
 
-def test_the_courier_has_walls(install: RealApp, client: docker.DockerClient, index: PackageIndex) -> None:
+def test_the_resolver_has_walls(install: RealApp, client: docker.DockerClient, index: PackageIndex) -> None:
     """No privileges, nothing of the host but two private folders; and it is gone afterwards."""
     index.wheel("slow-one", "1.0", {"slow_one.py": ""})
     agent = install.agent()
@@ -171,7 +172,7 @@ def test_the_courier_has_walls(install: RealApp, client: docker.DockerClient, in
     asked = question(install, turn)
     index.going.clear()
     agent.decide(asked["id"], "approve")
-    label = f"hermitshell.errands-of={install.install}"
+    label = f"hermitshell.helper-of={install.install}"
     found = eventually(lambda: client.api.containers(filters={"label": label}))
     facts = client.api.inspect_container(found[0]["Id"])
     index.going.set()
@@ -181,8 +182,8 @@ def test_the_courier_has_walls(install: RealApp, client: docker.DockerClient, in
     assert any(option.startswith("seccomp={") for option in host["SecurityOpt"])
     assert facts["Config"]["User"] not in ("", "0", "0:0")
     assert sorted((m["Destination"], m["RW"]) for m in facts["Mounts"]) == [
-        ("/errand/in", False),
-        ("/errand/out", True),
+        ("/helper/in", False),
+        ("/helper/out", True),
     ]
     assert not any("docker.sock" in m["Source"] for m in facts["Mounts"])
     assert agent.ended(turn, patience_s=60)["status"] == "done"
@@ -195,8 +196,8 @@ def test_a_death_in_the_middle(
     image_tag: Callable[[str], str],
     index: PackageIndex,
 ) -> None:
-    """Killed while a courier fetches, the install sends another at its start; the program inside waits."""
-    image_tag("courier")
+    """Killed while a package resolver fetches, the install sends another at its start; the program inside waits."""
+    image_tag("resolver")
     index.wheel("held-back", "1.0", {"held_back.py": "HERE = 'here'\n"})
     with process_install(tmp_path_factory.mktemp("home"), client, index.settings) as install:
         agent = install.agent()
@@ -208,7 +209,7 @@ def test_a_death_in_the_middle(
         asked = question(install, turn)
         index.going.clear()
         agent.decide(asked["id"], "approve")
-        label = f"hermitshell.errands-of={install.install}"
+        label = f"hermitshell.helper-of={install.install}"
         first = eventually(lambda: client.api.containers(filters={"label": label}))[0]["Id"]
         install.restart()
         eventually(lambda: [c for c in client.api.containers(filters={"label": label}) if c["Id"] != first])

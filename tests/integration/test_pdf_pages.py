@@ -151,7 +151,7 @@ def test_the_container_has_a_cubicles_walls(install: RealApp, fixture: Fixture, 
     assert config["User"] not in ("", "0", "root")
     assert {mount.split(":")[0] for mount in host["Binds"] or []} == set()
     assert {(mount["Target"], mount.get("ReadOnly", False)) for mount in host["Mounts"]} == {
-        ("/errand/in", True),
-        ("/errand/out", False),
+        ("/helper/in", True),
+        ("/helper/out", False),
     }
     assert fixture.pages.draw_pages(fixture.key, path, wait_s=LONG_S) is not None

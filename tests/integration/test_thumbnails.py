@@ -94,7 +94,7 @@ def test_the_browser_lives_behind_a_cubicle_s_walls(install: RealApp, client: do
     assert (host["Privileged"], host["PidsLimit"], host["Memory"]) == (False, 256, 1 << 30)
     assert host["MemorySwap"] == host["Memory"]
     assert any(option.startswith("seccomp={") for option in host["SecurityOpt"])
-    assert {(m["Destination"], m["RW"]) for m in facts["Mounts"]} == {("/errand/in", False), ("/errand/out", True)}
+    assert {(m["Destination"], m["RW"]) for m in facts["Mounts"]} == {("/helper/in", False), ("/helper/out", True)}
     assert all("workspaces" not in m["Source"] for m in facts["Mounts"])
     assert facts["Config"]["User"].split(":")[0] not in ("", "0", "1000")
     assert not facts["NetworkSettings"]["Networks"]["none"]["IPAddress"]

@@ -95,8 +95,8 @@ def test_walls_and_a_death_in_the_middle(tmp_path_factory: pytest.TempPathFactor
         assert (host["NetworkMode"], host["ReadonlyRootfs"], host["CapDrop"]) == ("none", True, ["ALL"])
         assert facts["Config"]["User"] not in ("", "0", "0:0")
         assert sorted((m["Destination"], m["RW"]) for m in facts["Mounts"]) == [
-            ("/errand/in", False),
-            ("/errand/out", True),
+            ("/helper/in", False),
+            ("/helper/out", True),
         ]
         install.restart()
         ended = agent.ended(turn, patience_s=180)

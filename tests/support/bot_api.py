@@ -18,7 +18,7 @@ from typing import Any, Self
 from tests.support.bot_api_faults import Fault
 from tests.support.bot_api_people import Group, Person
 from tests.support.bot_api_rules import Json
-from tests.support.bot_api_updates import Courier
+from tests.support.bot_api_updates import UpdateSender
 from tests.support.bot_api_wire import Server
 from tests.support.bot_api_world import Bot, Call, StoredFile, Upload, World
 
@@ -33,12 +33,12 @@ class BotApi:
     def __init__(self) -> None:
         self.world = World()
         self._server = Server(self.world)
-        self._courier = Courier(self.world)
+        self._sender = UpdateSender(self.world)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), name="bot-api")
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self._courier.start()
+        self._sender.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -51,7 +51,7 @@ class BotApi:
         self._thread.join()
         self._server.cut()
         self._server.server_close()
-        self._courier.join()
+        self._sender.join()
 
     # --- where it is ------------------------------------------------------------------------------------------------
 

@@ -100,12 +100,12 @@ def webhook_info(world: World, bot: Bot, call: Call) -> Json:
     return told | ({"allowed_updates": bot.allowed} if bot.allowed else {})
 
 
-class Courier:
+class UpdateSender:
     """The thread that posts updates to webhooks, each bot's in order, until the world closes."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._thread = threading.Thread(target=self._run, name="bot-api-courier")
+        self._thread = threading.Thread(target=self._run, name="bot-api-sender")
 
     def start(self) -> None:
         """Begins to deliver."""

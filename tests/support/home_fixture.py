@@ -27,7 +27,7 @@ from orchestrator.operations.backup.write import Written
 from tests.support.made_once import put_empty_database
 
 KEY = CubicleKey("crab", 1)
-MOMENT = ("run", "backups", "scratch", "errands")
+MOMENT = ("run", "backups", "scratch", "helpers")
 
 
 def make(path: Path) -> Home:

@@ -1,4 +1,4 @@
-"""An install whose agents may ask for packages, with couriers on paper: what they bring is what a test says."""
+"""An install whose agents may ask for packages, with helpers that never leave: what they bring is what a test says."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONTENT = b"a wheel, for all the host knows"
 
 
 def listed(name: str, version: str = "1.0", content: bytes = CONTENT, **other: Any) -> dict[str, Any]:
-    """A package of pip's as a courier reports it."""
+    """A package of pip's as a package resolver reports it."""
     return {
         "name": name,
         "version": version,
@@ -45,7 +45,7 @@ def listed(name: str, version: str = "1.0", content: bytes = CONTENT, **other: A
 
 
 class FakeHelpers(NoHelpers):
-    """Couriers that never leave: they report what they are told to."""
+    """Helpers that never leave: they report what they are told to."""
 
     def __init__(self) -> None:
         self.report: object = {"ok": True, "packages": [listed("six")]}
@@ -56,7 +56,7 @@ class FakeHelpers(NoHelpers):
         self.cleared = 0
         self.is_broken = False
         self.during: Callable[[dict[str, Any]], None] = lambda _: None
-        """Happens while a courier is under way."""
+        """Happens while a package resolver is under way."""
 
     def run_helper(self, spec: HelperSpec, *, is_wanted: Callable[[], bool]) -> HelperEnd:
         """Read the task, bring what was said."""
@@ -136,7 +136,7 @@ def fixture(home: Path, helpers: FakeHelpers | None = None, **agent: Any) -> Ite
         install.workspaces.prepare_folders(KEY, uid=0, gid=0)
         notifications, clock = Notifications(install.store, install.broker), [time.time()]
         calls = Calls(store=install.store, agents=install.agents)
-        (home / "errands").mkdir(exist_ok=True)
+        (home / "helpers").mkdir(exist_ok=True)
         jobs = Jobs(install.store, notifications, finish=calls.finish_calls, now=lambda: clock[0])
         packages = Packages(
             store=install.store,
@@ -144,8 +144,8 @@ def fixture(home: Path, helpers: FakeHelpers | None = None, **agent: Any) -> Ite
             approvals=install.approvals,
             jobs=jobs,
             workspaces=install.workspaces,
-            courier=PackageResolver(
-                helpers, folder=home / "errands", image=lambda: "courier", outside=PackageIndexes()
+            resolver=PackageResolver(
+                helpers, folder=home / "helpers", image=lambda: "resolver", outside=PackageIndexes()
             ),
             most_an_hour=MOST_AN_HOUR,
             now=lambda: clock[0],

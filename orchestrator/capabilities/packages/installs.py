@@ -60,13 +60,13 @@ class Packages:
         approvals: Approvals,
         jobs: Jobs,
         workspaces: Workspaces,
-        courier: PackageResolver,
+        resolver: PackageResolver,
         most_an_hour: int,
         now: Callable[[], float] = time.time,
     ) -> None:
         """``most_an_hour`` requests of a cubicle may have an index asked."""
         self._store, self._agents, self._approvals, self._jobs = store, agents, approvals, jobs
-        self._workspaces, self._shelf, self._courier = workspaces, PackageStore(workspaces), courier
+        self._workspaces, self._shelf, self._resolver = workspaces, PackageStore(workspaces), resolver
         self._most_an_hour, self._now = most_an_hour, now
         approvals.on_decision(KIND, self._on_decided)
         jobs.add_kind(
@@ -75,7 +75,7 @@ class Packages:
                 self._run_job,
                 _TIME_S,
                 report=_report,
-                prepare=courier.clear_leftovers,
+                prepare=resolver.clear_leftovers,
                 forget=lambda job: self._shelf.remove_folder(job.cubicle, int(job.name)),
                 gave_up=sentences.GAVE_UP,
                 kept_s=KEPT_S,
@@ -146,7 +146,7 @@ class Packages:
         return None
 
     def _resolve_packages(self, one: Installation, running: Running) -> None:
-        packages = self._courier.resolve_packages(one.id, one.system, one.asked, is_wanted=running.is_wanted)
+        packages = self._resolver.resolve_packages(one.id, one.system, one.asked, is_wanted=running.is_wanted)
         self._check_room(one.cubicle, packages)
         timeout_s = self._agents.get(one.cubicle.agent).approval_timeout_s
         with self._store.writing() as db:
@@ -168,11 +168,11 @@ class Packages:
         packages = read_list(one.system, list(one.packages))
         self._check_room(one.cubicle, packages)
         try:
-            brought = self._courier.fetch_files(one.id, one.system, packages, is_wanted=running.is_wanted)
+            brought = self._resolver.fetch_files(one.id, one.system, packages, is_wanted=running.is_wanted)
             running.check_wanted()  # of an agent that is being deleted another of its name gets nothing
             self._shelf.store_files(one.cubicle, one.id, one.system, brought)
         finally:
-            self._courier.drop_files(one.id)
+            self._resolver.drop_files(one.id)
 
     def _check_room(self, key: CubicleKey, packages: Sequence[Package]) -> None:
         """The files fit into what the workspace may hold, and what is installed from them may need as much again."""

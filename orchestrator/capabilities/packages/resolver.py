@@ -23,7 +23,7 @@ from orchestrator.core.strict_json import read_object
 from orchestrator.core.text import escape_invisible, one_line
 from orchestrator.engine import helper_folder
 from orchestrator.engine.helper_folder import Failed
-from orchestrator.engine.helpers import COURIER, HelperSpec
+from orchestrator.engine.helpers import RESOLVER, HelperSpec
 from orchestrator.engine.protocol import HelperEngine
 
 RESOLVE_S, FETCH_S = 180, 900
@@ -55,7 +55,7 @@ class PackageResolver:
 
     def clear_leftovers(self) -> None:
         """No helper container is under way, and nothing of one is left."""
-        self._helpers.clear_helpers(COURIER)
+        self._helpers.clear_helpers(RESOLVER)
         helper_folder.empty_all(self._folder)
 
     def resolve_packages(
@@ -121,7 +121,7 @@ class PackageResolver:
         )
         time_s = float(task["time_s"]) + _SPARE_S
         return helper_folder.make_folder(
-            self._folder, name, COURIER, self._image(), files, time_s=time_s, max_bytes=max_bytes
+            self._folder, name, RESOLVER, self._image(), files, time_s=time_s, max_bytes=max_bytes
         )
 
     def _drop_folder(self, name: str) -> None:

@@ -100,7 +100,7 @@ def sandbox_helper(spec: HelperSpec, *, most_cpus: float) -> Sandbox:
         file_mb=_HELPER_TMP_MB,
         open_files=1024,
         tmp=f"noexec,size={_HELPER_TMP_MB}m",
-        mounts=(_bind_mount(spec.given, "/errand/in"), _bind_mount(spec.brought, "/errand/out", read_only=False)),
+        mounts=(_bind_mount(spec.given, "/helper/in"), _bind_mount(spec.brought, "/helper/out", read_only=False)),
         network=kind.network,
         cpu_shares=kind.shares,
         is_removed_at_end=True,

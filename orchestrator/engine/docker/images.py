@@ -14,7 +14,7 @@ from orchestrator.engine.setup.cubicle_image import REPOSITORY, Target, content_
 from orchestrator.engine.setup.machine import Machine
 from orchestrator.engine.setup.progress import SetupProgress
 
-_TARGETS: dict[str, Target] = {"studio": "studio", "courier": "courier", "browser": "browser"}
+_TARGETS: dict[str, Target] = {"studio": "studio", "resolver": "resolver", "browser": "browser"}
 
 
 class DockerImages:

@@ -26,7 +26,7 @@ from orchestrator.engine.setup.progress import SetupProgress, Task
 
 logger = logging.getLogger(__name__)
 
-Target = Literal["base", "studio", "courier", "browser"]
+Target = Literal["base", "studio", "resolver", "browser"]
 
 REPOSITORY = "hermitshell/cubicle"
 CONTENT_LABEL = "hermitshell.content"
@@ -34,9 +34,9 @@ TARGET_LABEL = "hermitshell.target"
 BASE_LABEL = "hermitshell.base"
 BUILD_SILENCE_S = 600
 """A build that prints nothing for so long hangs."""
-NEEDED_BYTES = {"base": 1_500_000_000, "studio": 3_500_000_000, "courier": 1_500_000_000, "browser": 2_000_000_000}
+NEEDED_BYTES = {"base": 1_500_000_000, "studio": 3_500_000_000, "resolver": 1_500_000_000, "browser": 2_000_000_000}
 APART = {
-    "courier": ("cubicle/courier.Dockerfile", "cubicle/courier.py", "cubicle/install"),
+    "resolver": ("cubicle/resolver.Dockerfile", "cubicle/resolver.py", "cubicle/install"),
     "browser": ("cubicle/browser.Dockerfile", "cubicle/browser.py", "cubicle/pages.py", "cubicle/install"),
 }
 """Images that have nothing to do with the cubicles', by their files: they are not made again when the crab changes."""

@@ -18,7 +18,7 @@ FORMAT = 1
 MANIFEST, SUMS = (b"hermit-backup.json",), (b"SHA256SUMS",)
 DATABASE = (b"db", b"hermit.db")
 WORKSPACES = b"workspaces"
-LEFT_OUT = frozenset({b"run", b"backups", b"scratch", b"errands", b"studio", b"browser", b"pages"})
+LEFT_OUT = frozenset({b"run", b"backups", b"scratch", b"helpers", b"errands", b"studio", b"browser", b"pages"})
 """What is of this moment alone, and the backups themselves."""
 UNFINISHED = (b".new", b".part", b".trial")
 LONGEST = 3_500

@@ -20,7 +20,7 @@ from orchestrator.engine.docker.hardening import (
     sandbox_cubicle,
     sandbox_helper,
 )
-from orchestrator.engine.helpers import COURIER, HelperKind, HelperSpec
+from orchestrator.engine.helpers import RESOLVER, HelperKind, HelperSpec
 
 ROOT = Path(__file__).resolve().parents[3]
 KINDS = [kind for kind in vars(helpers).values() if isinstance(kind, HelperKind)]
@@ -75,10 +75,10 @@ def test_what_all_are_denied(api: docker.APIClient) -> None:
 
 
 def test_one_kind_alone_has_a_network(api: docker.APIClient) -> None:
-    """The courier; where there is none, nothing tells of the host's name servers either."""
+    """The package resolver; where there is none, nothing tells of the host's name servers either."""
     for kind in KINDS:
         config = helper_config(api, kind)
-        has_one = kind is COURIER
+        has_one = kind is RESOLVER
         assert (config["NetworkMode"] == "bridge", "Dns" not in config) == (has_one, has_one), kind.name
     assert host_config(api, sandbox_cubicle(SPEC))["NetworkMode"] == "none"
 

@@ -1,5 +1,6 @@
-"""What the courier makes of npm's plan, and how packages that lie in a cubicle are installed there: without an index,
-without scripts, and nowhere but where they belong."""
+"""What the package resolver makes of npm's plan, and how packages that lie in a cubicle are installed there:
+without an index, without scripts, and nowhere but where they belong.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +26,9 @@ INTEGRITY = "sha512-" + base64.b64encode(hashlib.sha512(b"x").digest()).decode()
 
 
 @pytest.fixture(scope="module")
-def courier() -> ModuleType:
-    """The program that runs in the courier's container."""
-    spec = importlib.util.spec_from_file_location("courier_program", ROOT / "cubicle" / "courier.py")
+def resolver() -> ModuleType:
+    """The program that runs in the package resolver's container."""
+    spec = importlib.util.spec_from_file_location("resolver_program", ROOT / "cubicle" / "resolver.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -40,9 +41,9 @@ def entry(**more: Any) -> dict[str, Any]:
     return {"version": "1.0.0", "resolved": "https://r.example/x.tgz", "integrity": INTEGRITY, **more}
 
 
-def test_a_plan_is_read(courier: ModuleType) -> None:
+def test_a_plan_is_read(resolver: ModuleType) -> None:
     """Name, version, address, hash; a file of its own name."""
-    read = courier._tarball("node_modules/a/node_modules/@s/b", entry())
+    read = resolver._tarball("node_modules/a/node_modules/@s/b", entry())
     digest = hashlib.sha512(b"x").hexdigest()
     assert (read["name"], read["hash"], read["file"]) == ("@s/b", f"sha512:{digest}", f"s-b-1.0.0-{digest[:8]}.tgz")
 
@@ -60,10 +61,10 @@ def test_a_plan_is_read(courier: ModuleType) -> None:
         {"dependencies": {"b": "someone/b"}},
     ],
 )
-def test_packages_from_elsewhere_are_not_taken(courier: ModuleType, more: dict[str, Any]) -> None:
+def test_packages_from_elsewhere_are_not_taken(resolver: ModuleType, more: dict[str, Any]) -> None:
     """An address of its own, a folder, or a weak hash."""
-    with pytest.raises(courier.Failed):
-        courier._tarball("node_modules/a", entry(**more))
+    with pytest.raises(resolver.Failed):
+        resolver._tarball("node_modules/a", entry(**more))
 
 
 @pytest.mark.parametrize(
@@ -75,19 +76,19 @@ def test_packages_from_elsewhere_are_not_taken(courier: ModuleType, more: dict[s
         {"libc": ["musl"], "optional": True},
     ],
 )
-def test_what_is_for_other_machines_is_left_out(courier: ModuleType, more: dict[str, Any]) -> None:
+def test_what_is_for_other_machines_is_left_out(resolver: ModuleType, more: dict[str, Any]) -> None:
     """As npm itself does; a package that is needed is a failure."""
-    assert not courier._fits_here("node_modules/a", entry(**more))
-    with pytest.raises(courier.Failed):
-        courier._fits_here("node_modules/a", entry(**{**more, "optional": False}))
+    assert not resolver._fits_here("node_modules/a", entry(**more))
+    with pytest.raises(resolver.Failed):
+        resolver._fits_here("node_modules/a", entry(**{**more, "optional": False}))
 
 
 @pytest.mark.parametrize(
     "more", [{}, {"os": ["linux", "darwin"], "optional": True}, {"os": ["!win32"]}, {"os": "linux"}]
 )
-def test_what_is_for_this_machine_is_taken(courier: ModuleType, more: dict[str, Any]) -> None:
+def test_what_is_for_this_machine_is_taken(resolver: ModuleType, more: dict[str, Any]) -> None:
     """Said or not."""
-    assert courier._fits_here("node_modules/a", entry(**more))
+    assert resolver._fits_here("node_modules/a", entry(**more))
 
 
 @pytest.mark.parametrize(
@@ -104,19 +105,19 @@ def test_what_is_for_this_machine_is_taken(courier: ModuleType, more: dict[str, 
         ("npm", "Segmentation fault", "failed"),
     ],
 )  # fmt: skip
-def test_what_pip_and_npm_complain_of(courier: ModuleType, system: str, said: str, word: str) -> None:
+def test_what_pip_and_npm_complain_of(resolver: ModuleType, system: str, said: str, word: str) -> None:
     """A word for it."""
-    assert courier._word_for(system, said) == word
+    assert resolver._word_for(system, said) == word
 
 
-def test_names_and_passwords_of_an_index(courier: ModuleType) -> None:
+def test_names_and_passwords_of_an_index(resolver: ModuleType) -> None:
     """They go to that index alone, and into no report."""
     task = {"pip_index_url": "https://me:p%40ss@pypi.example/simple/", "npm_registry": ""}
     secret = base64.b64encode(b"me:p@ss").decode()
-    assert courier._identity(task, "https://pypi.example/f.whl") == {"Authorization": f"Basic {secret}"}
+    assert resolver._identity(task, "https://pypi.example/f.whl") == {"Authorization": f"Basic {secret}"}
     for other in ("https://files.example/f.whl", "http://pypi.example/f.whl"):
-        assert courier._identity(task, other) == {}
-    assert courier._redacted("at https://me:p%40ss@pypi.example/simple/") == "at https://pypi.example/simple/"
+        assert resolver._identity(task, other) == {}
+    assert resolver._redacted("at https://me:p%40ss@pypi.example/simple/") == "at https://pypi.example/simple/"
 
 
 # --- in the cubicle ------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 """Packages: nothing is fetched before a person agreed to the whole list, and nothing else than that is taken; what a
-courier brings is a stranger's word, and every end is told."""
+resolver brings is a stranger's word, and every end is told."""
 
 from __future__ import annotations
 
@@ -73,7 +73,9 @@ def test_names_carry_little() -> None:
 
 
 def test_before_a_yes_nothing_is_fetched(at: PackagesFixture) -> None:
-    """The courier looks up what the request comes to, a person is asked about that, and exactly that is fetched."""
+    """The package resolver looks up what the request comes to, a person is asked about that, and exactly that is
+    fetched.
+    """
     at.helpers.report = {"ok": True, "packages": [listed("flask-login", "0.6.3"), listed("flask", "3.0.0")]}
     call = at.ask("Flask-Login")
     assert (call.status, call.waits_for, at.helpers.tasks) == ("waiting", "packages:1", [])
@@ -98,7 +100,7 @@ def test_before_a_yes_nothing_is_fetched(at: PackagesFixture) -> None:
     assert [package["version"] for package in manifest["packages"]] == ["0.6.3", "3.0.0"]
     assert shelf.pop("1/requirements.txt").decode().splitlines()[0] == f"flask-login==0.6.3 --hash={digest}"
     assert set(shelf.values()) == {CONTENT}
-    assert list((at.install.home / "errands").iterdir()) == []
+    assert list((at.install.home / "helpers").iterdir()) == []
     assert at.packages.get_install(1).status == records.DONE
 
 
@@ -203,17 +205,17 @@ def test_nothing_else_than_agreed_is_taken(at: PackagesFixture, files: dict[str,
     at.work()
     assert at.now(call).status == "failed"
     assert at.on_the_shelf() == {}
-    assert list((at.install.home / "errands").iterdir()) == []
+    assert list((at.install.home / "helpers").iterdir()) == []
 
 
-def test_links_of_a_courier_are_not_followed(at: PackagesFixture) -> None:
+def test_links_of_a_resolver_are_not_followed(at: PackagesFixture) -> None:
     """A link in the place of a file, or of the report, is no file."""
     secret = at.install.home / "secret"
     secret.write_bytes(CONTENT)
 
     def link(task: dict[str, Any]) -> None:
         if task["do"] == "fetch":
-            (at.install.home / "errands" / "1-fetch" / "out" / "six-1.0-py3-none-any.whl").symlink_to(secret)
+            (at.install.home / "helpers" / "1-fetch" / "out" / "six-1.0-py3-none-any.whl").symlink_to(secret)
 
     at.helpers.files, at.helpers.during = {}, link
     call = at.ask()
@@ -381,7 +383,7 @@ def test_another_agent_of_that_name_gets_nothing(at: PackagesFixture) -> None:
     assert (at.on_the_shelf(), at.packages.list_installs()) == ({}, [])
 
 
-def test_whoever_is_being_deleted_sends_no_courier(at: PackagesFixture) -> None:
+def test_whoever_is_being_deleted_sends_no_helper(at: PackagesFixture) -> None:
     """Neither to look up nor to fetch, and nobody is asked."""
     at.ask()
     with at.install.store.writing() as db:

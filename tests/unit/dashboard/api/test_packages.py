@@ -11,7 +11,7 @@ PATIENCE_S = 10.0
 
 
 def wished(webapp: AppFixture, api: Api, name: str) -> str:
-    """A command in this person's cubicle requests, and no courier can be sent; how that ends."""
+    """A command in this person's cubicle requests, and no resolver can be sent; how that ends."""
     calls = webapp.app._capabilities.calls
     caller = Caller(CubicleKey("crab", api.user.id), None)
     call = calls.run_command(caller, f"c-{name}", "INSTALL", {"system": "pip", "packages": [name]})

@@ -53,8 +53,8 @@ def test_only_the_images_own_files_enter_a_build(repository: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("target", ["courier", "browser"])
-def test_what_is_thrown_away_has_an_image_of_its_own(repository: Path, target: Literal["courier", "browser"]) -> None:
+@pytest.mark.parametrize("target", ["resolver", "browser"])
+def test_what_is_thrown_away_has_an_image_of_its_own(repository: Path, target: Literal["resolver", "browser"]) -> None:
     """It is made of three files, which no cubicle's image has; a change of the crab leaves it as it is."""
     for name in (f"{target}.Dockerfile", f"{target}.py"):
         (repository / "cubicle" / name).write_text("x")

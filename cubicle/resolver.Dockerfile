@@ -1,4 +1,4 @@
-# The courier's image: what looks packages up and fetches them, in a container that is thrown away after each errand. No
+# The package resolver's image: what looks packages up and fetches them, in a container that is thrown away after each task. No
 # cubicle runs it, and it runs nothing that it fetches. Python and Node are those of the cubicle, from Debian's own archive.
 
 ARG BASE=debian:bookworm-slim
@@ -9,7 +9,7 @@ ARG APT_OPTIONS=""
 COPY cubicle/install /usr/local/sbin/cubicle-install
 RUN /usr/local/sbin/cubicle-install ca-certificates nodejs npm python3 python3-pip
 ENV LANG=C.UTF-8 HOME=/tmp PATH=/usr/bin:/bin
-COPY cubicle/courier.py /app/courier.py
+COPY cubicle/resolver.py /app/resolver.py
 WORKDIR /tmp
 USER 1000:1000
-CMD ["/usr/bin/python3", "-I", "/app/courier.py"]
+CMD ["/usr/bin/python3", "-I", "/app/resolver.py"]

@@ -1,5 +1,5 @@
 """One task, run in a container that is thrown away: finds out what a request for packages comes to, or fetches exactly
-what a person agreed to. It reads ``/errand/in/task.json`` and leaves ``/errand/out/report.json``, the files beside it.
+what a person agreed to. It reads ``/helper/in/task.json`` and leaves ``/helper/out/report.json``, the files beside it.
 
 No code of a package runs here: of Python packages only ready-made wheels are looked at, and npm runs no scripts. Nobody
 trusts the report: whoever sent the task reads it as a stranger's, and compares every file with what was agreed.
@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 from urllib.request import Request, urlopen
 
-IN, OUT, SCRATCH = Path("/errand/in"), Path("/errand/out"), Path("/tmp")  # noqa: S108 - a tmpfs of this container alone
+IN, OUT, SCRATCH = Path("/helper/in"), Path("/helper/out"), Path("/tmp")  # noqa: S108 - a tmpfs of this container alone
 CA = IN / "ca.pem"
 AT_ONCE = 6
 TRIES = 3
