@@ -123,7 +123,6 @@ class App:
         self._step_approvals = StepApprovals(self._store, self._approvals, self._locks, hooks)
         self._server, self._reverse_tunnel, door = HttpServer(), ReverseTunnel(), DoorRoutes(hooks.door_called.fire)
         self._doors = DoorSockets(self._server, workspaces, door, on_close=hooks.door_closed.fire)
-        hooks.door_closed.subscribe(self._reverse_tunnel.close_cubicle)
         self._deliveries, self._intake, self._outbox_watcher = build_outgoing(context)
         self._cubicles = build_cubicles(context, WatchedDoors(self._doors, self._outbox_watcher))
         self._waker = Waker(self._cubicles, hooks)

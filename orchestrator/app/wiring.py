@@ -217,6 +217,7 @@ def build_previews(context: AppContext, reverse_tunnel: ReverseTunnel) -> Previe
         configured=settings.preview_url,
         allowed_hosts=settings.allowed_hosts,
     )
+    context.hooks.door_closed.subscribe(reverse_tunnel.close_cubicle)
     changes = AppChanges(context.store, previews.apps, context.workspaces)
     context.hooks.turn_ended.subscribe(lambda ended: changes.on_turn_end(ended.turn))
     return previews
