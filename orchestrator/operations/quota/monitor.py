@@ -1,10 +1,10 @@
 """The disk use of each cubicle: measured as seldom as will do, acted on within seconds.
 
-A look at a workspace walks through all of it, so looks are rationed (``rota``). Between them only the file system's
+A look at a workspace walks through all of it, so looks are rationed (``sampling``). Between them only the file system's
 free space is read, a few times a second: while it does not fall, nothing has grown. Once so much was written that a
 workspace may be half way to its next mark, it is looked at. A workspace at its limit has its turn ended and its
-container stopped; the rule for what comes then is in ``rules``. What the host keeps for itself is guarded in the same
-pass.
+container stopped; the rule for what comes then is in ``files.quota``. What the host keeps for itself is guarded in the
+same pass.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from orchestrator.files.quota import Allowance, QuotaLevel, QuotaState, Room
 from orchestrator.files.workspace import Workspaces
 from orchestrator.operations.quota.sampling import URGENT_SHARE, WRITES_BYTES, Gauge, Moment, SamplingPlan
 from orchestrator.turns.queue import Turns
+from orchestrator.turns.rows import TurnClaim
 
 logger = logging.getLogger(__name__)
 
@@ -212,7 +213,7 @@ class QuotaMonitor:
         if must_stop:
             self._stop_full(key, gauge)
         elif room.is_short and before is not None and gauge.use.bytes - before.use.bytes >= WRITES_BYTES:
-            self._stop_for_the_host({key}, room)
+            self._stop_for_the_host({key})
         elif standing.level is QuotaLevel.NEARLY_FULL and (before is None or before.standing.level is QuotaLevel.OK):
             used = rules.in_words(gauge.use, gauge.limit)
             text = f"The workspace of {key.agent} is nearly full: {used} are used."
@@ -222,7 +223,7 @@ class QuotaMonitor:
         if room.is_critical:
             with self._table_lock:
                 running = set(self._running)
-            self._stop_for_the_host(running, room)
+            self._stop_for_the_host(running)
         self._reserve.keep_reserve(room)
         if room.is_short and not self._was_short:
             self._audit.record_event("disk.host_full", rules.of_the_host(room), None)
@@ -231,31 +232,36 @@ class QuotaMonitor:
     def _stop_full(self, key: CubicleKey, gauge: Gauge) -> None:
         """The workspace is at its limit: the turn fails with the reason, and nothing in the cubicle runs any more."""
         sentence = self._describe_gauge(key, gauge)
-        self._halt_cubicle(key, sentence)
+        self._halt_cubicle(key, self._turns.list_running(), sentence)
         after = self._measure_workspace(key)  # it may have grown until it was stopped
         standing = rules.with_room_to_clean_up(gauge.standing, after.use, after.limit)
         self._store_gauge(key, replace(after, standing=standing, judged_fallen=self._fallen))
         self._post_notification("disk.full", sentence, key, QuotaLevel.FULL)
 
-    def _stop_for_the_host(self, keys: set[CubicleKey], room: Room) -> None:
-        for key in keys:
-            self._halt_cubicle(key, rules.of_the_host(room))
+    def _stop_for_the_host(self, keys: set[CubicleKey]) -> None:
+        """Nothing happens when there is room again. The turns are read before the disk: one that was begun after a
+        person made room is not ended for a disk that was full before."""
+        claims = self._turns.list_running()
+        room = self._reserve.measure_room()
+        if room.is_short:
+            for key in keys:
+                self._halt_cubicle(key, claims, rules.of_the_host(room))
 
-    def _halt_cubicle(self, key: CubicleKey, why: str) -> None:
+    def _halt_cubicle(self, key: CubicleKey, claims: list[tuple[CubicleKey, TurnClaim]], why: str) -> None:
         """The turn first, so that nobody else ends it with a worse reason; but whatever happens, the container."""
+        turns = [claim.turn for holder, claim in claims if holder == key]
         try:
-            self._end_turn(key, why)
+            self._end_turns(key, turns, why)
         except Unavailable:  # the disk is so full that not even this can be written
             self._stop_cubicle(key)
             self._reserve.release_reserve()
-            self._end_turn(key, why)
+            self._end_turns(key, turns, why)
         else:
             self._stop_cubicle(key)
 
-    def _end_turn(self, key: CubicleKey, why: str) -> None:
-        for held, claim in self._turns.list_running():
-            if held == key:
-                self._turns.end_turn(key, claim.turn, TurnStatus.FAILED, error=why)
+    def _end_turns(self, key: CubicleKey, turns: list[int], why: str) -> None:
+        for turn in turns:
+            self._turns.end_turn(key, turn, TurnStatus.FAILED, error=why)
 
     def _stop_cubicle(self, key: CubicleKey) -> None:
         with self._table_lock:  # before, as a start that waits for the stop's end makes it one that runs again

@@ -22,6 +22,7 @@ from orchestrator.files.quota import MB, TRIES, QuotaLevel, Room
 from orchestrator.files.workspace import Workspaces
 from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.operations.quota.sampling import ROUTINE_S, ROUTINE_SHARE, URGENT_SHARE
+from orchestrator.turns.rows import TurnClaim
 from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture, heard, of_kind, watching
 from tests.support.fakes import ENGINE_SILENT, FakeEngine
 from tests.support.small_disks import mounted
@@ -413,6 +414,27 @@ def test_below_half_of_the_reserve_everybody_is_stopped(post: Post) -> None:
     assert {post.turn(turn).status for turn in turns} == {TurnStatus.FAILED}
     assert set(post.engine.stopped) == set(NAMES.values())
     assert post.scales.looks == []
+
+
+def test_a_turn_that_begins_once_there_is_room_again_goes_on(post: Post) -> None:
+    """A person makes room while the pass that saw the full disk is under way: nothing is stopped for it any more."""
+    post.cubicles.ensure_running(OTHER)
+    turn = post.running()
+    after = post.install.turns.submit(OTHER, "after", source="test")
+    list_running = post.install.turns.list_running
+
+    def list_and_free() -> list[tuple[CubicleKey, TurnClaim]]:
+        claims = list_running()
+        post.paper.free = 50 * GB
+        assert post.install.turns.take_next(OTHER, "boot", 0.0) is not None
+        return claims
+
+    post.paper.free = int(0.4 * GB)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(post.install.turns, "list_running", list_and_free)
+        post.look()
+    assert {post.turn(each).status for each in (turn, after)} == {TurnStatus.RUNNING}
+    assert post.engine.stopped == []
 
 
 # --- the ballast, on a real disk -------------------------------------------------------------------------------
