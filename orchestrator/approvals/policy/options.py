@@ -51,9 +51,11 @@ def commands_in_options(call: PlainCommand, name: str) -> Parts:
     """The texts that the program would run because an option, or its own small language, says so."""
     yield from _set_for_later(call, name)
     yield from _in_its_language(call, name)
-    options = _COMMANDS.get(name)
-    for at, word in enumerate(call.args):
-        following = call.args[at + 1].text if at + 1 < len(call.args) else ""
+    if name != "git" and name not in _UNSEEN and name not in _COMMANDS:
+        return
+    options, args = _COMMANDS.get(name), call.args
+    for at, word in enumerate(args):
+        following = args[at + 1].text if at + 1 < len(args) else ""
         if name in _UNSEEN and re.match(_UNSEEN[name], word.text):
             yield call.make_finding(LATER)
         if name == "git" and word.text == "-c":
