@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,9 @@ from playwright.sync_api import Browser, BrowserContext, Page, Request, Viewport
 from tests.support.app_fixture import AppFixture, run_app
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+"""The whole browser, for tests of what it may do to a person."""
+QUICK_CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or CHROMIUM
+"""What shows the pages: the same engine without a window, where it is installed."""
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -47,10 +51,10 @@ class Visit:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """One Chromium for all tests."""
-    if not Path(CHROMIUM).exists():
-        pytest.fail(f"{CHROMIUM} is missing: apt-get install -y --no-install-recommends chromium", pytrace=False)
+    if not Path(QUICK_CHROMIUM).exists():
+        pytest.fail(f"{QUICK_CHROMIUM} is missing: apt-get install -y --no-install-recommends chromium", pytrace=False)
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        launched = playwright.chromium.launch(executable_path=QUICK_CHROMIUM, args=ARGUMENTS)
         yield launched
         launched.close()
 
