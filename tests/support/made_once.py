@@ -1,5 +1,5 @@
 """What every test would make again, always the same and slowly: an empty database of today's shape, the certificates
-that are trusted, the code by which Flask writes the addresses of its pages.
+that are trusted, the code by which Flask writes the addresses of its pages, the code that templates become.
 
 Each is made once in a process, by the code that makes it for an install. Tests about making them call that code.
 """
@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 from httpx._transports import default
+from jinja2 import Environment
 from werkzeug.routing import Rule
 
 from orchestrator.core.db.database import Store
@@ -45,7 +46,9 @@ def usual_certificates() -> ssl.SSLContext:
 
 
 def share_for_the_session(patch: pytest.MonkeyPatch) -> None:
-    """Routes with the same text share their builders, and clients of HTTP the context with the usual certificates."""
+    """Routes with the same text share their builders, templates their code, and clients of HTTP the context with the
+    usual certificates."""
+    patch.setattr(Environment, "compile", _shared_templates(Environment.compile))
     patch.setattr(Rule, "_compile_builder", _shared_builders(Rule._compile_builder))
     patch.setattr(default, "create_ssl_context", _shared_contexts(httpx.create_ssl_context))
 
@@ -62,6 +65,21 @@ def _shared_builders(compiled: Callable[..., Any]) -> Callable[..., Any]:
         return made[key]
 
     return compile_builder
+
+
+def _shared_templates(compiled: Callable[..., Any]) -> Callable[..., Any]:
+    made: dict[object, Any] = {}
+
+    def compile_template(environment: Environment, source: Any, *names: Any, **options: Any) -> Any:
+        if not isinstance(source, str) or options:
+            return compiled(environment, source, *names, **options)
+        settings = (environment.trim_blocks, environment.lstrip_blocks, tuple(environment.extensions))
+        key = (source, names, type(environment), settings, tuple(sorted(environment.filters)))
+        if key not in made:
+            made[key] = compiled(environment, source, *names)
+        return made[key]
+
+    return compile_template
 
 
 def _shared_contexts(make: Callable[..., ssl.SSLContext]) -> Callable[..., ssl.SSLContext]:

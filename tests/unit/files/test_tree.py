@@ -93,7 +93,6 @@ SHAPES: dict[str, tuple[Callable[[Path], None], int]] = {
     "one of everything": (_odd, 14),
     "5,000 levels": (lambda top: _dig(top, 5_000), 5_000),
     "3,000 levels with more beside each": (lambda top: _dig(top, 3_000, "c", "e"), 9_000),
-    "20,000 files": (lambda top: _fill(top, 20_000), 20_000),
 }
 
 
