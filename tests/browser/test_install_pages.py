@@ -97,6 +97,7 @@ def test_somebody_is_let_in_changed_logged_out_and_removed(visit: Visit) -> None
     expect(page.get_by_text("This link only opens on the machine HermitShell runs on.")).to_be_visible()
     expect(page.get_by_role("textbox", name="Login link")).to_have_value(re.compile(r"^http://.*/login/\S{40,}$"))
     assert fits(page)
+    page.context.grant_permissions(["clipboard-write"])  # which a browser with a window gives to a click
     page.get_by_role("button", name="Copy").click()
     expect(page.get_by_text("Copied.")).to_be_visible()
     expect(page.locator(".copied")).to_have_text("")

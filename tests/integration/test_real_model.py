@@ -55,13 +55,10 @@ def inhabited(
         yield install
 
 
-@pytest.mark.parametrize(
-    "text", ["hello", "List the files in the folder.", "Write the word hermit into the file out/hermit.txt."]
-)
-def test_every_message_ends(inhabited: AppProcess, text: str) -> None:
+def test_a_task_ends(inhabited: AppProcess) -> None:
     """Whatever so small a model answers, the turn ends with words for the person and was paid by real token counts."""
     agent = inhabited.agent(step_limit=3, command_timeout_s=20, toolsets=[])
-    turn = agent.ended(agent.send(text), patience_s=400)
+    turn = agent.ended(agent.send("Write the word hermit into the file out/hermit.txt."), patience_s=400)
     assert turn["status"] in ("done", "failed")
     assert turn["reply"] or turn["error"]
     assert turn["tokens"] > 100  # the prompt alone is longer: the model's own count arrived
