@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.agents.agents import BOUNDS, LIMITS
+from orchestrator.agents.agent_fields import BOUNDS, LIMITS
 from orchestrator.capabilities.table import REGISTRY
 
 Schema = dict[str, Any]

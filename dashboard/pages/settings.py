@@ -13,7 +13,7 @@ from dashboard.pages.bot import bot_of
 from dashboard.pages.frame import agent_frame
 from dashboard.pages.money import money_of
 from dashboard.services import get_services
-from orchestrator.agents.agents import BOUNDS, LIMITS
+from orchestrator.agents.agent_fields import BOUNDS, LIMITS
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.models import Agent
 

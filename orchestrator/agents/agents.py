@@ -1,36 +1,22 @@
-"""Agents: making, changing and checking them. What a setting may be is written here, once, for every surface."""
+"""Agents: making and changing them. What a setting may be stands in ``agent_fields``, once, for every surface."""
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 from orchestrator.agents import agent_rows as rows
+from orchestrator.agents.agent_fields import CHECKS, FIELDS, NAME, RESERVED, check_token, parse_limits, parse_number
 from orchestrator.core.cache import Cache
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Conflict, NotFound, Unavailable
 from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import MICRO, Agent, ApprovalPolicy, CubicleLimits
-
-NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
-"""An agent's name is part of container and folder names, so nothing in it needs escaping anywhere."""
-
-RESERVED = ("new",)
-"""No agent is called so: ``/agents/new`` is the page that makes one."""
-TELEGRAM_TOKEN = re.compile(r"\d{5,16}:[A-Za-z0-9_-]{35}")
-"""A bot's number and its secret, as BotFather gives them."""
-ANY_TELEGRAM_TOKEN = re.compile(r"\d{1,20}:[A-Za-z0-9_-]{3,100}")
-"""The same from any Bot API server: one of one's own may give shorter secrets, and knows best whose they are."""
-NOT_OF_A_BOT = (
-    "telegram_token: this doesn't look like a bot token. BotFather gives one such as 123456789:AAE…: digits, a colon, "
-    "then 35 letters, digits, hyphens or underscores."
-)
 
 
 class Agents:
@@ -129,15 +115,15 @@ class Agents:
         changes: dict[str, Any] = {}
         for field, value in fields.items():
             if field == "limits":
-                changes["limits"] = _parse_limits(agent.limits, value)
+                changes["limits"] = parse_limits(agent.limits, value)
             elif field == "daily_budget_usd":
-                changes["daily_budget_micro"] = round(_parse_number(field, value, 0, 100_000) * MICRO)
+                changes["daily_budget_micro"] = round(parse_number(field, value, 0, 100_000) * MICRO)
             elif field == "telegram_token":
-                _check_token(value)
+                check_token(value)
             elif field == "toolsets":
                 changes["toolsets"] = self._choose_toolsets(value)
-            elif field in _CHECKS:
-                changes[field] = _CHECKS[field](field, value)
+            elif field in CHECKS:
+                changes[field] = CHECKS[field](field, value)
             else:
                 raise BadInput(f"{field[:40]}: an agent has no such setting; there are {', '.join(FIELDS)}.")
         provider = changes.get("provider", "")
@@ -190,89 +176,3 @@ def _make_agent(name: str, toolsets: tuple[str, ...]) -> Agent:
         toolsets=toolsets,
         created_at=time.time(),
     )
-
-
-def _text_parser(limit: int) -> Callable[[str, Any], str]:
-    def check(field: str, value: Any) -> str:
-        if not isinstance(value, str) or len(value) > limit or "\0" in value:
-            raise BadInput(f"{field}: write a text of at most {limit:,} characters.")
-        return value.strip()
-
-    return check
-
-
-def _choice_parser(*choices: str) -> Callable[[str, Any], str]:
-    def check(field: str, value: Any) -> str:
-        if value not in choices:
-            raise BadInput(f"{field}: choose one of {', '.join(choices)}.")
-        return str(value)
-
-    return check
-
-
-def _int_parser(low: int, high: int) -> Callable[[str, Any], int]:
-    def check(field: str, value: Any) -> int:
-        if type(value) is not int or not low <= value <= high:
-            raise BadInput(f"{field}: write a whole number from {low:,} to {high:,}.")
-        return value
-
-    return check
-
-
-def _parse_policy(field: str, value: Any) -> ApprovalPolicy:
-    return ApprovalPolicy(_choice_parser(*ApprovalPolicy)(field, value))
-
-
-BOUNDS: dict[str, tuple[int, int]] = {
-    "approval_timeout_s": (5, 7 * 24 * 3600),
-    "step_limit": (1, 500),
-    "command_timeout_s": (1, 6 * 3600),
-    "daily_budget_tokens": (0, 100_000_000_000),
-}
-"""The least and the most of each setting that is a whole number."""
-
-_CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "role": _text_parser(200),
-    "personality": _text_parser(4000),
-    "provider": _text_parser(64),
-    "model": _text_parser(200),
-    "fallback_model": _text_parser(200),
-    "image": _choice_parser("base", "studio"),
-    "approval": _parse_policy,
-    **{field: _int_parser(low, high) for field, (low, high) in BOUNDS.items()},
-}
-FIELDS = (*_CHECKS, "toolsets", "daily_budget_usd", "limits", "telegram_token")
-"""Every setting of an agent that may be given or changed."""
-
-LIMITS: dict[str, tuple[float, float]] = {
-    "cpus": (0.1, 64),
-    "memory_mb": (64, 1024 * 1024),
-    "pids": (16, 32768),
-    "disk_mb": (16, 1024 * 1024),
-}
-"""The least and the most of each limit."""
-
-
-def _parse_limits(limits: CubicleLimits, value: Any) -> CubicleLimits:
-    if not isinstance(value, dict):
-        raise BadInput(f"limits: write an object with any of {', '.join(LIMITS)}.")
-    for name, number in value.items():
-        if name not in LIMITS:
-            raise BadInput(f"limits.{str(name)[:40]}: there is no such limit; there are {', '.join(LIMITS)}.")
-        _parse_number(f"limits.{name}", number, *LIMITS[name])
-        if name != "cpus" and type(number) is not int:
-            raise BadInput(f"limits.{name}: write a whole number.")
-    return replace(limits, **value)
-
-
-def _parse_number(field: str, value: Any, low: float, high: float) -> float:
-    if type(value) not in (int, float) or not low <= value <= high:
-        raise BadInput(f"{field}: write a number from {low:,} to {high:,}.")
-    return float(value)
-
-
-def _check_token(value: Any) -> None:
-    if value in (None, ""):
-        return
-    if not isinstance(value, str) or not ANY_TELEGRAM_TOKEN.fullmatch(value):
-        raise BadInput(NOT_OF_A_BOT)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.agents.agents import FIELDS
+from orchestrator.agents.agent_fields import FIELDS
 from orchestrator.cli.client import ApiClient, agent_path
 from orchestrator.cli.confirm import add_yes, confirm_deed
 from orchestrator.cli.context import Context, format_table, print_body

@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 from telegram import BotCommand
 from telegram.error import TelegramError
 
-from orchestrator.agents.agents import ANY_TELEGRAM_TOKEN
+from orchestrator.agents.agent_fields import ANY_TELEGRAM_TOKEN
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.send_errors import (

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from orchestrator.agents.agents import ANY_TELEGRAM_TOKEN
+from orchestrator.agents.agent_fields import ANY_TELEGRAM_TOKEN
 from orchestrator.channels.chat.send_errors import SendError, TokenRevoked, Unreachable
 from orchestrator.channels.telegram.accounts.rows import BotStatus, BotToken, StoredBot, list_tokens
 from orchestrator.channels.telegram.bot_check import BotCheck, check_up

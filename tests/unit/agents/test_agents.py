@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.agents.agents import FIELDS, as_json
+from orchestrator.agents.agent_fields import FIELDS
+from orchestrator.agents.agents import as_json
 from orchestrator.core.errors import BadInput, Conflict, NotFound
 from orchestrator.core.models import ApprovalPolicy, CubicleLimits
 from tests.support.core_fixture import CoreFixture, at_once, core_fixture

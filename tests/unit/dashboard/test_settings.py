@@ -14,7 +14,7 @@ import pytest
 from flask import Flask
 
 from dashboard.pages.settings import format_span
-from orchestrator.agents.agents import FIELDS, LIMITS
+from orchestrator.agents.agent_fields import FIELDS, LIMITS
 from tests.support.app_fixture import AppFixture, run_app
 from tests.support.bot_api import BotApi
 from tests.unit.conftest import Api, Browser, logged_in

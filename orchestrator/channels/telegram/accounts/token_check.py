@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from orchestrator.agents.agents import ANY_TELEGRAM_TOKEN, NOT_OF_A_BOT, TELEGRAM_TOKEN
+from orchestrator.agents.agent_fields import ANY_TELEGRAM_TOKEN, NOT_OF_A_BOT, TELEGRAM_TOKEN
 from orchestrator.channels.telegram.accounts.rows import BotToken
 from orchestrator.channels.telegram.client_types import BotIdentity
 from orchestrator.core.errors import BadInput, Unavailable
