@@ -190,6 +190,8 @@ class Plays:
     def __init__(self, model: ScriptedUpstream) -> None:
         self.model = model
         self._plays: dict[str, Iterator[Reply]] = {}
+        self._given: dict[str, tuple[object, Reply]] = {}
+        """The last conversation and its answer, of each play that answers the same conversation alike."""
         self._numbers = itertools.count(1)
         model.answer(self._decide)
 
@@ -200,16 +202,28 @@ class Plays:
         return f"Please go on with {word}."
 
     def commands(self, *commands: str, reply: str = "All done.") -> str:
-        """A prompt that has these commands run, one after the other."""
-        return self.add(*(answers(terminal=command) for command in commands), answers(reply))
+        """A prompt that has these commands run, one after the other. A call that is repeated, since nobody lived to
+        hear the answer, gets the same answer again."""
+        prompt = self.add(*(answers(terminal=command) for command in commands), answers(reply))
+        self._given[prompt.rstrip(".").split()[-1]] = (None, answers(""))
+        return prompt
 
     def _decide(self, request: Request) -> Reply:
         for message in reversed(request.json["messages"]):
             words = str(message["content"]).replace(".", " ").split() if message["role"] == "user" else []
-            play = next((self._plays[word] for word in words if word in self._plays), None)
+            play = next((word for word in words if word in self._plays), None)
             if play is not None:
-                return next(play, answers(f"Told: {request.last_text}"))
+                return self._go_on(play, request)
         return answers(f"You said: {request.last_text}")
+
+    def _go_on(self, play: str, request: Request) -> Reply:
+        conversation, reply = self._given.get(play, (None, answers("")))
+        if conversation == request.json["messages"]:
+            return reply
+        reply = next(self._plays[play], answers(f"Told: {request.last_text}"))
+        if play in self._given:
+            self._given[play] = (request.json["messages"], reply)
+        return reply
 
 
 @dataclass
