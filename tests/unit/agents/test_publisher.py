@@ -172,7 +172,6 @@ def test_nothing_is_published_for_who_is_not_there(tmp_path: Path) -> None:
         assert published.wait_until_published(0)
 
 
-@pytest.mark.skipif(not hasattr(os, "symlink"), reason="takes links")
 def test_a_link_in_its_place_is_replaced_and_not_followed(tmp_path: Path) -> None:
     """Whatever lies there, what it points to stays as it is."""
     secret = tmp_path / "secret"
