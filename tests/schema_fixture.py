@@ -12,7 +12,6 @@ from contextlib import closing
 from pathlib import Path
 
 from orchestrator.agents import agent_rows
-from orchestrator.core.db import copies
 from orchestrator.core.db.migrations import migrations
 from tests.support.core_fixture import KEY, OTHER, core_fixture
 
@@ -91,7 +90,7 @@ def _fill(home: Path) -> Path:
 
 def main() -> str:
     """Write the current shape."""
-    path = FOLDER / f"schema-{len(copies.list_step_names(migrations)):03}.sql"
+    path = FOLDER / f"schema-{len(migrations.list_names()):03}.sql"
     if path.exists():
         return f"{path} is there already."
     with tempfile.TemporaryDirectory() as folder:

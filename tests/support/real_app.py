@@ -33,6 +33,7 @@ from orchestrator.llm.upstreams.openai_compatible import OpenAICompatible
 from orchestrator.web.limits import Internet
 from tests.support.fakes import FakeImages
 from tests.support.free_ports import free_port
+from tests.support.made_once import put_empty_database
 from tests.support.scripted_upstream import Reply, Request, ScriptedUpstream, answers
 
 API_TOKEN = "test-token-of-the-operator"
@@ -272,7 +273,9 @@ class AppProcess:
         self.model = model
         self.plays = Plays(model)
         self.client = client
-        self.install = prepare_home(home).install
+        place = prepare_home(home)
+        put_empty_database(place.database)
+        self.install = place.install
         self.port = free_port()
         self.api = Api(f"http://127.0.0.1:{self.port}")
         self.environment = {**_settings(home, self.port, model), **(environment or {})}

@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from sqlite_utils import Database
-from sqlite_utils.migrations import Migrations
-
+from orchestrator.core.db.migration_list import MigrationList
 from orchestrator.core.db.migrations import migrations
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import CubicleKey
@@ -85,7 +83,7 @@ def look_into(database: Path) -> Inside:
         said = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
         if said != "ok":
             raise Unavailable(f"The database is damaged ({said}). Use an older backup.")
-        done = [one.name for one in migrations.applied(Database(db))]
+        done = migrations.list_applied(db)
         raise_if_newer(done, migrations)
         return Inside(
             migrations=tuple(done),
@@ -99,13 +97,7 @@ def look_into(database: Path) -> Inside:
         )
 
 
-def raise_if_newer(done: list[str], steps: Migrations) -> None:
+def raise_if_newer(done: list[str], steps: MigrationList) -> None:
     """Raises Unavailable when a database has had steps that this version does not know."""
-    if set(done) - set(list_step_names(steps)):
+    if set(done) - set(steps.list_names()):
         raise Unavailable("The database was made by a newer HermitShell. Update this one, then try again.")
-
-
-def list_step_names(steps: Migrations) -> list[str]:
-    """Every step that this version knows, in order."""
-    with closing(sqlite3.connect(":memory:")) as nothing:
-        return [one.name for one in steps.pending(Database(nothing))]

@@ -32,6 +32,8 @@ _PRAGMAS = (
     "PRAGMA synchronous=NORMAL",
     "PRAGMA foreign_keys=ON",
     "PRAGMA temp_store=MEMORY",
+    # A row that REPLACE puts out of the way is deleted as any other: what hangs on it hears of it.
+    "PRAGMA recursive_triggers=ON",
     # `tidy` moves the log into the file meanwhile; this is the bound for when nobody calls it.
     "PRAGMA wal_autocheckpoint=20000",
 )

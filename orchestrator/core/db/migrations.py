@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from sqlite_utils import Database
-from sqlite_utils.migrations import Migrations
+from typing import TYPE_CHECKING
 
-migrations = Migrations("hermitshell")
+from orchestrator.core.db.migration_list import MigrationList
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+migrations = MigrationList("hermitshell")
 
 
 @migrations()

@@ -10,55 +10,52 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
-from sqlite_utils import Database
-from sqlite_utils.migrations import Migrations
-
 from orchestrator.core.db import copies
+from orchestrator.core.db.migration_list import MigrationList
 from orchestrator.core.errors import Unavailable
 
 _KEPT = 3
 _COPY = "before-upgrade-{}.db"
 
 
-def bring_up(connection: sqlite3.Connection, steps: Migrations, *, keep_in: Path) -> None:
+def bring_up(connection: sqlite3.Connection, steps: MigrationList, *, keep_in: Path) -> None:
     """The database has every one of the steps; a copy from before lies in ``keep_in``, made if missing, unless there
     was nothing yet or nothing to do.
 
     Raises Unavailable when it is a newer version's, or the steps fail, or there is no room to try them; and what
     opening a broken file raises. The database is as it was then.
     """
-    db = Database(connection)
-    done = [one.name for one in steps.applied(db)]
+    done = steps.list_applied(connection)
     copies.raise_if_newer(done, steps)
-    if not steps.pending(db):
+    if set(done) == set(steps.list_names()):
         return
     if not done:
-        _apply_steps(db, steps)
+        _apply_steps(connection, steps)
         return
     kept = _copy_before(connection, keep_in, len(done))
     _try_steps(kept, steps)
     try:
-        _apply_steps(db, steps)
+        _apply_steps(connection, steps)
     except (sqlite3.Error, OSError) as error:
         raise _explain_failure(kept, error) from error
     _forget_old(keep_in)
 
 
-def _apply_steps(db: Database, steps: Migrations) -> None:
+def _apply_steps(db: sqlite3.Connection, steps: MigrationList) -> None:
     """One transaction for all of them; nobody writes in between."""
-    db.conn.execute("BEGIN IMMEDIATE")
+    db.execute("BEGIN IMMEDIATE")
     try:
         steps.apply(db)
         _raise_if_dangling(db)
-        db.conn.execute("COMMIT")
+        db.execute("COMMIT")
     except BaseException:
-        if db.conn.in_transaction:
-            db.conn.execute("ROLLBACK")
+        if db.in_transaction:
+            db.execute("ROLLBACK")
         raise
 
 
-def _raise_if_dangling(db: Database) -> None:
-    broken = db.conn.execute("PRAGMA foreign_key_check").fetchone()
+def _raise_if_dangling(db: sqlite3.Connection) -> None:
+    broken = db.execute("PRAGMA foreign_key_check").fetchone()
     if broken is not None:
         raise sqlite3.IntegrityError(f"a row of {broken[0]} would point nowhere")
 
@@ -81,7 +78,7 @@ def _copy_before(connection: sqlite3.Connection, folder: Path, number: int) -> P
     return kept
 
 
-def _try_steps(kept: Path, steps: Migrations) -> None:
+def _try_steps(kept: Path, steps: MigrationList) -> None:
     """The steps go through on a copy of the copy."""
     trial = kept.with_suffix(".trial")
     try:
@@ -90,7 +87,7 @@ def _try_steps(kept: Path, steps: Migrations) -> None:
         with closing(sqlite3.connect(trial, isolation_level=None)) as connection:
             connection.row_factory = sqlite3.Row
             connection.execute("PRAGMA foreign_keys=ON")
-            _apply_steps(Database(connection), steps)
+            _apply_steps(connection, steps)
     except (sqlite3.Error, OSError) as error:
         raise _explain_failure(kept, error) from error
     finally:

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from sqlite_utils import Database
-
 from orchestrator.core.db import copies
 from orchestrator.core.db.migrations import migrations
 from orchestrator.core.errors import Unavailable
@@ -76,9 +74,9 @@ def _check_version(source: sqlite3.Connection) -> None:
     """What can't be read is taken for ours: the tables tell."""
     done: list[str] = []
     with suppress(sqlite3.Error):
-        done = [one.name for one in migrations.applied(Database(source))]
+        done = migrations.list_applied(source)
     copies.raise_if_newer(done, migrations)
-    if done and len(done) < len(copies.list_step_names(migrations)):
+    if done and len(done) < len(migrations.list_names()):
         raise Unavailable(
             "The damaged database is of an older version. Go back to that version, recover there, then update."
         )

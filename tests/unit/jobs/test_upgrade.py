@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlite_utils import Database
 
 from orchestrator.apps.thumbnails import rows as thumbnail_rows
 from orchestrator.apps.thumbnails import thumbnails
@@ -45,7 +44,7 @@ class Old:
     def __init__(self, home: Path) -> None:
         home.mkdir()
         self._db = sqlite3.connect(home / "hermit.db", isolation_level=None)
-        migrations.apply(Database(self._db), stop_before="m045_jobs")
+        migrations.apply(self._db, stop_before="m045_jobs")
         for number, name in enumerate(("ada", "bob"), 1):
             role = "operator" if number == 1 else "member"
             self.add("users", id=number, name=name, role=role, time_zone="UTC", created_at=NOW)

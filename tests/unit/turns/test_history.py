@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlite_utils import Database
 
 from orchestrator.agents import user_rows as people_rows
 from orchestrator.core.db.migrations import migrations
@@ -118,11 +117,11 @@ def test_what_was_there_before_is_indexed_by_the_migration() -> None:
     """Of an older database too, without what was cleared or is open."""
     db = sqlite3.connect(":memory:", isolation_level=None)
     db.row_factory = sqlite3.Row
-    migrations.apply(Database(db), stop_before="m038_turn_words")
+    migrations.apply(db, stop_before="m038_turn_words")
     row = "INSERT INTO turns (agent, user, source, prompt, status, created_at, ended_at, forgotten) VALUES "
     db.execute(row + "('crab', 1, 'x', 'needle', 'done', 1, 2, 0), ('crab', 1, 'x', 'needle', 'done', 1, 2, 1)")
     db.execute(row + "('crab', 1, 'x', 'needle', 'queued', 1, NULL, 0)")
-    migrations.apply(Database(db))
+    migrations.apply(db)
     assert turn_words.find_turns(db, CubicleKey("crab", 1), "needle", limit=9) == [1]
     db.execute("UPDATE turns SET forgotten = 1 WHERE id = 1")
     assert turn_words.find_turns(db, CubicleKey("crab", 1), "needle", limit=9) == []

@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Iterator
 
 import pytest
-from sqlite_utils import Database
 
 from orchestrator.core.db import audit_rows as audit
 from orchestrator.core.db.migrations import migrations
@@ -17,7 +16,7 @@ def db() -> Iterator[sqlite3.Connection]:
     """A database with three rows."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.row_factory = sqlite3.Row
-    migrations.apply(Database(connection))
+    migrations.apply(connection)
     audit.insert_record(
         connection, "command", "ls -l report.pdf", now=1.0, agent="crab", user=1, turn=7, detail={"n": 1}
     )

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlite_utils import Database
 
 from orchestrator.core.db import audit_rows as audit
 from orchestrator.core.db.database import Store
@@ -24,7 +23,7 @@ def db() -> Iterator[sqlite3.Connection]:
     """A database in memory with all migrations."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.row_factory = sqlite3.Row
-    migrations.apply(Database(connection))
+    migrations.apply(connection)
     yield connection
     connection.close()
 
@@ -40,7 +39,7 @@ def test_applying_again_changes_nothing(db: sqlite3.Connection) -> None:
     """The shape is the same after a second start, and the rows are there."""
     db.execute("INSERT INTO settings VALUES ('a', '1')")
     before = [tuple(row) for row in db.execute("SELECT name, sql FROM sqlite_master ORDER BY name")]
-    migrations.apply(Database(db))
+    migrations.apply(db)
     assert [tuple(row) for row in db.execute("SELECT name, sql FROM sqlite_master ORDER BY name")] == before
     assert db.execute("SELECT COUNT(*) FROM settings").fetchone()[0] == 1
 
@@ -87,11 +86,11 @@ def test_what_there_is_becomes_the_first_conversation_of_its_cubicle() -> None:
     """Cleared turns and those of somebody who was removed among them; no turn has a parent."""
     db = sqlite3.connect(":memory:", isolation_level=None)
     db.row_factory = sqlite3.Row
-    migrations.apply(Database(db), stop_before="m046_conversations")
+    migrations.apply(db, stop_before="m046_conversations")
     row = "INSERT INTO turns (agent, user, source, prompt, status, created_at, forgotten) VALUES "
     db.execute(row + "('crab', 1, 'api', 'a', 'done', 5, 1), ('newt', 1, 'telegram', 'b', 'failed', 6, 0)")
     db.execute(row + "('crab', 1, 'calendar', 'c', 'running', 7, 0), ('crab', 9, 'api', 'd', 'queued', 4, 0)")
-    migrations.apply(Database(db))
+    migrations.apply(db)
     found = db.execute("SELECT id, agent, user, name, created_at FROM conversations ORDER BY id")
     assert [tuple(row) for row in found] == [(1, "crab", 1, "", 5), (2, "newt", 1, "", 6), (3, "crab", 9, "", 4)]
     turns = db.execute("SELECT conversation, parent FROM turns ORDER BY id")
@@ -104,10 +103,10 @@ def test_chats_keep_their_rows_under_the_name_of_their_channel() -> None:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA foreign_keys=ON")
-    migrations.apply(Database(connection), stop_before="m048_identities")
+    migrations.apply(connection, stop_before="m048_identities")
     for statement in _OF_BEFORE_CHANNELS:
         connection.execute(statement)
-    migrations.apply(Database(connection))
+    migrations.apply(connection)
     assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
     found = {
         table: [tuple(row) for row in connection.execute(f"SELECT * FROM {table}")]  # noqa: S608 - constants

@@ -12,20 +12,20 @@ from pathlib import Path
 
 import pytest
 from sqlite_utils import Database
-from sqlite_utils.migrations import Migrations
 
-from orchestrator.core.db import copies, upgrading
+from orchestrator.core.db import upgrading
 from orchestrator.core.db.database import Store
+from orchestrator.core.db.migration_list import MigrationList
 from orchestrator.core.db.migrations import migrations
 from orchestrator.core.errors import Unavailable
 from tests import schema_fixture
 
-LATER = copies.list_step_names(migrations)[1:]
+LATER = migrations.list_names()[1:]
 
 
-def _steps(*scripts: str) -> Migrations:
+def _steps(*scripts: str) -> MigrationList:
     """A list of migrations, each a statement or two."""
-    steps = Migrations("small")
+    steps = MigrationList("small")
     for number, script in enumerate(scripts):
 
         def step(db: Database, script: str = script) -> None:
@@ -63,7 +63,7 @@ def test_every_shape_on_the_way_is_upgraded(first: str, tmp_path: Path) -> None:
     """Whichever step was the last that a database had, the rest brings it to today's shape, and a copy stays."""
     path, fresh = tmp_path / "old.db", tmp_path / "fresh.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        migrations.apply(Database(db), stop_before=first)
+        migrations.apply(db, stop_before=first)
         db.execute("INSERT INTO settings VALUES ('colour', 'blue')")
     Store(path, keep_in=tmp_path / "backups").close()
     Store(fresh).close()
