@@ -1,7 +1,8 @@
 """What every test would make again, always the same and slowly: an empty database of today's shape, the certificates
-that are trusted, the code by which Flask writes the addresses of its pages, the code that templates become.
+that are trusted, the routes that Flask reads from the addresses of its pages, the code that templates become.
 
-Each is made once in a process, by the code that makes it for an install. Tests about making them call that code.
+Each is made once in a process, by the code that makes it for an install. Tests about making them call that code. And
+passwords are hashed in the least time that there is: ``test_users`` looks at what an install takes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import argon2
 import httpx
 import pytest
 from httpx._transports import default
@@ -46,25 +48,38 @@ def usual_certificates() -> ssl.SSLContext:
 
 
 def share_for_the_session(patch: pytest.MonkeyPatch) -> None:
-    """Routes with the same text share their builders, templates their code, and clients of HTTP the context with the
-    usual certificates."""
+    """Routes with the same text share what is read from it, templates their code, and clients of HTTP the context with
+    the usual certificates."""
+    patch.setattr(
+        argon2, "PasswordHasher", functools.partial(argon2.PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
+    )
     patch.setattr(Environment, "compile", _shared_templates(Environment.compile))
-    patch.setattr(Rule, "_compile_builder", _shared_builders(Rule._compile_builder))
+    patch.setattr(Rule, "compile", _shared_routes(Rule.compile))
     patch.setattr(default, "create_ssl_context", _shared_contexts(httpx.create_ssl_context))
 
 
-def _shared_builders(compiled: Callable[..., Any]) -> Callable[..., Any]:
-    made: dict[object, Any] = {}
+def _shared_routes(compile_rule: Callable[[Rule], None]) -> Callable[[Rule], None]:
+    made: dict[object, dict[str, Any]] = {}
+    read = ("_parts", "_trace", "_converters", "arguments")
 
-    def compile_builder(rule: Any, append_unknown: bool = True) -> Any:  # noqa: FBT001 - as it is called
-        if rule.defaults:
-            return compiled(rule, append_unknown)
-        key = (rule.rule, tuple(rule._trace), append_unknown)
+    def compile_route(rule: Rule) -> None:
+        assert rule.map is not None
+        if rule.defaults or rule.map.host_matching:
+            compile_rule(rule)
+            return
+        key = (rule.rule, rule.subdomain, rule.merge_slashes, tuple(rule.map.converters.items()))
         if key not in made:
-            made[key] = compiled(rule, append_unknown)
-        return made[key]
+            compile_rule(rule)
+            builders = {name: getattr(rule, name).__func__ for name in ("_build", "_build_unknown")}
+            made[key] = {**{name: getattr(rule, name) for name in read}, **builders}
+            return
+        known = made[key]
+        for name in read:
+            setattr(rule, name, known[name])
+        for name in ("_build", "_build_unknown"):
+            setattr(rule, name, known[name].__get__(rule, None))
 
-    return compile_builder
+    return compile_route
 
 
 def _shared_templates(compiled: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -266,3 +268,23 @@ def test_no_secret_is_in_the_database(install: CoreFixture) -> None:
     files = b"".join(path.read_bytes() for path in install.home.glob("hermit.db*"))
     assert not [secret for secret in secrets if secret in dump or secret.encode() in files]
     assert "$argon2id$" in dump
+
+
+def test_a_stolen_hash_is_slow_to_guess(tmp_path: Path) -> None:
+    """In a process of its own, since tests hash in less time and memory than an install does."""
+    program = """
+import sqlite3, sys
+from pathlib import Path
+from orchestrator.agents.users import Users
+from orchestrator.core.db.database import Store
+users = Users(Store(Path(sys.argv[1])))
+users.ensure_operator("ada", "a long enough password")
+print(sqlite3.connect(sys.argv[1]).execute("SELECT hash FROM passwords").fetchone()[0])
+"""
+    made = [sys.executable, "-c", program, str(tmp_path / "users.db")]
+    printed = subprocess.run(made, capture_output=True, text=True, check=True).stdout
+    _, kind, _, costs, *_ = printed.split("$")
+    cost = {name: int(value) for name, value in (part.split("=") for part in costs.split(","))}
+    assert kind == "argon2id"
+    assert cost["m"] >= 64 * 1024  # KiB
+    assert cost["t"] >= 3
