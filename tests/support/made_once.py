@@ -7,6 +7,7 @@ passwords are hashed in the least time that there is: ``test_users`` looks at wh
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import ssl
@@ -37,8 +38,18 @@ def put_empty_database(path: Path) -> None:
 def _empty_database() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "empty.db"
+        path.touch(mode=0o600)
         Store(path).close()
         return path.read_bytes()
+
+
+def _started_empty(start: Callable[..., None]) -> Callable[..., None]:
+    def start_store(store: Store, path: Path, **options: Any) -> None:
+        with contextlib.suppress(OSError):  # what keeps a file from being made is for the store to explain
+            put_empty_database(path)
+        start(store, path, **options)
+
+    return start_store
 
 
 @functools.cache
@@ -48,11 +59,10 @@ def usual_certificates() -> ssl.SSLContext:
 
 
 def share_for_the_session(patch: pytest.MonkeyPatch) -> None:
-    """Routes with the same text share what is read from it, templates their code, and clients of HTTP the context with
-    the usual certificates."""
-    patch.setattr(
-        argon2, "PasswordHasher", functools.partial(argon2.PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
-    )
+    """What is always the same is made once, and passwords are hashed quickly."""
+    quick_hasher = functools.partial(argon2.PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
+    patch.setattr(argon2, "PasswordHasher", quick_hasher)
+    patch.setattr(Store, "__init__", _started_empty(Store.__init__))
     patch.setattr(Environment, "compile", _shared_templates(Environment.compile))
     patch.setattr(Rule, "compile", _shared_routes(Rule.compile))
     patch.setattr(default, "create_ssl_context", _shared_contexts(httpx.create_ssl_context))
