@@ -1,7 +1,7 @@
 """The clock: wakes whoever looks after the calendar when something is due, when something changed, and every half
 minute, so that a host whose clock was set is noticed.
 
-One job with one date, in memory, is all that the scheduler is given: what is due when is in the database. The scheduler
+One job with one next date, in memory, is all that the scheduler is given: what is due when is in the database. The scheduler
 goes by the host's clock, and when that is put back it would wait for a date far ahead; the half minute does not.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from apscheduler.schedulers.background import BackgroundScheduler
-from apscheduler.triggers.date import DateTrigger
+from apscheduler.triggers.interval import IntervalTrigger
 
 from orchestrator.core.periodic import guarded
 
@@ -85,4 +85,7 @@ class CalendarScheduler:
         if left > 2 * self._heartbeat_s:
             return  # a later pass does it
         when = datetime.now(UTC) + timedelta(seconds=left if left > 0 else _SHORTEST_S)
-        self._scheduler.add_job(self._woken.set, DateTrigger(when, UTC), id=_JOB, replace_existing=True)
+        # A job that goes on, though it need not: one that is over is removed by the scheduler's thread, which breaks
+        # with an exception when the scheduler is shut down at that moment.
+        again = IntervalTrigger(seconds=max(self._heartbeat_s, _SHORTEST_S), timezone=UTC)
+        self._scheduler.add_job(self._woken.set, again, next_run_time=when, id=_JOB, replace_existing=True)

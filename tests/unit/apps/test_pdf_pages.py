@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -226,6 +227,8 @@ def test_an_install_that_closes_breaks_off(fixture: Fixture) -> None:
     """What is under way is no longer wanted, and nothing new begins."""
     fixture.drawing.may_go.clear()
     assert fixture.pages.draw_pages(KEY, fixture.write(), wait_s=0.01) is None
+    while not fixture.drawing.given:  # a job that has not begun does not begin any more
+        time.sleep(0.01)
     closing = threading.Thread(target=fixture.jobs.close)
     closing.start()
     while not fixture.jobs.is_closing:
