@@ -1,8 +1,8 @@
 """The clock: wakes whoever looks after the calendar when something is due, when something changed, and every half
 minute, so that a host whose clock was set is noticed.
 
-One job with one next date, in memory, is all that the scheduler is given: what is due when is in the database. The scheduler
-goes by the host's clock, and when that is put back it would wait for a date far ahead; the half minute does not.
+One job with one date, in memory, is all that the scheduler is given: what is due when is in the database. It goes by
+the host's clock, and when that is put back it would wait for a date far ahead; the half minute does not.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import io
+import re
 from pathlib import Path
 from typing import Any, cast
 
@@ -32,12 +32,12 @@ NEVER_TOLD = {
 
 def kinds_of(*errors: str) -> set[str]:
     """The classes of these names, and every class of the program that is a kind of one of them."""
-    trees = (ast.parse(path.read_text(encoding="utf-8")) for top in TOPS for path in (ROOT / top).rglob("*.py"))
-    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    texts = [path.read_text(encoding="utf-8") for top in TOPS for path in (ROOT / top).rglob("*.py")]
+    classes = [found for text in texts for found in re.findall(r"^ *class (\w+)\(([^)]*)\):", text, re.MULTILINE)]
     found, before = set(errors), set[str]()
     while found != before:
         before = set(found)
-        found |= {one.name for one in classes if before & {ast.unparse(base).rpartition(".")[2] for base in one.bases}}
+        found |= {name for name, bases in classes if before & set(re.findall(r"\w+", bases))}
     return found
 
 

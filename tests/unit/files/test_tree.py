@@ -92,7 +92,7 @@ SHAPES: dict[str, tuple[Callable[[Path], None], int]] = {
     "nothing": (Path.touch, 0),
     "one of everything": (_odd, 14),
     "5,000 levels": (lambda top: _dig(top, 5_000), 5_000),
-    "3,000 levels with more beside each": (lambda top: _dig(top, 3_000, "c", "e"), 9_000),
+    "2,500 levels with more beside each": (lambda top: _dig(top, 2_500, "c", "e"), 7_500),
 }
 
 
