@@ -299,6 +299,13 @@ class _Http(wsgi.Server):
         self.environ = environ
         self.ready = True
 
+    def clear_stats(self) -> None:
+        """cheroot puts each server into a table of the whole process, which nobody reads here and nobody clears: with it
+        its listener, its application and all that hangs on that would stay in memory for good."""
+        super().clear_stats()
+        statistics: dict[str, object] = vars(logging)["statistics"]
+        statistics.pop(f"Cheroot HTTPServer {id(self)}", None)
+
     def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:  # noqa: FBT001
         """cheroot's own reports go to our log; a client that breaks off is no news."""
         logger.log(level, "%s", msg, exc_info=traceback and level >= logging.ERROR)

@@ -4,12 +4,14 @@ are, nothing is left behind.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
 import socket
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -555,3 +557,23 @@ def test_an_answer_that_breaks_before_its_first_byte_is_a_500(doors: Doors) -> N
     doors.gate.set()
     assert _status(doors.say("a", _get("/late"))) == 500
     assert doors.closed.wait(SLOW_S)
+
+
+def test_a_door_that_is_gone_leaves_nothing_in_memory(tmp_path: Path) -> None:
+    """Cubicles come and go for months in one process."""
+
+    class App:
+        def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+            return _app(environ, start)
+
+    server, app = HttpServer(), App()
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(tmp_path / "door"))
+    listening.listen()
+    listening.setblocking(False)
+    server.remove_listener(server.add_listener(listening, app, limits=ServerLimits(), environ={}))
+    is_there = weakref.ref(app)
+    del app
+    server.close()
+    gc.collect()
+    assert is_there() is None
