@@ -300,9 +300,9 @@ class _Http(wsgi.Server):
         self.ready = True
 
     def clear_stats(self) -> None:
-        """cheroot puts each server into a table of the whole process, which nobody reads here and nobody clears: with it
-        its listener, its application and all that hangs on that would stay in memory for good."""
-        super().clear_stats()
+        """cheroot puts each server into a table of the whole process, which nobody reads here and nobody clears: a
+        listener, its application and all that hangs on that would stay in memory for good."""
+        super().clear_stats()  # type: ignore[no-untyped-call]
         statistics: dict[str, object] = vars(logging)["statistics"]
         statistics.pop(f"Cheroot HTTPServer {id(self)}", None)
 
