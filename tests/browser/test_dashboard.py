@@ -95,7 +95,7 @@ def test_commands_are_folded_and_open(visit: Visit) -> None:
     visit.install.plays["look"] = work
     page = chat(visit)
     say(page, "look")
-    expect(page.get_by_text("There.")).to_be_visible()
+    expect(page.get_by_text("There.", exact=True)).to_be_visible()
     expect(page.locator(".step-state")).to_have_text(["exit 0", "exit 1"])
     assert fits(page)
     page.locator(".step summary").first.click()

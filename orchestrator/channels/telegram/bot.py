@@ -78,11 +78,11 @@ class Bot:
 
     def on_contact(self, agent: str, username: str) -> None:
         """Telegram knows the token."""
-        self._bots.on_contact(agent, username)
+        self._bots.on_contact(agent, username, token=self.token)
 
     def on_problem(self, agent: str, text: str | None) -> None:
         """Something is wrong with the bot; with None, no longer."""
-        self._bots.on_problem(agent, text)
+        self._bots.on_problem(agent, text, token=self.token)
 
     def mark_revoked(self, agent: str) -> None:
         """Telegram refuses this token; another one that the agent got meanwhile is not meant."""

@@ -151,13 +151,14 @@ class Bots(Pairing):
 
     # --- what running them shows --------------------------------------------------------------------------------
 
-    def on_contact(self, agent: str, username: str) -> None:
-        """Telegram knows the token, and calls the bot so."""
-        self._note_of(agent, lambda bot: replace(bot, username=username, problem=None))
+    def on_contact(self, agent: str, username: str, *, token: str = "") -> None:
+        """Telegram knows the token, and calls the bot so. With ``token``, only while that is still the agent's."""
+        self._note_of(agent, lambda bot: replace(bot, username=username, problem=None), token)
 
-    def on_problem(self, agent: str, text: str | None) -> None:
-        """Something is wrong with the bot; with None, no longer."""
-        self._note_of(agent, lambda bot: replace(bot, problem=text))
+    def on_problem(self, agent: str, text: str | None, *, token: str = "") -> None:
+        """Something is wrong with the bot; with None, no longer. With ``token``, only while that is still the
+        agent's."""
+        self._note_of(agent, lambda bot: replace(bot, problem=text), token)
 
     def mark_revoked(self, agent: str, *, token: str = "") -> bool:
         """Telegram refuses the token: True for the first to say so, who may tell others. With ``token``, only while
@@ -220,11 +221,13 @@ class Bots(Pairing):
         self._blot(token.partition(":")[2])
         self._blot(_secret_of(token))
 
-    def _note_of(self, agent: str, change: Callable[[BotState], BotState]) -> None:
+    def _note_of(self, agent: str, change: Callable[[BotState], BotState], token: str) -> None:
         with self._store.writing() as db:
             bot = rows.of_agent(db, agent)
             if bot is None or bot.state is BotStatus.REVOKED or change(bot) == bot:
                 return
+            if token not in ("", agent_rows.get_telegram_token(db, agent)):
+                return  # a bot that was replaced meanwhile
             rows.put_bot(db, change(bot))
         self._publish_change(agent)
 

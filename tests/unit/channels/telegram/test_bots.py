@@ -262,6 +262,17 @@ def test_revoked_is_said_once(fixture: BotsFixture, caplog: pytest.LogCaptureFix
     assert not fixture.bots.mark_revoked("nobody")
 
 
+def test_what_an_earlier_bot_meets_is_not_the_present_ones(fixture: BotsFixture) -> None:
+    """It may still be under way when another has taken its place."""
+    paired(fixture)
+    state = fixture.crab()
+    fixture.bots.on_contact("crab", "earlier_bot", token=ROTATED)
+    fixture.bots.on_problem("crab", "Another program fetches its updates.", token=ROTATED)
+    assert fixture.crab() == state
+    fixture.bots.on_contact("crab", "present_bot", token=TOKEN)
+    assert fixture.crab().username == "present_bot"
+
+
 def test_problems_come_and_go(fixture: BotsFixture) -> None:
     """Each change is told, and the same again is not."""
     paired(fixture)
