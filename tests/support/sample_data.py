@@ -233,16 +233,12 @@ def _apps(install: AppFixture, guest: User) -> None:
 def _samples(install: AppFixture) -> None:
     """What the first cubicle used in the last hours: some work now and then."""
     now = int(time.time()) // 60 * 60
-    rows = [
-        (now - ago * 60, 2.0 + (ago * 37 % 23) * (3.5 if ago % 47 < 12 else 0.2), (60 + ago * 13 % 40) * 1_000_000, ago)
-        for ago in range(1, 600)
-    ]
     with install.app._store.writing() as db:
-        db.executemany(
-            "INSERT INTO samples (agent, user, at, cpu_percent, memory_bytes, pids, disk_bytes) "
-            "VALUES ('crab', 1, ?, ?, ?, 3, 210000000 - 150000 * ?)",
-            rows,
-        )
+        for ago in range(1, 600):
+            cpu_percent = 2.0 + (ago * 37 % 23) * (3.5 if ago % 47 < 12 else 0.2)
+            memory_bytes, disk_bytes = (60 + ago * 13 % 40) * 1_000_000, 210_000_000 - 150_000 * ago
+            sample = Sample(now - ago * 60, cpu_percent, memory_bytes, 3, disk_bytes)
+            sample_rows.insert_sample(db, CRAB, sample)
 
 
 # --- what happened ---------------------------------------------------------------------------------------------------

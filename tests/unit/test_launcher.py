@@ -45,7 +45,8 @@ def launch(root: Path, *arguments: str, cwd: Path | None = None, **env: str) -> 
 
 
 def run(argv: list[str], cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    base = {"PATH": f"{Path(sys.executable).resolve().parent}:{os.environ['PATH']}", "HOME": str(cwd)}
+    path = f"{Path(sys.executable).resolve().parent}:{os.environ['PATH']}"
+    base = {"PATH": path, "HOME": str(cwd), "TMPDIR": str(cwd)}  # the log of what failed is kept there
     return subprocess.run(argv, cwd=cwd, env=base | env, capture_output=True, text=True, timeout=120, check=False)
 
 

@@ -10,6 +10,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from apscheduler.executors.base import BaseExecutor
+from apscheduler.schedulers.base import STATE_STOPPED
 
 from orchestrator.capabilities.calendar.published import PublishedCalendar
 from orchestrator.capabilities.calendar.scheduler import CalendarScheduler
@@ -87,6 +89,29 @@ def test_the_clock_rings_when_something_is_due(clock: CalendarScheduler, ticks: 
         assert ticks.passed.wait_for(lambda: ticks.upcoming is None, PATIENCE_S)
         assert ticks.at[-1] >= due
         assert len(ticks.at) <= 2  # one alone where the first pass came that late
+
+
+def test_an_install_may_stop_just_as_it_rings(
+    clock: CalendarScheduler, ticks: Ticks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scheduler is shut down while its thread deals with what is due, and that thread ends without an exception."""
+    closing = threading.Thread(target=clock.close)
+    submit = BaseExecutor.submit_job
+
+    def submit_job(executor: BaseExecutor, *job: object) -> None:
+        submit(executor, *job)
+        closing.start()
+        while executor._scheduler.state != STATE_STOPPED:
+            time.sleep(0.01)
+
+    monkeypatch.setattr(BaseExecutor, "submit_job", submit_job)
+    ticks.upcoming = time.time() + 0.2
+    clock.start()
+    assert ticks.wait_for(1)
+    while not closing.ident:
+        time.sleep(0.01)
+    closing.join(PATIENCE_S)
+    assert not closing.is_alive()
 
 
 def test_a_change_is_looked_at_at_once(clock: CalendarScheduler, ticks: Ticks) -> None:
