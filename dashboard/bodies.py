@@ -67,6 +67,11 @@ def int_field(body: dict[str, Any], field: str, *, default: int) -> int:
     return value
 
 
+def optional_int_field(body: dict[str, Any], field: str) -> int | None:
+    """A whole number, or None when it is missing or null."""
+    return None if body.get(field) is None else int_field(body, field, default=0)
+
+
 def whole_arg(name: str) -> int | None:
     """A whole number in the query, or None when it is not given."""
     value = request.args.get(name, "")

@@ -34,13 +34,14 @@ SCHEMAS: dict[str, Schema] = {
         {
             "id": STRING,
             "agent": STRING,
-            "user": {**nullable(INTEGER), "description": "whose conversation it holds in; null for everybody's"},
+            "user": {**nullable(INTEGER), "description": "whose conversations it holds in; null for everybody's"},
             "kind": _KIND,
             "subject": {**STRING, "description": "a kind of command such as `delete below work/build/`, or a host"},
             "scope": _SCOPE,
             "since": TIME,
             "until": {**nullable(TIME), "description": "a conversation's grant ends when it is cleared, too"},
             "by": {**STRING, "description": "who allowed it, and where"},
+            "conversation": {**nullable(INTEGER), "description": "the one conversation it holds in; null for all"},
         }
     ),
     "Grants": object_of({"grants": array_of(schema_ref("Grant"))}),

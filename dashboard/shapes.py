@@ -25,6 +25,7 @@ from orchestrator.core.models import (
     MICRO,
     Agent,
     Approval,
+    Conversation,
     CubicleKey,
     Delivery,
     Event,
@@ -67,6 +68,25 @@ def current_activity(services: DashboardServices) -> Activity:
         logger.warning("the cubicles can't be counted: %s", error.message)
         running = frozenset()
     return Activity(busy=frozenset(key for key, _ in services.turns.list_running()), running=running)
+
+
+def conversation_json(conversation: Conversation, *, first: int, unread: int = 0) -> dict[str, Any]:
+    """A conversation; ``first`` is the id of the one that messages go to which name none."""
+    return with_iso_times(
+        {
+            "id": conversation.id,
+            "agent": conversation.cubicle.agent,
+            "user": conversation.cubicle.user,
+            "name": conversation.shown_name,
+            "is_named": bool(conversation.name),
+            "is_first": conversation.id == first,
+            "last_turn": conversation.head,
+            "forked_from": conversation.forked_from,
+            "unread": unread,
+            "created_at": conversation.created_at,
+            "used_at": conversation.used_at,
+        }
+    )
 
 
 def user_json(user: User) -> dict[str, Any]:

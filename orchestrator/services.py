@@ -37,6 +37,7 @@ from orchestrator.operations.doctor.runner import DoctorRunner
 from orchestrator.operations.metrics import Metrics
 from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.operations.usage_samples import UsageSamples
+from orchestrator.turns.conversations import Conversations
 from orchestrator.turns.history import History
 from orchestrator.turns.queue import Turns
 from orchestrator.turns.read_marks import ReadMarks
@@ -65,6 +66,7 @@ class Services:
     users: Users
     agents: Agents
     turns: Turns
+    conversations: Conversations
     history: History
     prestart: Callable[[CubicleKey], None]
     """Has a cubicle up ahead of a message."""

@@ -10,6 +10,7 @@ from dashboard.api.audit import api as audit_api
 from dashboard.api.backups import api as backups_api
 from dashboard.api.budgets import api as budgets_api
 from dashboard.api.calendar import api as calendar_api
+from dashboard.api.conversations import api as conversations_api
 from dashboard.api.cubicles import api as cubicles_api
 from dashboard.api.deliveries import api as deliveries_api
 from dashboard.api.doctor import api as doctor_api
@@ -49,6 +50,7 @@ BLUEPRINTS = (
     grants_api,
     health_api,
     me_api,
+    conversations_api,
     memories_api,
     messages_api,
     notices_api,

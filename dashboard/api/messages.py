@@ -32,13 +32,19 @@ def send_message(name: str) -> Any:
     ended or the time is up, else at once.
     """
     key, turns = own_cubicle(name), get_services().turns
-    body = bodies.json_body("text", "files", "wait", "timeout")
+    body = bodies.json_body("text", "files", "wait", "timeout", "conversation")
     files = bodies.texts_field(body, "files", most=MOST)
     text = "" if files and "text" not in body else bodies.text_field(body, "text")
     is_waiting = bodies.flag_field(body, "wait")
     timeout_s = bodies.seconds_field(body, "timeout", default=DEFAULT_WAIT_S, most=MAX_WAIT_S)
     text = prompt_with_files(text, [_find_attachment(key, file) for file in files])
-    turn = turns.submit(key, text, source=require_asker().surface, origin=_origin_of_request(name))
+    turn = turns.submit(
+        key,
+        text,
+        source=require_asker().surface,
+        origin=_origin_of_request(name),
+        conversation=bodies.optional_int_field(body, "conversation"),
+    )
     if not is_waiting:
         return outcome_json(turn), 202
     return outcome_json(turns.wait_for_end(turn.id, timeout_s))
@@ -67,22 +73,24 @@ def withdraw_turn(turn: int) -> Any:
 
 @api.get("/api/agents/<name>/history")
 def read_history(name: str) -> Any:
-    """The newest turns of the conversation, oldest first; with ``q`` those that hold all of its words, newest first.
-    ``next`` is the ``before`` of the page before in time."""
+    """The newest turns of a conversation, the first one where none is named, oldest first; with ``q`` those that hold
+    all of its words, newest first, in all conversations where none is named. ``next`` is the ``before`` of the page
+    before in time."""
     key, services = own_cubicle(name), get_services()
+    conversation = _conversation_arg(key)
     limit, before, words = bodies.limit_arg(default=50, most=200), bodies.whole_arg("before"), request.args.get("q", "")
     if words.replace("\0", " ").strip():
-        found = services.history.search_turns(key, words, limit=limit + 1, before=before)
+        found = services.history.search_turns(key, words, conversation=conversation, limit=limit + 1, before=before)
         page = found[:limit]
         oldest = page[-1:]
     else:
-        found = services.turns.list_history(key, limit=limit + 1, before=before)
+        found = services.turns.list_history(key, conversation=conversation, limit=limit + 1, before=before)
         page = found[-limit:]
         oldest = page[:1]
     return {
         "turns": [turn_json(services.turns.get(turn.id), services.turns.list_steps(turn.id)) for turn in page],
         "next": oldest[0].id if len(found) > limit else None,
-        "summary": summary_json(services.history.get_summary(key)),
+        "summary": summary_json(services.history.get_summary(key, conversation)),
     }
 
 
@@ -96,9 +104,16 @@ def mark_read(name: str) -> Any:
 
 @api.delete("/api/agents/<name>/history")
 def clear_history(name: str) -> Any:
-    """The agent forgets the conversation; the audit log keeps it."""
-    get_services().turns.clear_history(own_cubicle(name))
+    """The agent forgets a conversation, the first one where none is named; the audit log keeps it."""
+    key = own_cubicle(name)
+    get_services().turns.clear_history(key, _conversation_arg(key))
     return "", 204
+
+
+def _conversation_arg(key: CubicleKey) -> int | None:
+    """``?conversation=``, where it is given; raises NotFound for what is not the cubicle's."""
+    wanted = bodies.whole_arg("conversation")
+    return None if wanted is None else get_services().conversations.get(key, wanted).id
 
 
 def _find_attachment(key: CubicleKey, file: str) -> Attachment:

@@ -12,6 +12,7 @@ from dashboard import (
     openapi_apps,
     openapi_assets,
     openapi_calendar,
+    openapi_conversations,
     openapi_grants,
     openapi_logins,
     openapi_memories,
@@ -38,6 +39,7 @@ _FOLDER = {
     "zip": {**enum_of("1"), "description": "the folder as a zip archive"},
     **USER,
 }
+_CONVERSATION: dict[str, Schema] = {"conversation": {**INTEGER, "description": "the first one if left out"}}
 _INLINE = {"inline": {**enum_of("1"), "description": "for showing in a browser, if the type is harmless"}}
 
 _OWN: tuple[ApiRoute, ...] = (
@@ -132,10 +134,10 @@ _OWN: tuple[ApiRoute, ...] = (
     ApiRoute(
         "get",
         f"{AGENT}/history",
-        "The conversation, oldest first; with `q` the turns that hold all of its words, or words that begin with them, "
-        "newest first. A turn is found once it has ended.",
+        "A conversation, oldest first; with `q` the turns that hold all of its words, or words that begin with them, "
+        "newest first, in all conversations unless one is named. A turn is found once it has ended.",
         "History",
-        query={"q": STRING, **PAGE, **USER},
+        query={"q": STRING, **_CONVERSATION, **PAGE, **USER},
         fails=(400, 404),
     ),
     ApiRoute(
@@ -147,7 +149,14 @@ _OWN: tuple[ApiRoute, ...] = (
         204,
         fails=(400, 404),
     ),
-    ApiRoute("delete", f"{AGENT}/history", "Clear the conversation", status=204, query=USER, fails=(404,)),
+    ApiRoute(
+        "delete",
+        f"{AGENT}/history",
+        "Clear a conversation",
+        status=204,
+        query={**_CONVERSATION, **USER},
+        fails=(400, 404),
+    ),
     ApiRoute("get", "/api/turns/{turn}", "A turn with its steps", "Turn", fails=(404,)),
     ApiRoute("post", "/api/turns/{turn}/stop", "Stop a turn and any command it is running", "Turn", fails=(404,)),
     ApiRoute(
@@ -224,6 +233,7 @@ ROUTES: tuple[ApiRoute, ...] = (
     *openapi_assets.ROUTES,
     *openapi_packages.ROUTES,
     *openapi_calendar.ROUTES,
+    *openapi_conversations.ROUTES,
     *openapi_memories.ROUTES,
     *openapi_money.ROUTES,
     *openapi_notices.ROUTES,
@@ -239,6 +249,7 @@ ALL_SCHEMAS: dict[str, Schema] = {
     **openapi_assets.SCHEMAS,
     **openapi_packages.SCHEMAS,
     **openapi_calendar.SCHEMAS,
+    **openapi_conversations.SCHEMAS,
     **openapi_memories.SCHEMAS,
     **openapi_money.SCHEMAS,
     **openapi_notices.SCHEMAS,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from flask import Blueprint, render_template, request
 
 from dashboard import bodies
@@ -14,12 +16,15 @@ from dashboard.pages.money import money_of
 from dashboard.pages.views import disk_of, is_rehearsal, page_after, page_around, page_of_talk, turn_view
 from dashboard.services import get_services
 from orchestrator.core.errors import NotFound
-from orchestrator.core.models import Agent
+from orchestrator.core.models import Agent, Conversation, CubicleKey
 from orchestrator.files.attachments import MOST
 
 pages = Blueprint("chat", __name__)
 
 PAGE = 20
+LISTED = 100
+"""Conversations beside the chat; a search finds the others."""
+MAX_QUERY_CHARS = 200
 DEMO_WORDS = (
     "run ls -la",
     "dangerous",
@@ -40,8 +45,9 @@ AROUND = 6
 def chat(name: str) -> str:
     """The whole page."""
     framed, key = agent_frame(name, "chat"), own_key(name)
+    conversation = _shown_conversation(key)
     get_services().prestart(key)
-    talk, earlier = page_of_talk(key, None, PAGE)
+    talk, earlier = page_of_talk(conversation, None, PAGE)
     agent: Agent = framed["agent"]
     return render_template(
         "chat.html",
@@ -55,9 +61,39 @@ def chat(name: str) -> str:
         disk=disk_of(agent),
         most_files=MOST,
         beside=_beside(name),
-        first_new=get_services().read_marks.first_unread(key),
-        summary=get_services().history.get_summary(key),
+        first_new=get_services().read_marks.first_unread(conversation),
+        summary=get_services().history.get_summary(key, conversation.id),
+        conversation=conversation,
+        **_list(key, conversation.id),
     )
+
+
+def _shown_conversation(key: CubicleKey) -> Conversation:
+    """The one that the address names, else the one that was used last."""
+    conversations, wanted = get_services().conversations, bodies.whole_arg("conversation")
+    newest = conversations.list_conversations(key, limit=1) if wanted is None else []
+    return newest[0] if newest else conversations.get(key, wanted)
+
+
+def _list(key: CubicleKey, shown: int) -> dict[str, Any]:
+    """The list of conversations, for its part of the page."""
+    services, words = get_services(), request.args.get("find", "").strip()[:MAX_QUERY_CHARS]
+    found = services.conversations.list_conversations(key, words=words, limit=LISTED + 1)
+    return {
+        "conversations": found[:LISTED],
+        "has_more": len(found) > LISTED,
+        "unread": services.read_marks.count_by_conversation(key),
+        "shown": shown,
+        "find": words,
+    }
+
+
+@pages.get("/parts/conversations/<name>")
+def conversations(name: str) -> str:
+    """The list of conversations, or those that were looked for."""
+    shown = bodies.whole_arg("conversation") or 0
+    agent = get_services().agents.get(name)
+    return render_template("parts/conversations.html", agent=agent, **_list(own_key(name), shown))
 
 
 def _beside(name: str) -> HeldApp | None:
@@ -85,12 +121,16 @@ def disk(name: str) -> str:
 @pages.get("/agents/<name>/turns")
 def turns(name: str) -> str:
     """A page of turns, for reading back, or on from a turn."""
-    agent, after = get_services().agents.get(name), bodies.whole_arg("after")
+    agent, key, after = get_services().agents.get(name), own_key(name), bodies.whole_arg("after")
     if after is not None:
-        talk, later = page_after(own_key(name), after, PAGE)
+        found = own_turn(after)
+        if found.cubicle != key:
+            raise NotFound(f"There is no turn {after} here.")
+        talk, later = page_after(found, PAGE)
         return render_template("parts/turns.html", agent=agent, talk=talk, later=later)
-    talk, earlier = page_of_talk(own_key(name), bodies.whole_arg("before"), PAGE)
-    return render_template("parts/turns.html", agent=agent, talk=talk, earlier=earlier)
+    conversation = _shown_conversation(key)
+    talk, earlier = page_of_talk(conversation, bodies.whole_arg("before"), PAGE)
+    return render_template("parts/turns.html", agent=agent, talk=talk, earlier=earlier, shown=conversation.id)
 
 
 @pages.get("/parts/asking/<name>")
@@ -115,7 +155,15 @@ def turn_alone(name: str, turn: int) -> str:
     if found.cubicle != own_key(name):
         raise NotFound(f"There is no turn {turn} here.")
     talk, earlier, later = page_around(found, AROUND)
-    return render_template("turn.html", **agent_frame(name, ""), talk=talk, earlier=earlier, later=later, here=turn)
+    return render_template(
+        "turn.html",
+        **agent_frame(name, ""),
+        talk=talk,
+        earlier=earlier,
+        later=later,
+        here=turn,
+        shown=found.conversation,
+    )
 
 
 @pages.get("/parts/turns/<id:turn>")

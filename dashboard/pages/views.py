@@ -24,6 +24,7 @@ from orchestrator.core.models import (
     Agent,
     Approval,
     ApprovalStatus,
+    Conversation,
     CubicleKey,
     Delivery,
     Step,
@@ -245,18 +246,18 @@ def turn_view(turn: Turn) -> TurnView:
     )
 
 
-def page_of_talk(key: CubicleKey, before: int | None, limit: int) -> tuple[list[ChatEntry], int | None]:
-    """The newest turns with the notices between them, oldest first, and where to page on from."""
-    turns = get_services().turns
-    found = turns.list_history(key, limit=limit + 1, before=before)
+def page_of_talk(conversation: Conversation, before: int | None, limit: int) -> tuple[list[ChatEntry], int | None]:
+    """The newest turns of a conversation with the notices between them, oldest first, and where to page on from."""
+    turns, key = get_services().turns, conversation.cubicle
+    found = turns.list_history(key, conversation=conversation.id, limit=limit + 1, before=before)
     page = found[-limit:]
     until = turns.get(before).created_at if before and page else math.inf
     return _with_notices(key, page, until), page[0].id if len(found) > limit else None
 
 
-def page_after(key: CubicleKey, after: int, limit: int) -> tuple[list[ChatEntry], int | None]:
+def page_after(turn: Turn, limit: int) -> tuple[list[ChatEntry], int | None]:
     """The turns that came after one with the notices between them, oldest first, and where to read on from."""
-    found = get_services().history.list_following(key, after, limit=limit + 1)
+    key, found = turn.cubicle, get_services().history.list_following(turn, limit=limit + 1)
     page, rest = found[:limit], found[limit:]
     until = rest[0].created_at if rest else math.inf
     return _with_notices(key, page, until), page[-1].id if rest else None

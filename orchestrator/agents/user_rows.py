@@ -107,7 +107,7 @@ def delete_user(db: sqlite3.Connection, user: int) -> None:
     """Delete a person with all passwords, sessions and tokens. Their conversations are cleared: nothing of them is
     found or told any more."""
     db.execute("UPDATE turns SET forgotten = 1 WHERE user = ? AND forgotten = 0", (user,))
-    db.execute("UPDATE conversations SET name = '' WHERE user = ?", (user,))
+    db.execute("UPDATE conversations SET name = '', title = '', head = NULL WHERE user = ?", (user,))
     db.execute("DELETE FROM users WHERE id = ?", (user,))
 
 

@@ -66,6 +66,7 @@ from orchestrator.operations.retention import Retention
 from orchestrator.operations.usage_samples import UsageSamples
 from orchestrator.operations.watchdog import Watchdog
 from orchestrator.services import Health
+from orchestrator.turns.conversations import Conversations
 from orchestrator.turns.history import History
 from orchestrator.turns.queue import Turns
 from orchestrator.turns.read_marks import ReadMarks
@@ -181,6 +182,7 @@ class App:
             terminals=self._terminals,
             deliveries=self._deliveries,
             read_marks=ReadMarks(self._store, self._broker),
+            conversations=Conversations(self._store, self._broker),
             is_settling=self._outbox_watcher.is_settling,
             strangers=self._list_strangers,
             decide_stranger=self._decide_stranger,

@@ -245,7 +245,9 @@ class Approvals:
 
     def _add_grant(self, db: sqlite3.Connection, approval: Approval, scope: GrantScope, by: User, surface: str) -> None:
         kind, subjects = describe_allowance(approval)
-        self._grants.insert_grant(db, approval.cubicle, kind, subjects, scope, by=by, surface=surface)
+        self._grants.insert_grant(
+            db, approval.cubicle, kind, subjects, scope, by=by, surface=surface, turn=approval.turn
+        )
 
     def _write_audit(self, db: sqlite3.Connection, approval: Approval, kind: str, text: str) -> None:
         audit_rows.insert_record(

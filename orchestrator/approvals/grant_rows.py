@@ -24,7 +24,7 @@ class GrantScope(StrEnum):
 
     HOUR = "hour"
     CONVERSATION = "conversation"
-    """Until the conversation is cleared, a day at most."""
+    """In one conversation until it is cleared, a day at most."""
     ALWAYS = "always"
 
 
@@ -35,7 +35,7 @@ class Grant:
     id: str
     agent: str
     user: int | None
-    """Whose conversation it holds in; None for everybody's."""
+    """Whose conversations it holds in; None for everybody's."""
     kind: GrantKind
     subject: str
     scope: GrantScope
@@ -43,17 +43,20 @@ class Grant:
     until: float | None
     by: str
     """Who said so, and where."""
+    conversation: int | None = None
+    """The one conversation it holds in; None for all of that person's."""
 
 
 def insert_grant(db: sqlite3.Connection, grant: Grant) -> None:
     """Write a grant down; one that says the same for the same scope is replaced."""
     db.execute(
-        "DELETE FROM grants WHERE agent = ? AND user IS ? AND kind = ? AND subject = ? AND scope = ?",
-        (grant.agent, grant.user, grant.kind, grant.subject, grant.scope),
+        "DELETE FROM grants WHERE agent = ? AND user IS ? AND kind = ? AND subject = ? AND scope = ? "
+        "AND conversation IS ?",
+        (grant.agent, grant.user, grant.kind, grant.subject, grant.scope, grant.conversation),
     )
     db.execute(
-        "INSERT INTO grants (id, agent, user, kind, subject, scope, since, until, by) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO grants (id, agent, user, kind, subject, scope, since, until, by, conversation) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             grant.id,
             grant.agent,
@@ -64,16 +67,20 @@ def insert_grant(db: sqlite3.Connection, grant: Grant) -> None:
             grant.since,
             grant.until,
             grant.by,
+            grant.conversation,
         ),
     )
 
 
-def list_live_grants(db: sqlite3.Connection, key: CubicleKey, kind: GrantKind, now: float) -> list[Grant]:
-    """What holds in this person's conversation with the agent."""
+def list_live_grants(
+    db: sqlite3.Connection, key: CubicleKey, turn: int | None, kind: GrantKind, now: float
+) -> list[Grant]:
+    """What holds in the conversation of this turn; without a turn, what holds in all of the person's with the agent."""
     rows = db.execute(
         "SELECT * FROM grants WHERE agent = ? AND kind = ? AND (user IS NULL OR user = ?) "
+        "AND (conversation IS NULL OR conversation = (SELECT conversation FROM turns WHERE id = ?)) "
         "AND (until IS NULL OR until > ?) AND since <= ? ORDER BY since, id",
-        (key.agent, kind, key.user, now, now + _AHEAD_S),
+        (key.agent, kind, key.user, turn, now, now + _AHEAD_S),
     )
     return [_make_grant(row) for row in rows]
 
@@ -99,12 +106,19 @@ def delete_grant(db: sqlite3.Connection, grant: str) -> bool:
     return db.execute("DELETE FROM grants WHERE id = ?", (grant,)).rowcount == 1
 
 
-def end_conversation(db: sqlite3.Connection, key: CubicleKey) -> None:
-    """What held for this conversation ends with it."""
+def end_conversation(db: sqlite3.Connection, key: CubicleKey, conversation: int) -> None:
+    """What held for this conversation ends with it, and what was given for the person's conversations by hand."""
     db.execute(
-        "DELETE FROM grants WHERE agent = ? AND user = ? AND scope = 'conversation'",
-        (key.agent, key.user),
+        "DELETE FROM grants WHERE agent = ? AND user = ? AND scope = 'conversation' "
+        "AND (conversation IS NULL OR conversation = ?)",
+        (key.agent, key.user, conversation),
     )
+
+
+def conversation_of(db: sqlite3.Connection, turn: int | None) -> int | None:
+    """The conversation that this turn belongs to."""
+    row = db.execute("SELECT conversation FROM turns WHERE id = ?", (turn,)).fetchone()
+    return None if row is None else row["conversation"]
 
 
 def count_grants(db: sqlite3.Connection, agent: str) -> int:

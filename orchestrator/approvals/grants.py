@@ -71,8 +71,10 @@ class Grants:
         *,
         by: User,
         surface: str,
+        turn: int | None = None,
     ) -> None:
-        """The same within a transaction, for the conversation ``key``. Raises Forbidden, TooMany."""
+        """The same within a transaction, for the person of the cubicle ``key``; what is for a conversation is for that
+        of ``turn``, and without one for all of theirs. Raises Forbidden, TooMany."""
         if scope is GrantScope.ALWAYS and by.role is not Role.OPERATOR:
             raise Forbidden("Only an operator can always allow something. You may allow it for this conversation.")
         now, lasts_s = self._now(), _LASTS_S[scope]
@@ -83,21 +85,27 @@ class Grants:
         for subject in subjects:
             user = None if scope is GrantScope.ALWAYS else key.user
             until = None if lasts_s is None else now + lasts_s
-            rows.insert_grant(db, Grant(typed_id(), key.agent, user, kind, subject, scope, now, until, who))
+            place = rows.conversation_of(db, turn) if scope is GrantScope.CONVERSATION else None
+            given = Grant(typed_id(), key.agent, user, kind, subject, scope, now, until, who, place)
+            rows.insert_grant(db, given)
             text = f"{who} lets {key.agent} do without a question, {_SPANS[scope]}: {_describe_grant(kind, subject)}."
             self._audit(db, key, f"{kind}.allowed", text, subject)
 
-    def find_covering(self, db: sqlite3.Connection, key: CubicleKey, wanted: Sequence[str]) -> list[Grant] | None:
-        """The grants by which a command of all these kinds need not be asked about; None when one is missing."""
+    def find_covering(
+        self, db: sqlite3.Connection, key: CubicleKey, turn: int, wanted: Sequence[str]
+    ) -> list[Grant] | None:
+        """The grants by which a command of all these kinds need not be asked about in this turn; None when one is
+        missing."""
         if not wanted:
             return None
-        held = rows.list_live_grants(db, key, GrantKind.COMMAND, self._now())
+        held = rows.list_live_grants(db, key, turn, GrantKind.COMMAND, self._now())
         found = [next((grant for grant in held if kinds.is_covered(grant.subject, kind)), None) for kind in wanted]
         return [grant for grant in found if grant is not None] if all(found) else None
 
-    def list_hosts(self, db: sqlite3.Connection, key: CubicleKey) -> frozenset[str]:
-        """The hosts that the agent may fetch from in this conversation without a question."""
-        return frozenset(grant.subject for grant in rows.list_live_grants(db, key, GrantKind.HOST, self._now()))
+    def list_hosts(self, db: sqlite3.Connection, key: CubicleKey, turn: int | None) -> frozenset[str]:
+        """The hosts that the agent may fetch from in this turn's conversation without a question."""
+        held = rows.list_live_grants(db, key, turn, GrantKind.HOST, self._now())
+        return frozenset(grant.subject for grant in held)
 
     def revoke_grant(self, agent: str, grant: str, *, by: User) -> None:
         """From now on a person is asked again. Raises NotFound when there is none that is theirs to take back."""
@@ -142,6 +150,7 @@ def as_json(grant: Grant) -> dict[str, Any]:
         "since": grant.since,
         "until": grant.until,
         "by": grant.by,
+        "conversation": grant.conversation,
     }
 
 

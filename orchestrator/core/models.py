@@ -176,8 +176,23 @@ class Conversation:
     id: int
     cubicle: CubicleKey
     name: str
-    """Empty for the first of its cubicle."""
+    """What its person calls it; empty until they do."""
+    title: str
+    """Its first words, which stand for the name until there is one; empty before the first message."""
+    head: int | None
+    """The newest turn of the branch that is shown and goes on; None before the first message."""
+    forked_from: int | None
+    """The turn of another conversation that this one goes on from."""
     created_at: float
+    used_at: float
+    """When its person last wrote in it, or began it."""
+    archived_at: float | None = None
+    """When it was deleted."""
+
+    @property
+    def shown_name(self) -> str:
+        """What people read."""
+        return self.name or self.title or ("New conversation" if self.head is None else f"Conversation {self.id}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +236,7 @@ class Turn:
     cost_micro: int
     conversation: int
     parent: int | None = None
-    """The turn that began this one, if a turn did; it may be gone by now."""
+    """The turn that this one follows; None for the first, or where what was before is gone."""
     apps: tuple[str, ...] = ()
     """The web apps that were made or changed in its time."""
     is_cleared: bool = False

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from orchestrator.core.db.database import Store
 from orchestrator.core.models import CubicleKey, Turn
+from orchestrator.turns import branch_rows, conversation_rows, summary_rows
 from orchestrator.turns import rows as turn_rows
 from orchestrator.turns import search_rows as turn_words
-from orchestrator.turns import summary_rows
 from orchestrator.turns.summary_rows import Summary
 
 Pieces = tuple[tuple[str, bool], ...]
@@ -32,11 +32,19 @@ class History:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def search_turns(self, key: CubicleKey, words: str, *, limit: int = 50, before: int | None = None) -> list[Turn]:
-        """The turns that hold every word or one that begins with it, newest first; ``before`` is the id to go on from.
-        A turn is found as soon as it has ended."""
+    def search_turns(
+        self,
+        key: CubicleKey,
+        words: str,
+        *,
+        conversation: int | None = None,
+        limit: int = 50,
+        before: int | None = None,
+    ) -> list[Turn]:
+        """The turns that hold every word or one that begins with it, newest first, of one conversation or of all;
+        ``before`` is the id to go on from. A turn is found as soon as it has ended."""
         with self._store.reading() as db:
-            ids = turn_words.find_turns(db, key, words, limit=limit, before=before)
+            ids = turn_words.find_turns(db, key, words, conversation=conversation, limit=limit, before=before)
             return [turn for turn in (turn_rows.get_turn(db, turn) for turn in ids) if turn is not None]
 
     def find_passages(
@@ -52,22 +60,23 @@ class History:
             if turn is not None
         ]
 
-    def list_following(self, key: CubicleKey, after: int, *, limit: int = 50) -> list[Turn]:
-        """The turns that came next after one, oldest first."""
+    def list_following(self, turn: Turn, *, limit: int = 50) -> list[Turn]:
+        """The turns that came next after one in its conversation, oldest first."""
         with self._store.reading() as db:
-            return turn_rows.list_following(db, key, after=after, limit=limit)
+            place = conversation_rows.get_conversation(db, turn.conversation)
+            return branch_rows.list_following(db, turn.id, place.head if place else None, limit=limit)
 
     def list_around(self, turn: Turn, *, limit: int) -> tuple[list[Turn], list[Turn]] | None:
         """So many turns before this one and after it, oldest first; None when it was cleared."""
         with self._store.reading() as db:
-            until = turn_rows.list_history(db, turn.cubicle, limit=limit + 1, before=turn.id + 1)
-            after = turn_rows.list_following(db, turn.cubicle, after=turn.id, limit=limit)
-        return (until[:-1], after) if until and until[-1].id == turn.id else None
+            until = branch_rows.list_branch(db, turn.id, limit=limit + 1)
+        return (until[:-1], self.list_following(turn, limit=limit)) if until else None
 
-    def get_summary(self, key: CubicleKey) -> Summary | None:
-        """What the agent is told instead of the older part; None while it is told everything."""
+    def get_summary(self, key: CubicleKey, conversation: int | None = None) -> Summary | None:
+        """What the agent is told instead of the conversation's older part; None while it is told everything."""
         with self._store.reading() as db:
-            return summary_rows.get_latest(db, key)
+            place = conversation_rows.find_conversation(db, key, conversation)
+            return summary_rows.get_latest(db, place.head if place else None)
 
 
 def _split_passage(passage: str) -> Pieces:

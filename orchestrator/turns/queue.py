@@ -21,15 +21,16 @@ from orchestrator.core.errors import Conflict, NotFound, Stopped, TooMany
 from orchestrator.core.events import Broker
 from orchestrator.core.hooks import Hooks, TurnMoment
 from orchestrator.core.long_poll import LongPoll
-from orchestrator.core.models import Approval, CubicleKey, Event, Step, Turn, TurnStatus
+from orchestrator.core.models import Approval, Conversation, CubicleKey, Event, Step, Turn, TurnStatus
+from orchestrator.turns import branch_rows, conversation_rows, rows, summary_rows
 from orchestrator.turns import partial_reply_rows as partial_replies
-from orchestrator.turns import rows, summary_rows
 from orchestrator.turns.live_output import LiveOutput
 from orchestrator.turns.prompts import check_prompt
 from orchestrator.turns.serialize import turn_json
 
 _AFTERGLOW_S = 0.25
 """How long a crab that ended a turn is expected to ask for the next (if it does not, the watch wakes it)."""
+_NO_CONVERSATION = "There is no conversation {conversation} with {agent}."
 MAX_QUEUED = 10_000
 MAX_REPLY_CHARS = 500_000
 _INTERRUPTED = (
@@ -72,10 +73,20 @@ class Turns:
         hooks.cubicle_ready.subscribe(self._long_poll.wake_listeners)
         hooks.cubicle_failed.subscribe(lambda failed: self.fail_queued(failed.cubicle, failed.why))
 
-    def submit(self, key: CubicleKey, text: str, *, source: str, origin: str | None = None) -> Turn:
-        """Queue a message; with an ``origin`` seen before, the older turn comes back and nothing happens.
+    def submit(
+        self,
+        key: CubicleKey,
+        text: str,
+        *,
+        source: str,
+        origin: str | None = None,
+        conversation: int | None = None,
+    ) -> Turn:
+        """Queue a message in a conversation of the cubicle, the first one for None; with an ``origin`` seen before, the
+        older turn comes back and nothing happens.
 
-        Raises BadInput for an empty message, TooLarge, TooMany when the queue is full, or Unavailable.
+        Raises BadInput for an empty message, NotFound for another's conversation, TooLarge, TooMany when the queue is
+        full, or Unavailable.
         """
         check_prompt(text)
         self._check_room()
@@ -86,7 +97,8 @@ class Turns:
                 return seen
             if rows.count_queued(db, key) >= MAX_QUEUED:
                 raise TooMany(f"{MAX_QUEUED:,} messages are waiting for {key.agent} already. Wait, or stop some.")
-            turn_id = rows.insert_turn(db, key, source=source, prompt=text, origin=origin, now=now)
+            place = self._find_conversation(db, key, conversation, now)
+            turn_id = rows.insert_turn(db, place, source=source, prompt=text, origin=origin, now=now, parent=place.head)
             audit_rows.insert_record(
                 db, "turn.asked", text, now=now, agent=key.agent, user=key.user, turn=turn_id, detail={"source": source}
             )
@@ -122,10 +134,7 @@ class Turns:
     def get(self, turn: int) -> Turn:
         """The turn with this id; raises NotFound."""
         with self._store.reading() as db:
-            found = rows.get_turn(db, turn)
-        if found is None:
-            raise NotFound(f"There is no turn {turn}.")
-        return found
+            return self._get_turn(db, turn)
 
     def list_steps(self, turn: int) -> list[Step]:
         """The turn's commands in order; of one that runs, what it has printed so far."""
@@ -137,19 +146,42 @@ class Turns:
         with self._store.reading() as db:
             return rows.get_last_step(db, turn)
 
-    def list_history(self, key: CubicleKey, *, limit: int = 50, before: int | None = None) -> list[Turn]:
-        """The newest turns of the conversation, oldest first; ``before`` is a turn id to page back from."""
+    def list_history(
+        self, key: CubicleKey, *, conversation: int | None = None, limit: int = 50, before: int | None = None
+    ) -> list[Turn]:
+        """The newest turns of a conversation, oldest first: of the branch that goes on, or with ``before``, the id of
+        one of its turns, of what led to that. Raises NotFound."""
         with self._store.reading() as db:
-            return rows.list_history(db, key, limit=limit, before=before)
+            place = conversation_rows.find_conversation(db, key, conversation)
+            if place is None:
+                if conversation is not None:
+                    raise NotFound(_NO_CONVERSATION.format(conversation=conversation, agent=key.agent))
+                return []
+            turn = None if before is None else rows.get_turn(db, before)
+            if turn is None or turn.cubicle != key:
+                turns = branch_rows.list_branch(db, place.head, limit=limit)
+                return turns if before is None else [one for one in turns if one.id < before]
+            return branch_rows.list_branch(db, turn.parent, limit=limit)
 
-    def clear_history(self, key: CubicleKey) -> int:
-        """Forget the conversation; returns how many turns that were. The audit log keeps them."""
+    def clear_history(self, key: CubicleKey, conversation: int | None = None) -> int:
+        """Forget a conversation; returns how many turns that were. The audit log keeps them. Raises NotFound."""
+        now, told = time.time(), "The history was cleared."
         with self._store.writing() as db:
-            forgotten = rows.clear_conversation(db, key)
-            summary_rows.delete_summaries(db, key)
-            grant_rows.end_conversation(db, key)
-            now, told = time.time(), "The history was cleared."
-            audit_rows.insert_record(db, "history.cleared", told, now=now, agent=key.agent, user=key.user)
+            place = self._find_conversation(db, key, conversation, now).id
+            forgotten = rows.clear_conversation(db, place)
+            conversation_rows.empty_conversation(db, place, branch_rows.join_open(db, place))
+            summary_rows.delete_summaries(db, place)
+            grant_rows.end_conversation(db, key, place)
+            audit_rows.insert_record(
+                db,
+                "history.cleared",
+                told,
+                now=now,
+                agent=key.agent,
+                user=key.user,
+                detail={"conversation": place},
+            )
+        self._broker.publish(Event("conversation", key, {"conversation": place}))
         return forgotten
 
     def wait_for_end(self, turn: int, timeout_s: float) -> Turn:
@@ -180,10 +212,13 @@ class Turns:
     def withdraw(self, turn: int) -> Turn:
         """A person takes back a message that still waits: the conversation has no trace of it. Raises NotFound, or
         Conflict once the agent has begun with it."""
-        key, now = self.get(turn).cubicle, time.time()
+        now = time.time()
         with self._store.writing() as db:
+            found = self._get_turn(db, turn)
+            key = found.cubicle
             if not rows.delete_queued(db, turn):
                 raise Conflict(f"{key.agent} has begun with this message already, so it can only be stopped.")
+            branch_rows.remove_turn(db, turn, found.parent)
             self._write_end(db, key, turn, TurnStatus.STOPPED)
             audit_rows.insert_record(
                 db, "turn.withdrawn", "Withdrawn", now=now, agent=key.agent, user=key.user, turn=turn
@@ -265,6 +300,20 @@ class Turns:
             busy = {key for key, _ in rows.list_running(db)}
             waiting = rows.list_waiting_cubicles(db)
         return [key for key in waiting if key not in busy and not self._long_poll.wake_listeners(key)]
+
+    def _find_conversation(
+        self, db: sqlite3.Connection, key: CubicleKey, conversation: int | None, now: float
+    ) -> Conversation:
+        found = conversation_rows.find_conversation(db, key, conversation)
+        if found is None and conversation is not None:
+            raise NotFound(_NO_CONVERSATION.format(conversation=conversation, agent=key.agent))
+        return found or conversation_rows.ensure_first(db, key, now)
+
+    def _get_turn(self, db: sqlite3.Connection, turn: int) -> Turn:
+        found = rows.get_turn(db, turn)
+        if found is None:
+            raise NotFound(f"There is no turn {turn}.")
+        return found
 
     def _is_asked_for(self, key: CubicleKey) -> bool:
         """A crab takes the next turn by itself: it listens, has just ended one, or holds one, and then nothing may be

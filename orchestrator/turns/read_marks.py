@@ -11,7 +11,7 @@ from collections.abc import Callable
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import NotFound
 from orchestrator.core.events import Broker
-from orchestrator.core.models import CubicleKey, Event
+from orchestrator.core.models import Conversation, CubicleKey, Event
 from orchestrator.turns import read_mark_rows as rows
 
 
@@ -36,7 +36,12 @@ class ReadMarks:
         with self._store.reading() as db:
             return rows.count_unread(db, user)
 
-    def first_unread(self, key: CubicleKey) -> int | None:
-        """The oldest turn that ended since its person looked."""
+    def count_by_conversation(self, key: CubicleKey) -> dict[int, int]:
+        """The same for the conversations of one cubicle, by their ids."""
         with self._store.reading() as db:
-            return rows.get_first_unread(db, key)
+            return rows.count_by_conversation(db, key)
+
+    def first_unread(self, conversation: Conversation) -> int | None:
+        """The oldest turn of a conversation that ended since its person looked."""
+        with self._store.reading() as db:
+            return rows.get_first_unread(db, conversation.cubicle.user, conversation.id)

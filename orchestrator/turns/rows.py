@@ -7,8 +7,9 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from orchestrator.core.models import CubicleKey, Ruling, Step, Turn, TurnStatus
-from orchestrator.turns import conversation_rows as conversations
+from orchestrator.core.models import CALENDAR, Conversation, CubicleKey, Ruling, Step, Turn, TurnStatus
+from orchestrator.turns import conversation_rows
+from orchestrator.turns.titles import make_title
 
 _TURN = """
     SELECT turns.*, COALESCE(spent.tokens, 0) AS tokens, COALESCE(spent.cost_micro, 0) AS cost_micro
@@ -35,24 +36,44 @@ class TurnClaim:
 
 
 def insert_turn(
-    db: sqlite3.Connection, key: CubicleKey, *, source: str, prompt: str, origin: str | None, now: float
+    db: sqlite3.Connection,
+    conversation: Conversation,
+    *,
+    source: str,
+    prompt: str,
+    origin: str | None,
+    now: float,
+    parent: int | None = None,
 ) -> int:
-    """Queue a turn of the cubicle's first conversation. With an ``origin`` that was seen before, nothing is added and
-    the older turn's id comes back."""
+    """Queue a turn, which the conversation goes on with. With an ``origin`` that was seen before, nothing is added and
+    the older turn's id comes back.
+
+    Args:
+        db: a transaction.
+        conversation: where the turn belongs.
+        source: the surface that it comes from.
+        prompt: the message.
+        origin: what makes a repeated message the same one, where there is such a thing.
+        now: in seconds since the epoch.
+        parent: the turn that it follows.
+    """
+    key = conversation.cubicle
     row = db.execute(
-        "INSERT INTO turns (agent, user, conversation, source, origin, prompt, status, created_at) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (origin) DO NOTHING RETURNING id",
-        (key.agent, key.user, conversations.get_first_id(db, key, now), source, origin, prompt, TurnStatus.QUEUED, now),
+        "INSERT INTO turns (agent, user, conversation, parent, source, origin, prompt, status, created_at) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (origin) DO NOTHING RETURNING id",
+        (key.agent, key.user, conversation.id, parent, source, origin, prompt, TurnStatus.QUEUED, now),
     ).fetchone()
     if row is None:
-        row = db.execute("SELECT id FROM turns WHERE origin = ?", (origin,)).fetchone()
-    return int(row["id"])
+        return int(db.execute("SELECT id FROM turns WHERE origin = ?", (origin,)).fetchone()["id"])
+    turn, used_at = int(row["id"]), None if source == CALENDAR else now
+    conversation_rows.add_turn(db, conversation.id, turn, title=make_title(prompt), used_at=used_at)
+    return turn
 
 
 def get_turn(db: sqlite3.Connection, turn: int) -> Turn | None:
     """The turn with this id, its tokens and cost summed."""
     row = db.execute(f"{_TURN} WHERE turns.id = :turn", {"turn": turn}).fetchone()
-    return None if row is None else _make_turn(row)
+    return None if row is None else make_turn(row)
 
 
 def get_turn_by_origin(db: sqlite3.Connection, origin: str) -> Turn | None:
@@ -208,28 +229,6 @@ def end_turn(
     return cursor.rowcount == 1
 
 
-def list_history(
-    db: sqlite3.Connection, key: CubicleKey, *, limit: int, before: int | None = None, after: int = 0
-) -> list[Turn]:
-    """The newest turns of the conversation that were not cleared, oldest first."""
-    rows = db.execute(
-        "SELECT turns.*, 0 AS tokens, 0 AS cost_micro FROM turns INDEXED BY turns_not_cleared "
-        "WHERE agent = ? AND user = ? AND forgotten = 0 AND id < ? AND id > ? ORDER BY id DESC LIMIT ?",
-        (key.agent, key.user, before or 2**62, after, limit),
-    ).fetchall()
-    return [_make_turn(row) for row in reversed(rows)]
-
-
-def list_following(db: sqlite3.Connection, key: CubicleKey, *, after: int, limit: int) -> list[Turn]:
-    """The turns that came next after one, oldest first; none that was cleared."""
-    rows = db.execute(
-        "SELECT turns.*, 0 AS tokens, 0 AS cost_micro FROM turns INDEXED BY turns_not_cleared "
-        "WHERE agent = ? AND user = ? AND forgotten = 0 AND id > ? ORDER BY id LIMIT ?",
-        (key.agent, key.user, after, limit),
-    )
-    return [_make_turn(row) for row in rows]
-
-
 def has_steps(db: sqlite3.Connection, turn: int) -> bool:
     """A command was run in the turn, or asked about."""
     return db.execute("SELECT 1 FROM steps WHERE turn = ? LIMIT 1", (turn,)).fetchone() is not None
@@ -240,14 +239,23 @@ def add_apps(db: sqlite3.Connection, turn: int, names: Sequence[str]) -> None:
     db.execute("UPDATE turns SET apps = ? WHERE id = ?", (json.dumps(list(names), ensure_ascii=False), turn))
 
 
-def clear_conversation(db: sqlite3.Connection, key: CubicleKey) -> int:
+def clear_conversation(db: sqlite3.Connection, conversation: int) -> int:
     """Clear the conversation of what has ended; returns how many turns that were."""
     cursor = db.execute(
-        f"UPDATE turns SET forgotten = 1 WHERE agent = ? AND user = ? AND forgotten = 0 "  # noqa: S608 - constant
+        f"UPDATE turns SET forgotten = 1 WHERE conversation = ? AND forgotten = 0 "  # noqa: S608 - constant
         f"AND status NOT IN {_OPEN}",
-        (key.agent, key.user),
+        (conversation,),
     )
     return cursor.rowcount
+
+
+def has_open(db: sqlite3.Connection, conversation: int) -> bool:
+    """A turn of the conversation waits or is under way."""
+    row = db.execute(
+        f"SELECT 1 FROM turns INDEXED BY turns_open WHERE status IN {_OPEN} AND conversation = ? LIMIT 1",  # noqa: S608
+        (conversation,),
+    ).fetchone()
+    return row is not None
 
 
 def insert_step(db: sqlite3.Connection, step: Step) -> bool:
@@ -322,7 +330,8 @@ def end_step(db: sqlite3.Connection, turn: int, n: int, *, exit_code: int, outpu
     return cursor.rowcount == 1
 
 
-def _make_turn(row: sqlite3.Row) -> Turn:
+def make_turn(row: sqlite3.Row) -> Turn:
+    """A turn of its row."""
     return Turn(
         id=int(row["id"]),
         cubicle=CubicleKey(str(row["agent"]), int(row["user"])),

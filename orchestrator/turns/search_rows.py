@@ -21,15 +21,23 @@ _SHORTEST_BEGINNING = 3
 
 
 def find_turns(
-    db: sqlite3.Connection, key: CubicleKey, words: str, *, limit: int, before: int | None = None
+    db: sqlite3.Connection,
+    key: CubicleKey,
+    words: str,
+    *,
+    conversation: int | None = None,
+    limit: int,
+    before: int | None = None,
 ) -> list[int]:
-    """The newest turns of the conversation that hold every word, newest first; ``before`` is the id to go on from."""
+    """The newest turns that hold every word, newest first, of one conversation or of all of the cubicle's; ``before``
+    is the id to go on from."""
     match = _fts_query(key, words)
     if match is None:
         return []
     rows = db.execute(
-        "SELECT rowid FROM turn_words WHERE turn_words MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?",
-        (match, before or 2**62, limit),
+        "SELECT rowid FROM turn_words WHERE turn_words MATCH ? AND rowid < ? AND (? IS NULL OR ? = "
+        "(SELECT conversation FROM turns WHERE id = turn_words.rowid)) ORDER BY rowid DESC LIMIT ?",
+        (match, before or 2**62, conversation, conversation, limit),
     )
     return [int(row[0]) for row in rows]
 

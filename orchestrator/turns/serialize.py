@@ -26,6 +26,8 @@ def turn_json(turn: Turn) -> dict[str, Any]:
         "turn": turn.id,
         "agent": turn.cubicle.agent,
         "user": turn.cubicle.user,
+        "conversation": turn.conversation,
+        "parent": turn.parent,
         "source": turn.source,
         "prompt": turn.prompt,
         "status": str(turn.status),

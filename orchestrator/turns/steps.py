@@ -194,7 +194,7 @@ class Steps:
         refused = refused_before(db, turn, sha256)
         if refused:
             return Verdict(Ruling.REFUSE, refused)
-        grants = self._grants.find_covering(db, key, verdict.kinds)
+        grants = self._grants.find_covering(db, key, turn, verdict.kinds)
         if grants is None:
             return verdict
         by = dict.fromkeys(f"“{escape_invisible(grant.subject)}”, by {grant.by}" for grant in grants)

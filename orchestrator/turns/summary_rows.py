@@ -6,6 +6,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from orchestrator.core.models import CubicleKey
+from orchestrator.turns import branch_rows
 
 KIND = "summary"
 """The kind of jobs that make them."""
@@ -22,24 +23,30 @@ class Summary:
     made_at: float
 
 
-def get_latest(db: sqlite3.Connection, key: CubicleKey) -> Summary | None:
-    """What stands for the older part of the conversation now."""
-    row = db.execute(
-        "SELECT * FROM summaries WHERE agent = ? AND user = ? ORDER BY upto DESC LIMIT 1", (key.agent, key.user)
-    ).fetchone()
-    return None if row is None else Summary(key, int(row["upto"]), str(row["text"]), float(row["made_at"]))
+def get_latest(db: sqlite3.Connection, leaf: int | None) -> Summary | None:
+    """What stands for the older part of the branch that ends with this turn."""
+    upto = branch_rows.find_summed_up(db, leaf)
+    if upto is None:
+        return None
+    row = db.execute("SELECT * FROM summaries WHERE upto = ? ORDER BY id DESC LIMIT 1", (upto,)).fetchone()
+    key = CubicleKey(str(row["agent"]), int(row["user"]))
+    return Summary(key, upto, str(row["text"]), float(row["made_at"]))
 
 
-def insert_summary(db: sqlite3.Connection, key: CubicleKey, upto: int, text: str, now: float) -> None:
-    """It stands from now on, and those before it go."""
-    db.execute("DELETE FROM summaries WHERE agent = ? AND user = ? AND upto <= ?", (key.agent, key.user, upto))
+def insert_summary(
+    db: sqlite3.Connection, key: CubicleKey, upto: int, text: str, now: float, *, instead_of: int | None
+) -> None:
+    """It stands from now on, and the one before it, up to ``instead_of``, goes. A branch that begins between the two is
+    told whole again, until it is long enough for one of its own."""
+    db.execute("DELETE FROM summaries WHERE upto IN (?, ?)", (upto, instead_of))
     db.execute(
         "INSERT INTO summaries (agent, user, upto, text, made_at) VALUES (?, ?, ?, ?, ?)",
         (key.agent, key.user, upto, text, now),
     )
 
 
-def delete_summaries(db: sqlite3.Connection, key: CubicleKey) -> None:
+def delete_summaries(db: sqlite3.Connection, conversation: int) -> None:
     """The conversation was cleared: none stands for it, and none is being made."""
-    db.execute("DELETE FROM summaries WHERE agent = ? AND user = ?", (key.agent, key.user))
-    db.execute("DELETE FROM jobs WHERE kind = ? AND agent = ? AND user = ?", (KIND, key.agent, key.user))
+    turns = "SELECT id FROM turns WHERE conversation = ?"
+    db.execute(f"DELETE FROM summaries WHERE upto IN ({turns})", (conversation,))  # noqa: S608 - a constant
+    db.execute(f"DELETE FROM jobs WHERE kind = ? AND turn IN ({turns})", (KIND, conversation))  # noqa: S608

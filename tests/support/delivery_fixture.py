@@ -25,6 +25,7 @@ from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import USUAL_RATES, CubicleKey, Delivery, Rates, Turn, TurnStatus
 from orchestrator.files.workspace import Workspaces
 from orchestrator.turns import rows as turn_rows
+from orchestrator.turns.conversation_rows import ensure_first
 
 KEY = CubicleKey("crab", 1)
 
@@ -129,7 +130,7 @@ class DeliveryFixture:
     def turn(self, *, action: str | None = None, is_over: bool = False, at: float = 0.0) -> int:
         """A turn of this cubicle, under way or over."""
         with self.store.writing() as db:
-            turn = turn_rows.insert_turn(db, KEY, source="api", prompt="x", origin=None, now=at)
+            turn = turn_rows.insert_turn(db, ensure_first(db, KEY, 0.0), source="api", prompt="x", origin=None, now=at)
             turn_rows.claim_turn(db, turn, "boot", at)
             if is_over:
                 turn_rows.end_turn(db, turn, TurnStatus.DONE, now=at, reply="done", action=action)

@@ -94,7 +94,7 @@ class DownloadRequests:
         found = _under_way(db, caller.key, link.url)
         if found is not None:
             return _waits(found, words.under_way(found))
-        if link.host in self._grants.list_hosts(db, caller.key):
+        if link.host in self._grants.list_hosts(db, caller.key, caller.turn):
             return self._at_once(db, caller, request, link)
         detail = words.approval_detail(link, description=request.description, file_type=request.file_type)
         asset = self._ask_person(db, caller, link, detail, wanted=words.name_of(link, request.file_type))
@@ -172,7 +172,7 @@ class DownloadRequests:
         """What may be fetched, and to which other hosts it may send on. Raises Forbidden when nobody has agreed."""
         with self._store.reading() as db:
             approval = approval_rows.get_approval(db, asset.id)
-            allowed = self._grants.list_hosts(db, asset.cubicle)
+            allowed = self._grants.list_hosts(db, asset.cubicle, asset.job.turn)
             before = frozenset(earlier.host for earlier in waiting_for(db, asset))
         link = parse_url(asset.url, self._rules)
         if approval is None and not (asset.host == link.host and link.host in allowed):

@@ -1450,6 +1450,64 @@ def m048_chat_progress(db: Database) -> None:
     )
 
 
+@migrations()
+def m049_conversation_tree(db: Database) -> None:
+    """Each turn follows another, and a conversation knows the newest turn of the branch that goes on. What there is was
+    one line. Conversations are called by their first words until their person names them. How far people have read, and
+    what they allowed, is kept by conversation."""
+    _run_script(
+        db,
+        """
+        ALTER TABLE conversations ADD COLUMN title TEXT NOT NULL DEFAULT '';
+        ALTER TABLE conversations ADD COLUMN head INTEGER;
+        ALTER TABLE conversations ADD COLUMN forked_from INTEGER;
+        ALTER TABLE conversations ADD COLUMN used_at REAL NOT NULL DEFAULT 0;
+        ALTER TABLE conversations ADD COLUMN archived_at REAL;
+        DROP INDEX conversations_of_cubicle;
+        CREATE INDEX conversations_of_cubicle ON conversations (agent, user, used_at, id) WHERE archived_at IS NULL;
+        WITH line AS (
+            SELECT id, LAG(id) OVER (PARTITION BY conversation ORDER BY id) AS before FROM turns WHERE forgotten = 0
+        )
+        UPDATE turns SET parent = line.before FROM line WHERE line.id = turns.id;
+        CREATE INDEX turns_of_conversation ON turns (conversation, id) WHERE forgotten = 0;
+        CREATE INDEX turns_of_parent ON turns (parent) WHERE parent IS NOT NULL;
+        UPDATE conversations SET
+            head = (SELECT MAX(id) FROM turns WHERE conversation = conversations.id AND forgotten = 0),
+            used_at = MAX(created_at, COALESCE((SELECT MAX(created_at) FROM turns
+                WHERE conversation = conversations.id AND source <> 'calendar'), 0));
+        DROP INDEX turns_not_cleared;
+        CREATE TABLE read_marks (
+            conversation INTEGER PRIMARY KEY,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            turn INTEGER NOT NULL,
+            at REAL NOT NULL
+        ) STRICT;
+        INSERT INTO read_marks (conversation, agent, user, turn, at)
+            SELECT conversations.id, seen.agent, seen.user, seen.turn, seen.at FROM seen JOIN conversations
+            ON conversations.agent = seen.agent AND conversations.user = seen.user GROUP BY seen.agent, seen.user;
+        DROP TABLE seen;
+        ALTER TABLE grants ADD COLUMN conversation INTEGER;
+        """,
+    )
+    for name, order in (("turns_told", "id"), ("turns_told_by_end", "ended_at")):
+        db.execute(f"DROP INDEX {name}")
+        db.execute(
+            f"CREATE INDEX {name} ON turns (user, conversation, {order}) WHERE forgotten = 0 "
+            "AND status IN ('done', 'failed', 'stopped') AND source NOT IN ('telegram', 'terminal') "
+            "AND NOT (source = 'calendar' AND ((status = 'done' "
+            "AND TRIM(COALESCE(reply, ''), char(9, 10, 13, 32)) = '') "
+            "OR UPPER(SUBSTR(LTRIM(prompt, char(9, 10, 13, 32)), 1, 9)) = 'INTERNAL:'))"
+        )
+    for row in list(db.execute("SELECT id, head FROM conversations WHERE name = '' AND head IS NOT NULL")):
+        first = db.execute(
+            "SELECT prompt FROM turns WHERE conversation = ? AND forgotten = 0 "
+            "ORDER BY source = 'calendar', id LIMIT 1",
+            (row[0],),
+        ).fetchone()
+        db.execute("UPDATE conversations SET title = ? WHERE id = ?", (" ".join(first[0].split())[:60], row[0]))
+
+
 def _run_script(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

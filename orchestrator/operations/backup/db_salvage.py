@@ -17,6 +17,7 @@ from urllib.parse import quote
 from orchestrator.core.db import copies
 from orchestrator.core.db.migrations import migrations
 from orchestrator.core.errors import Unavailable
+from orchestrator.turns.conversation_rows import repair_conversations
 
 _NEEDED = ("agents", "users")
 _INDEXES = {"fact_words": ("text", "scope")}
@@ -55,6 +56,7 @@ def salvage_database(damaged: Path, fresh: Path) -> Salvaged:
             _Table(source, target, table, columns).copied()
         _keep_numbers(source, target, {table: count.highest for table, count in counts.items()})
         dangling = _drop_dangling(target)
+        repair_conversations(target)
         target.execute("INSERT INTO audit_fts (audit_fts) VALUES ('rebuild')")
         target.execute("COMMIT")
         for table in _NEEDED:

@@ -46,7 +46,7 @@ def test_a_moment_stands_in_its_conversation(webapp: AppFixture, browser: Browse
     html = page(browser, f"/agents/crab/turns/{ids[10]}")
     assert [n for n in range(20) if f"word-{n}-</div>" in html] == list(range(4, 17))
     assert f'turn here" id="turn-{ids[10]}"' in html
-    assert f"turns?before={ids[4]}" in html
+    assert f"turns?conversation=1&amp;before={ids[4]}" in html
     assert f"turns?after={ids[16]}" in html
     later = page(browser, f"/agents/crab/turns?after={ids[16]}")
     assert [n for n in range(20) if f"word-{n}-</div>" in later] == [17, 18, 19]
@@ -63,7 +63,7 @@ def test_the_summary_is_shown_as_a_models_words(webapp: AppFixture, browser: Bro
     turn = said(webapp, "hi")
     assert "Summary of earlier" not in seen(browser, "/agents/crab/memory")
     with webapp.app._store.writing() as db:
-        summary_rows.insert_summary(db, KEY, turn, EVIL, 1_700_000_000.0)
+        summary_rows.insert_summary(db, KEY, turn, EVIL, 1_700_000_000.0, instead_of=None)
     webapp.services.notifications.post(KEY, "summary", "It has grown long.", subject=str(turn))
     html = page(browser, "/agents/crab/memory")
     assert "A model wrote it" in html

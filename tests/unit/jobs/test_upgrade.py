@@ -23,7 +23,7 @@ from orchestrator.core.db.migrations import migrations
 from orchestrator.jobs import rows as job_rows
 from orchestrator.turns import summary_rows
 from orchestrator.web.fetcher import tls_context
-from tests.support.core_fixture import KEY, OTHER
+from tests.support.core_fixture import KEY
 from tests.support.downloads_fixture import BYTES, Certificates
 from tests.support.downloads_fixture import fixture as download_fixture
 from tests.support.fake_internet import Visit, answer, make_certificate
@@ -205,6 +205,7 @@ def test_what_else_waited_waits_on(old: Old, home: Path) -> None:
     old.waits("c1", "send:00ff", "SEND", '{"file": "a.txt", "caption": "look"}')
     old.mine("thumbnails", id=1, app="game", wanted_at=NOW, tries=2, file="1-x.png")
     old.mine("thumbnails", id=2, app="other", wanted_at=None, file="2-x.png")
+    old.mine("turns", id=3, source="api", prompt="tea?", status="done", created_at=NOW, ended_at=NOW)
     old.mine("summaries", id=1, upto=3, text="They like tea.", wanted_at=NOW, made_at=NOW + 1)
     old.mine("summaries", id=2, upto=9, wanted_at=NOW + 2, tries=1, not_before=NOW + 900)
     old.close()
@@ -219,7 +220,7 @@ def test_what_else_waited_waits_on(old: Old, home: Path) -> None:
         }
         (wanted,) = job_rows.list_open_jobs(db, summary_rows.KIND, KEY)
         assert (wanted.tries, wanted.not_before, wanted.name) == (1, NOW + 900, str(wanted.id))
-        made = summary_rows.get_latest(db, KEY)
+        made = summary_rows.get_latest(db, 3)
         assert made is not None
         assert (made.text, made.upto, made.made_at) == ("They like tea.", 3, NOW + 1)
-        assert summary_rows.get_latest(db, OTHER) is None
+        assert summary_rows.get_latest(db, None) is None

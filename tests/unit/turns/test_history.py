@@ -16,6 +16,7 @@ from orchestrator.core.db.migrations import migrations
 from orchestrator.core.models import CALENDAR, CubicleKey, TurnStatus
 from orchestrator.turns import read_mark_rows as seen_rows
 from orchestrator.turns import search_rows as turn_words
+from orchestrator.turns.conversation_rows import ensure_first
 from orchestrator.turns.history import History, _split_passage
 from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture
 
@@ -147,7 +148,7 @@ def test_a_conversation_is_looked_at_around_a_turn(install: CoreFixture, history
     around = history.list_around(install.turns.get(ids[3]), limit=2)
     assert around is not None
     assert [[turn.id for turn in side] for side in around] == [ids[1:3], ids[4:6]]
-    assert [turn.id for turn in history.list_following(KEY, ids[4], limit=9)] == ids[5:]
+    assert [turn.id for turn in history.list_following(install.turns.get(ids[4]), limit=9)] == ids[5:]
     install.turns.clear_history(KEY)
     assert history.list_around(install.turns.get(ids[3]), limit=2) is None
 
@@ -159,10 +160,11 @@ def test_unread_looks_at_news_alone(install: CoreFixture) -> None:
             "INSERT INTO turns (agent, user, conversation, source, prompt, reply, status, created_at, ended_at) VALUES "
         )
         db.executemany(row + "(?, 1, 1, ?, '', 'x', 'done', 1, 2)", [("crab", "api"), ("crab", CALENDAR)] * 100)
+        ensure_first(db, KEY, 0.0)
         asked: list[str] = []
         db.set_trace_callback(asked.append)
         assert seen_rows.count_unread(db, 1) == {"crab": 100}
-        assert seen_rows.get_first_unread(db, KEY) == 1
+        assert seen_rows.get_first_unread(db, 1, 1) == 1
         db.set_trace_callback(None)
         plan = [str(row[3]) for text in asked for row in db.execute(f"EXPLAIN QUERY PLAN {text}")]
     steps = [step for step in plan if "turns" in step]

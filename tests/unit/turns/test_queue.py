@@ -15,6 +15,7 @@ from orchestrator.core.hooks import TurnMoment
 from orchestrator.core.models import TurnStatus
 from orchestrator.turns import conversation_rows as conversations
 from orchestrator.turns import rows
+from orchestrator.turns.conversation_rows import ensure_first
 from orchestrator.turns.history import History
 from tests.support.core_fixture import KEY, OTHER, CoreFixture, at_once, core_fixture, heard, of_kind, watching
 
@@ -115,7 +116,7 @@ def test_five_thousand_queued_messages_each_get_an_outcome(install: CoreFixture)
     """The queue holds them, one more cubicle is not slowed, and a cubicle that can't start fails each of them."""
     with install.store.writing() as db:
         for n in range(5_000):
-            rows.insert_turn(db, KEY, source="test", prompt=f"m{n}", origin=None, now=float(n))
+            rows.insert_turn(db, ensure_first(db, KEY, 0.0), source="test", prompt=f"m{n}", origin=None, now=float(n))
     assert install.under_way("x", OTHER).prompt == "x"
     first = install.turns.take_next(KEY, "boot", 0)
     assert first is not None
@@ -131,7 +132,7 @@ def test_a_full_queue_says_so(install: CoreFixture) -> None:
     """One message over the cap is refused, a repeated one is not."""
     with install.store.writing() as db:
         for n in range(10_000):
-            rows.insert_turn(db, KEY, source="test", prompt="m", origin=f"o{n}", now=0.0)
+            rows.insert_turn(db, ensure_first(db, KEY, 0.0), source="test", prompt="m", origin=f"o{n}", now=0.0)
     with pytest.raises(TooMany, match="10,000"):
         install.turns.submit(KEY, "a", source="test")
     assert install.turns.submit(KEY, "m", source="test", origin="o3").prompt == "m"
@@ -508,21 +509,20 @@ def test_every_turn_is_of_its_cubicles_conversation(install: CoreFixture) -> Non
     assert first.conversation == second.conversation != others.conversation
     assert first.parent is None
     with install.store.reading() as db:
-        assert [(each.id, each.cubicle, each.name) for each in conversations.of_cubicle(db, KEY)] == [
-            (first.conversation, KEY, "")
-        ]
+        assert [each.id for each in conversations.list_conversations(db, KEY, limit=9)] == [first.conversation]
     install.agents.remove("crab")
     with install.store.reading() as db:
-        assert conversations.of_cubicle(db, KEY) == conversations.of_cubicle(db, OTHER) == []
+        assert conversations.list_conversations(db, KEY, limit=9) == []
+        assert conversations.list_conversations(db, OTHER, limit=9) == []
 
 
-def test_a_turn_may_have_a_parent(install: CoreFixture) -> None:
-    """It says which; also when that is gone."""
-    parent, child = install.under_way("a"), install.turns.submit(KEY, "b", source="test")
-    with install.store.writing() as db:
-        db.execute("UPDATE turns SET parent = ? WHERE id = ?", (parent.id, child.id))
-    assert install.turns.get(child.id).parent == parent.id
-    install.turns.end_turn(KEY, parent.id, TurnStatus.DONE, reply="ok")
-    with install.store.writing() as db:
-        db.execute("DELETE FROM turns WHERE id = ?", (parent.id,))
-    assert install.turns.get(child.id).parent == parent.id
+def test_a_turn_follows_the_one_before(install: CoreFixture) -> None:
+    """In its own conversation, also while that still waits; when that is gone it begins the conversation."""
+    first, second = install.under_way("a"), install.turns.submit(KEY, "b", source="test")
+    install.turns.submit(OTHER, "c", source="test")
+    third = install.turns.submit(KEY, "d", source="test")
+    assert [turn.parent for turn in (first, second, third)] == [None, first.id, second.id]
+    install.turns.withdraw(second.id)
+    assert install.turns.get(third.id).parent == first.id
+    install.turns.withdraw(third.id)
+    assert install.turns.submit(KEY, "e", source="test").parent == first.id

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.errors import NotFound
-from orchestrator.core.models import CALENDAR, CubicleKey, TurnStatus
+from orchestrator.core.models import CALENDAR, Conversation, CubicleKey, TurnStatus
+from orchestrator.turns.conversations import Conversations
 from orchestrator.turns.read_marks import ReadMarks
 from tests.support.app_fixture import AppFixture, Scene
 from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture, watching
@@ -37,20 +38,25 @@ def ended(
     return turn.id
 
 
+def first_of(install: CoreFixture) -> Conversation:
+    """The conversation that everything here is said in."""
+    return Conversations(install.store, install.broker).get(KEY)
+
+
 def test_what_ended_is_new_until_its_person_looks(install: CoreFixture) -> None:
     """Each person has marks of their own, and an older mark takes nothing back."""
     seen = ReadMarks(install.store, install.broker)
     first, second = ended(install), ended(install)
     ended(install, OTHER)
     assert seen.count_unread(KEY.user) == {"crab": 2}
-    assert seen.first_unread(KEY) == first
+    assert seen.first_unread(first_of(install)) == first
     with watching(install.broker) as news:
         seen.mark_read(KEY, second)
         event = news.get(1)
     assert event is not None
     assert (event.kind, event.cubicle, event.body) == ("seen", KEY, {"turn": second})
     seen.mark_read(KEY, first)
-    assert (seen.count_unread(KEY.user), seen.first_unread(KEY)) == ({}, None)
+    assert (seen.count_unread(KEY.user), seen.first_unread(first_of(install))) == ({}, None)
     assert seen.count_unread(OTHER.user) == {"crab": 1}
 
 
@@ -61,7 +67,7 @@ def test_an_older_turn_that_ends_later_is_new(install: CoreFixture) -> None:
     seen.mark_read(KEY, ended(install))
     assert seen.count_unread(KEY.user) == {}
     install.turns.end_turn(KEY, older.id, TurnStatus.FAILED, error="no")
-    assert seen.first_unread(KEY) == older.id
+    assert seen.first_unread(first_of(install)) == older.id
 
 
 @pytest.mark.parametrize(

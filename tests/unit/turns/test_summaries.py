@@ -19,6 +19,7 @@ from orchestrator.llm.pricing import load_prices
 from orchestrator.llm.proxy import Proxy
 from orchestrator.llm.retry import RetryPolicy
 from orchestrator.turns import summary_rows as rows
+from orchestrator.turns.history import History
 from orchestrator.turns.prompt_history import SUMMED_UP_TURNS
 from orchestrator.turns.summaries import MOST_CHARS, Summaries
 from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture
@@ -72,6 +73,7 @@ class Fixture:
             now=lambda: self.now,
         )
         self.jobs.reconcile()
+        self.history = History(install.store)
         self.summaries = Summaries(install.store, proxy, self.notifications, self.jobs, now=lambda: self.now)
 
     def talk(self, count: int, size: int = 10) -> Turn:
@@ -109,7 +111,7 @@ def test_a_short_conversation_is_told_whole(fixture: Fixture) -> None:
     fixture.talk(SUMMED_UP_TURNS)
     assert fixture.work() == 0
     assert fixture.model.requests == []
-    assert fixture.summaries.get_summary(KEY) is None
+    assert fixture.history.get_summary(KEY) is None
 
 
 @pytest.mark.parametrize(("count", "size"), [(SUMMED_UP_TURNS + 1, 10), (12, 9_000)], ids=["many", "long"])
@@ -118,7 +120,7 @@ def test_the_older_half_of_a_long_one_becomes_a_summary(fixture: Fixture, count:
     fixture.model.says('{"message": "They like tea.", "terminal": ""}')
     fixture.talk(count, size)
     assert fixture.work() == 1
-    made = fixture.summaries.get_summary(KEY)
+    made = fixture.history.get_summary(KEY)
     assert made is not None
     assert made.text == "They like tea."
     told = fixture.told()
@@ -184,10 +186,11 @@ def test_a_cleared_conversation_has_no_summary(fixture: Fixture) -> None:
     """Neither the one that was made nor the one that was wanted; another person's stays."""
     fixture.talk(SUMMED_UP_TURNS + 1)
     fixture.work()
+    theirs = fixture.install.turns.submit(OTHER, "hi", source="test")
     with fixture.install.store.writing() as db:
-        fixture.jobs.submit(db, rows.KIND, OTHER, 7, {})
+        fixture.jobs.submit(db, rows.KIND, OTHER, theirs.id, {})
     fixture.install.turns.clear_history(KEY)
-    assert fixture.summaries.get_summary(KEY) is None
+    assert fixture.history.get_summary(KEY) is None
     assert fixture.told() == []
     with fixture.install.store.reading() as db:
         assert [job.cubicle for job in job_rows.list_next_jobs(db, fixture.now)] == [OTHER]
@@ -198,7 +201,7 @@ def test_a_summary_that_comes_too_late_is_dropped(fixture: Fixture) -> None:
     fixture.talk(SUMMED_UP_TURNS + 1)
     fixture.model.meanwhile = lambda: fixture.install.turns.clear_history(KEY)
     fixture.work()
-    assert fixture.summaries.get_summary(KEY) is None
+    assert fixture.history.get_summary(KEY) is None
     assert fixture.notifications.list_recent(KEY) == []
 
 
@@ -211,6 +214,6 @@ def test_it_is_bounded_and_survives(fixture: Fixture) -> None:
     again = Fixture(fixture.install)
     again.model.says("y" * 50_000)
     assert again.work() == 1
-    made = again.summaries.get_summary(KEY)
+    made = again.history.get_summary(KEY)
     assert made is not None
     assert len(made.text) == MOST_CHARS

@@ -18,6 +18,7 @@ from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus
 from orchestrator.core.db.database import Store
 from orchestrator.core.models import CubicleKey, Delivery, DeliveryStatus
 from orchestrator.turns import rows as turn_rows
+from orchestrator.turns.conversation_rows import ensure_first
 from tests.support.bot_api import BotApi, Person
 from tests.support.chat_fakes import telegram_store
 from tests.support.delivery_fixture import KEY, DeliveryFixture, outgoing
@@ -60,7 +61,9 @@ def turn_from_telegram(out: DeliveryFixture, chat: int = 42, *, thread: int | No
             (chat % 1000, chat, thread, message, f"telegram:1:{chat}"),
         )
         origin = f"telegram:1:{chat}"
-        turn = turn_rows.insert_turn(db, KEY, source="telegram", prompt="x", origin=origin, now=time.time())
+        turn = turn_rows.insert_turn(
+            db, ensure_first(db, KEY, 0.0), source="telegram", prompt="x", origin=origin, now=time.time()
+        )
         turn_rows.claim_turn(db, turn, "boot", time.time() - 1)
     return turn
 
@@ -165,7 +168,9 @@ def test_a_turn_of_a_group_is_answered_there(api: BotApi, install: Fixture, bot:
 def test_what_was_asked_for_elsewhere_stays_there(install: Fixture, source: str) -> None:
     """A turn of the dashboard delivers to the dashboard."""
     with install.out.store.writing() as db:
-        turn = turn_rows.insert_turn(db, KEY, source=source, prompt="x", origin=None, now=time.time())
+        turn = turn_rows.insert_turn(
+            db, ensure_first(db, KEY, 0.0), source=source, prompt="x", origin=None, now=time.time()
+        )
         turn_rows.claim_turn(db, turn, "boot", time.time() - 1)
     install.take("report.txt")
     (made,) = install.wait(1)

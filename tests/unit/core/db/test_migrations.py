@@ -83,18 +83,24 @@ def test_refuses_rows_that_can_not_be(db: sqlite3.Connection, row: str) -> None:
 
 
 def test_what_there_is_becomes_the_first_conversation_of_its_cubicle() -> None:
-    """Cleared turns and those of somebody who was removed among them; no turn has a parent."""
+    """Cleared turns and those of somebody who was removed among them. A turn follows the one before that was not
+    cleared, the newest is the head, and the first words of a person are the title."""
     db = sqlite3.connect(":memory:", isolation_level=None)
     db.row_factory = sqlite3.Row
     migrations.apply(db, stop_before="m046_conversations")
     row = "INSERT INTO turns (agent, user, source, prompt, status, created_at, forgotten) VALUES "
     db.execute(row + "('crab', 1, 'api', 'a', 'done', 5, 1), ('newt', 1, 'telegram', 'b', 'failed', 6, 0)")
     db.execute(row + "('crab', 1, 'calendar', 'c', 'running', 7, 0), ('crab', 9, 'api', 'd', 'queued', 4, 0)")
+    db.execute(row + "('crab', 1, 'api', 'How\n are  you?', 'done', 8, 0)")
     migrations.apply(db)
-    found = db.execute("SELECT id, agent, user, name, created_at FROM conversations ORDER BY id")
-    assert [tuple(row) for row in found] == [(1, "crab", 1, "", 5), (2, "newt", 1, "", 6), (3, "crab", 9, "", 4)]
+    found = db.execute("SELECT id, agent, user, name, title, head, created_at, used_at FROM conversations ORDER BY id")
+    assert [tuple(row) for row in found] == [
+        (1, "crab", 1, "", "How are you?", 5, 5, 8),
+        (2, "newt", 1, "", "b", 2, 6, 6),
+        (3, "crab", 9, "", "d", 4, 4, 4),
+    ]
     turns = db.execute("SELECT conversation, parent FROM turns ORDER BY id")
-    assert [tuple(row) for row in turns] == [(1, None), (2, None), (1, None), (3, None)]
+    assert [tuple(row) for row in turns] == [(1, None), (2, None), (1, None), (3, None), (1, 3)]
     db.close()
 
 

@@ -17,6 +17,7 @@ from orchestrator.approvals import rows as approvals
 from orchestrator.core.models import ApprovalStatus, CubicleKey, Role, Ruling, Step, TurnStatus
 from orchestrator.llm import ledger_rows as ledger
 from orchestrator.turns import rows as turns
+from orchestrator.turns.conversation_rows import ensure_first
 from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture
 
 
@@ -35,7 +36,7 @@ def db(install: CoreFixture) -> Iterator[sqlite3.Connection]:
 
 
 def _queued(db: sqlite3.Connection, key: CubicleKey = KEY, origin: str | None = None) -> int:
-    return turns.insert_turn(db, key, source="test", prompt="p", origin=origin, now=1.0)
+    return turns.insert_turn(db, ensure_first(db, key, 0.0), source="test", prompt="p", origin=origin, now=1.0)
 
 
 def _step(turn: int, n: int = 1, status: str = "running") -> Step:

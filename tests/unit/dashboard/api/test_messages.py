@@ -176,7 +176,7 @@ def test_the_history_tells_what_was_summed_up(webapp: AppFixture, operator: Api)
     key = CubicleKey("crab", operator.user.id)
     turn = operator.post("/agents/crab/messages", {"text": "hi", "wait": True})["turn"]
     with webapp.app._store.writing() as db:
-        summary_rows.insert_summary(db, key, turn, "They like tea.", 1_800_000_000.0)
+        summary_rows.insert_summary(db, key, turn, "They like tea.", 1_800_000_000.0, instead_of=None)
     summary = operator.get("/agents/crab/history")["summary"]
     assert summary == {"text": "They like tea.", "upto": turn, "made_at": "2027-01-15T08:00:00.000Z"}
     operator.call("DELETE", "/agents/crab/history")

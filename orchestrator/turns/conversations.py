@@ -1,0 +1,132 @@
+"""Conversations: a person has several with an agent, each with its own context. They are listed, begun, named and
+deleted here; the turns in them are ``queue``'s.
+
+What names no conversation goes to the first one, the oldest that there is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from orchestrator.approvals import grant_rows
+from orchestrator.core.db import audit_rows
+from orchestrator.core.db.database import Store
+from orchestrator.core.errors import BadInput, Conflict, NotFound, TooMany
+from orchestrator.core.events import Broker
+from orchestrator.core.models import Conversation, CubicleKey, Event
+from orchestrator.core.text import one_line
+from orchestrator.turns import branch_rows, read_mark_rows, search_rows, summary_rows
+from orchestrator.turns import conversation_rows as rows
+from orchestrator.turns import rows as turn_rows
+
+MOST = 2_000
+"""Conversations of one person with one agent."""
+MAX_NAME_CHARS = 100
+_MOST_FOUND = 500
+"""Turns that a search for conversations looks at."""
+
+
+class Conversations:
+    """The conversations of every cubicle."""
+
+    def __init__(self, store: Store, broker: Broker, *, now: Callable[[], float] = time.time) -> None:
+        self._store = store
+        self._broker = broker
+        self._now = now
+
+    def get(self, key: CubicleKey, conversation: int | None = None) -> Conversation:
+        """The cubicle's conversation with this id, or the first one, which begins now if there is none yet.
+
+        Raises NotFound for an id that is not this cubicle's, or deleted.
+        """
+        with self._store.reading() as db:
+            found = rows.find_conversation(db, key, conversation)
+        if found is not None:
+            return found
+        if conversation is not None:
+            raise NotFound(f"There is no conversation {conversation} with {key.agent}.")
+        with self._store.writing() as db:
+            return rows.ensure_first(db, key, self._now())
+
+    def list_conversations(
+        self, key: CubicleKey, *, words: str = "", limit: int = 50, before: int | None = None
+    ) -> list[Conversation]:
+        """The cubicle's conversations, the one that was used last first.
+
+        Args:
+            key: whose.
+            words: only those with these words in their name, or in a message and its reply; all of them if empty.
+            limit: how many at most.
+            before: the id of the conversation to go on after; one that is gone begins from the front.
+        """
+        words = words.replace("\0", " ").strip()[: search_rows.MAX_CHARS]
+        with self._store.reading() as db:
+            start = None if before is None else rows.find_conversation(db, key, before)
+            if not words:
+                return rows.list_conversations(db, key, limit=limit, before=start)
+            hits = search_rows.find_turns(db, key, words, limit=_MOST_FOUND)
+            turns = [turn for turn in (turn_rows.get_turn(db, hit) for hit in hits) if turn is not None]
+            ids = {turn.conversation for turn in turns}
+            ids |= set(rows.search_names(db, key, words))
+            found = [made for made in (rows.find_conversation(db, key, one) for one in ids) if made is not None]
+        found.sort(key=lambda made: (made.used_at, made.id), reverse=True)
+        if start is not None:
+            found = [made for made in found if (made.used_at, made.id) < (start.used_at, start.id)]
+        return found[:limit]
+
+    def create(self, key: CubicleKey, name: str = "") -> Conversation:
+        """Begin a conversation, without a name where none is given. Raises BadInput for a name, or TooMany."""
+        name, now = check_name(name), self._now()
+        with self._store.writing() as db:
+            rows.ensure_first(db, key, now)  # else this one would be where everything goes that names none
+            if rows.count_conversations(db, key) >= MOST:
+                raise TooMany(f"You have {MOST:,} conversations with {key.agent}. Delete some first.")
+            made = rows.insert_conversation(db, key, name=name, now=now)
+        self._tell(made)
+        return made
+
+    def rename(self, key: CubicleKey, conversation: int, name: str) -> Conversation:
+        """Give it a name; an empty one brings its first words back. Raises BadInput or NotFound."""
+        name = check_name(name)
+        self.get(key, conversation)
+        with self._store.writing() as db:
+            rows.set_name(db, conversation, name)
+        renamed = self.get(key, conversation)
+        self._tell(renamed)
+        return renamed
+
+    def delete(self, key: CubicleKey, conversation: int) -> None:
+        """Delete it: it leaves every list and search, and the agent forgets it. Memories, files and the audit log stay.
+
+        Raises NotFound, or Conflict while the agent works on a message in it.
+        """
+        found = self.get(key, conversation)
+        with self._store.writing() as db:
+            if turn_rows.has_open(db, conversation):
+                raise Conflict(f"{key.agent} is still working in this conversation. Stop that first, then delete it.")
+            turn_rows.clear_conversation(db, conversation)
+            branch_rows.join_open(db, conversation)
+            summary_rows.delete_summaries(db, conversation)
+            grant_rows.end_conversation(db, key, conversation)
+            read_mark_rows.delete_mark(db, conversation)
+            rows.archive_conversation(db, conversation, self._now())
+            text = f"The conversation “{found.shown_name}” was deleted."
+            detail = {"conversation": conversation}
+            audit_rows.insert_record(
+                db, "conversation.deleted", text, now=self._now(), agent=key.agent, user=key.user, detail=detail
+            )
+        self._tell(found)
+
+    def _tell(self, conversation: Conversation) -> None:
+        self._broker.publish(Event("conversation", conversation.cubicle, {"conversation": conversation.id}))
+
+
+def check_name(name: str) -> str:
+    """The name as it is kept, on one line. Raises BadInput."""
+    name = " ".join(name.split())
+    if len(name) > MAX_NAME_CHARS:
+        raise BadInput(f"name: use at most {MAX_NAME_CHARS} characters.")
+    if one_line(name, MAX_NAME_CHARS) != name:
+        raise BadInput("name: leave out invisible characters and control characters.")
+    return name
