@@ -113,6 +113,7 @@ def _turns(sizes: Sequence[int]) -> Points:
             found["plain turn"].append((size, statistics.median([_plain_turn(install) for _ in range(21)])))
             with paper.app._store.writing() as db:  # noqa: SLF001 - no way of the install's own fills tables in bulk
                 db.executemany(pages.INSERT_TURN, _made_up(size - rows))
+                pages.join_turns(db, ["crab"])
             rows = size
             found["home page"].append((size, typical(9, lambda: client.get("/").get_data())))
             found["chat page"].append((size, typical(9, lambda: client.get("/agents/crab").get_data())))
@@ -132,7 +133,9 @@ def _count(install: Fixture) -> int:
 
 def _write_turns(install: Fixture, count: int) -> None:
     with _database(install) as db:
+        db.row_factory = sqlite3.Row
         db.executemany(pages.INSERT_TURN, _made_up(count))
+        pages.join_turns(db, ["crab"])
 
 
 def _made_up(count: int) -> Iterator[tuple[object, ...]]:

@@ -21,6 +21,8 @@ from flask.testing import FlaskClient
 
 from dashboard.app import create_app
 from orchestrator.core.db.database import Store
+from orchestrator.core.models import CubicleKey
+from orchestrator.turns import conversation_rows
 from tests.support.all_pages import Sight, samples, sights
 from tests.support.app_fixture import AppFixture, run_app
 from tests.support.sample_data import ALL_ON, fill_with_samples
@@ -67,8 +69,17 @@ def fill(install: AppFixture, rows: int = ROWS) -> None:
         first = int(db.execute("SELECT MAX(id) FROM turns").fetchone()[0]) - TURNS + 1
         db.executemany(_INSERT_STEP, _steps(first))
         db.executemany(_INSERT_APPROVAL, _approvals(agents, first))
+        join_turns(db, agents)
         db.execute(_SEEN)
     fill_log(store, agents, rows)
+
+
+def join_turns(db: sqlite3.Connection, agents: list[str]) -> None:
+    """Each agent's turns that were put in by ``INSERT_TURN`` are one conversation, each following the one before."""
+    for agent in agents:
+        conversation_rows.ensure_first(db, CubicleKey(agent, 1), time.time())
+    db.execute(f"UPDATE turns SET conversation = {_FIRST} WHERE conversation = 0")  # noqa: S608 - a constant
+    conversation_rows.repair_conversations(db)
 
 
 def fill_log(store: Store, agents: list[str], rows: int) -> None:
@@ -80,8 +91,8 @@ def fill_log(store: Store, agents: list[str], rows: int) -> None:
 
 
 INSERT_TURN = (
-    "INSERT INTO turns (agent, user, conversation, source, prompt, status, claims, reply, created_at, started_at, "
-    "ended_at, told_at) VALUES (?, 1, 1, 'dashboard', ?, 'done', 1, ?, ?, ?, ?, ?)"
+    "INSERT INTO turns (agent, user, conversation, parent, source, prompt, status, claims, reply, created_at, "
+    "started_at, ended_at, told_at) VALUES (?, 1, 0, -1, 'dashboard', ?, 'done', 1, ?, ?, ?, ?, ?)"
 )
 _INSERT_STEP = (
     "INSERT INTO steps (turn, n, thought, command, sha256, ruling, reason, status, exit_code, output, started_at, "
@@ -91,9 +102,11 @@ _INSERT_APPROVAL = (
     "INSERT INTO approvals (id, agent, user, turn, kind, text, sha256, reason, status, asked_at, expires_at, "
     "decided_at, decided_by) VALUES (?, ?, 1, ?, 'command', ?, ?, 'deletes a folder', ?, ?, ?, ?, 'ada (dashboard)')"
 )
+_FIRST = "(SELECT MIN(id) FROM conversations WHERE agent = turns.agent AND user = turns.user)"
 _SEEN = (
-    "INSERT INTO seen (agent, user, turn, at) SELECT agent, user, MAX(id) - 1, MAX(created_at) FROM turns "
-    "WHERE true GROUP BY agent, user ON CONFLICT DO NOTHING"
+    "INSERT INTO read_marks (conversation, agent, user, turn, at) "
+    "SELECT conversation, agent, user, MAX(id) - 1, MAX(created_at) FROM turns "
+    "WHERE true GROUP BY conversation ON CONFLICT DO NOTHING"
 )
 _INSERT_ROW = "INSERT INTO audit (at, kind, agent, user, turn, text, detail) VALUES (?, ?, ?, 1, ?, ?, ?)"
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "service": "service",
     "chat": "chat",
     "history": "history",
+    "conversations": "conversations",
     "files": "files",
     "agent": "agent",
     "telegram": "telegram",

@@ -37,8 +37,8 @@ def list_conversations(name: str) -> Any:
 
 @api.post("/api/agents/<name>/conversations")
 def add_conversation(name: str) -> Any:
-    """Begin one."""
-    key, body = own_cubicle(name), bodies.json_body("name")
+    """Begin one; a name may be left out, and the whole body with it."""
+    key, body = own_cubicle(name), bodies.json_body("name") if request.content_length else {}
     named = bodies.text_field(body, "name") if body.get("name") is not None else ""
     conversations = get_services().conversations
     made = conversations.create(key, named)

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from dashboard import bodies
 from dashboard.pages.frame import agent_frame, own_key
 from dashboard.services import get_services
-from orchestrator.core.models import CALENDAR, Turn
+from orchestrator.core.models import CALENDAR, CubicleKey, Turn
 from orchestrator.core.text import chat_safe
 from orchestrator.turns.history import Pieces
 
@@ -30,6 +30,8 @@ class HitView:
     turn: Turn
     said: Markup
     replied: Markup
+    place: str
+    """The name of its conversation; empty where there is only one."""
 
     @property
     def is_run(self) -> bool:
@@ -43,14 +45,28 @@ def search(name: str) -> str:
     key, services = own_key(name), get_services()
     query, before = request.args.get("q", "").strip()[:MAX_QUERY_CHARS], bodies.whole_arg("before")
     found = services.history.find_passages(key, query, limit=PAGE + 1, before=before)
+    places = _places(key, {hit.turn.conversation for hit in found[:PAGE]})
     return render_template(
         "search.html",
         **agent_frame(name, "chat"),
         query=query,
-        hits=[HitView(hit.turn, highlight(hit.prompt), highlight(_unadorned(hit.reply))) for hit in found[:PAGE]],
+        hits=[
+            HitView(
+                hit.turn, highlight(hit.prompt), highlight(_unadorned(hit.reply)), places.get(hit.turn.conversation, "")
+            )
+            for hit in found[:PAGE]
+        ],
         newest=_url(name, q=query) if query and before is not None else "",
         older=_url(name, q=query, before=found[PAGE - 1].turn.id) if len(found) > PAGE else "",
     )
+
+
+def _places(key: CubicleKey, ids: set[int]) -> dict[int, str]:
+    """The names of these conversations; of none where the person has only one."""
+    conversations = get_services().conversations
+    if len(conversations.list_conversations(key, limit=2)) < 2:
+        return {}
+    return {one: conversations.get(key, one).shown_name for one in ids}
 
 
 def _unadorned(pieces: Pieces) -> Pieces:

@@ -57,7 +57,7 @@ function filled(path, body) {
 }
 
 function leave(path) {
-  if (path === location.pathname) location.reload();
+  if (path === location.pathname + location.search) location.reload();
   else location.assign(path);
 }
 

@@ -13,6 +13,8 @@ const NEAR_PX = 160;
 let agent = "";
 let seen = "";
 let viewer = 0;
+let conversation = 0;
+const elsewhere = new Set(); // turns of other conversations
 let isSending = false;
 let log, asking, form, field, button, trouble, working, files, draft;
 
@@ -20,6 +22,7 @@ export function startChat() {
   const talk = document.querySelector(".talk");
   if (!talk) return;
   agent = talk.dataset.agent;
+  conversation = Number(talk.dataset.conversation);
   viewer = Number(document.body.dataset.viewer);
   log = talk.querySelector(".log");
   form = talk.querySelector("[data-composer]");
@@ -28,7 +31,7 @@ export function startChat() {
   trouble = talk.querySelector(".dock .trouble");
   working = talk.querySelector(".working");
   files = new Attachments(talk, grow);
-  draft = new Draft(field, agent, viewer);
+  draft = new Draft(field, agent, conversation, viewer);
   draft.restore();
   asking = talk.querySelector(".asking");
   keepInView(talk.querySelector(".dock"), () => true);
@@ -64,7 +67,10 @@ function listen(talk) {
 }
 
 function follow() {
-  const mine = (news) => news.agent === agent && news.user === viewer;
+  const mine = (news) => {
+    if (news.conversation && news.turn && news.conversation !== conversation) elsewhere.add(Number(news.turn));
+    return news.agent === agent && news.user === viewer && !elsewhere.has(Number(news.turn));
+  };
   document.addEventListener("news:turn", ({ detail }) => mine(detail) && look(detail.turn));
   document.addEventListener("news:step", ({ detail }) => mine(detail) && stepped(detail));
   document.addEventListener("news:delta", ({ detail }) => mine(detail) && write(detail));
@@ -106,7 +112,7 @@ async function send() {
 }
 
 async function post(text, chips) {
-  const message = text.trim() || !chips.length ? { text } : {};
+  const message = text.trim() || !chips.length ? { text, conversation } : { conversation };
   if (chips.length) message.files = chips.map((chip) => chip.path);
   files.hold(true);
   try {
@@ -166,7 +172,7 @@ async function say(target, text) {
   target.disabled = true;
   show(trouble, null);
   try {
-    const { turn } = await call("POST", `/api/agents/${agent}/messages`, { text: await text() });
+    const { turn } = await call("POST", `/api/agents/${agent}/messages`, { text: await text(), conversation });
     await refresh(turn);
     toEnd();
   } catch (error) {
@@ -177,9 +183,9 @@ async function say(target, text) {
 
 async function clear(target) {
   target.closest("details").open = false;
-  if (!(await ask(`Clear the conversation with ${agent}? Files stay, and the audit log keeps what was said.`, "Clear"))) return;
+  if (!(await ask(`Clear this conversation with ${agent}? Files stay, and the audit log keeps what was said.`, "Clear"))) return;
   try {
-    await call("DELETE", `/api/agents/${agent}/history`);
+    await call("DELETE", `/api/agents/${agent}/history?conversation=${conversation}`);
     location.reload();
   } catch (error) {
     show(trouble, error);
@@ -209,7 +215,7 @@ function lookAtOpen() {
 async function reread() {
   lookAtOpen();
   soon("turns", async () => {
-    const fresh = await part(`/agents/${agent}/turns`);
+    const fresh = await part(`/agents/${agent}/turns?conversation=${conversation}`);
     for (const entry of entriesOf(fresh)) put(log, entry);
     settle();
   });
@@ -217,6 +223,10 @@ async function reread() {
 
 async function refresh(turn) {
   const fresh = (await part(`/parts/turns/${turn}`)).querySelector(".turn");
+  if (fresh && Number(fresh.dataset.conversation) !== conversation) {
+    elsewhere.add(Number(turn));
+    return;
+  }
   const wasNear = isNearEnd();
   if (fresh) put(log, fresh);
   else document.getElementById(`turn-${turn}`)?.remove(); // its message was withdrawn

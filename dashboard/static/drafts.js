@@ -5,9 +5,9 @@ const PREFIX = "draft ";
 const PAUSE_MS = 300;
 
 export class Draft {
-  constructor(field, agent, viewer) {
+  constructor(field, agent, conversation, viewer) {
     this.field = field;
-    this.key = `${PREFIX}${viewer} ${agent}`;
+    this.key = `${PREFIX}${viewer} ${agent} ${conversation}`;
     this.timer = 0;
     field.addEventListener("input", () => {
       this.timer ||= setTimeout(() => this.keep(), PAUSE_MS);

@@ -13,6 +13,7 @@ import { startApprovals } from "./approvals.js";
 import { startCalendar } from "./calendar.js";
 import { startCards } from "./cards.js";
 import { startChat } from "./chat.js";
+import { startConversations } from "./conversations.js";
 import { startCopying } from "./copy.js";
 import { startFiles } from "./files.js";
 import { startLog } from "./log.js";
@@ -36,6 +37,7 @@ if (document.body.dataset.viewer) {
   startCards();
   startParts();
   startChat();
+  startConversations();
   startCopying();
   startReading();
   startFiles();

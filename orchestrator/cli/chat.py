@@ -32,6 +32,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     chat.add_argument(
         "--file", metavar="PATH", type=Path, action="append", default=[], help="send a file along; may be repeated"
     )
+    chat.add_argument(
+        "--conversation",
+        metavar="ID",
+        type=int,
+        help="which one, by its number in './hermit conversations AGENT list'; the first if left out",
+    )
     chat.set_defaults(run=run)
     add_help(
         chat,
@@ -40,6 +46,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "chat crab",
         'chat crab "What is in in/?"',
         'chat crab --file report.pdf "Sum it up."',
+        "chat crab --conversation 7",
         'chat crab "List three names for a boat." > names.txt',
         more="The exit code is 0 when the last turn was done.",
     )
@@ -50,17 +57,20 @@ def run(context: Context, options: argparse.Namespace) -> int:
     with context.client as client, client.open_events() if sys.stdout.isatty() else nullcontext() as news:
         if options.text is not None or options.file:
             files = [upload_file(client, options.agent, file)["path"] for file in options.file]
-            return _say(client, news, options.agent, options.text or "", files)
-        client.get(agent_path(options.agent))  # an unknown agent is said before the first line is typed
+            return _say(client, news, options.agent, options.text or "", files, conversation=options.conversation)
+        # An unknown agent, or conversation, is said before the first line is typed.
+        client.get(agent_path(options.agent, "/history"), limit=1, conversation=options.conversation)
         if news is not None and sys.stdin.isatty() and context.environment.get("TERM") != "dumb":
             # By its name: what draws a terminal takes a while to load, and nobody else needs it.
             return int(
-                import_module("orchestrator.cli.chat_terminal").run_conversation(context, client, news, options.agent)
+                import_module("orchestrator.cli.chat_terminal").run_conversation(
+                    context, client, news, options.agent, options.conversation
+                )
             )
-        return _converse(client, news, options.agent)
+        return _converse(client, news, options.agent, options.conversation)
 
 
-def _converse(client: ApiClient, news: EventStream | None, agent: str) -> int:
+def _converse(client: ApiClient, news: EventStream | None, agent: str, conversation: int | None) -> int:
     if sys.stdin.isatty():
         print(f"You are talking to {agent}. Ctrl-C stops a running turn, Ctrl-D leaves.", file=sys.stderr)
     code = 0
@@ -70,11 +80,19 @@ def _converse(client: ApiClient, news: EventStream | None, agent: str) -> int:
         except (EOFError, KeyboardInterrupt):
             return code
         if line.strip():
-            code = _say(client, news, agent, line)
+            code = _say(client, news, agent, line, conversation=conversation)
 
 
-def _say(client: ApiClient, news: EventStream | None, agent: str, text: str, files: Sequence[str] = ()) -> int:
-    body = {"text": text, "files": list(files), "wait": False}
+def _say(
+    client: ApiClient,
+    news: EventStream | None,
+    agent: str,
+    text: str,
+    files: Sequence[str] = (),
+    *,
+    conversation: int | None,
+) -> int:
+    body = {"text": text, "files": list(files), "wait": False, "conversation": conversation}
     turn = client.post(agent_path(agent, "/messages"), body)["turn"]
     growing = LivePrinter(sys.stdout, sys.stderr)
     try:

@@ -51,24 +51,30 @@ _COMMANDS = {
     "/help": "this list",
     "/files": "what is in the agent's out/ folder",
     "/stop": "stop what the agent is doing for you, also from elsewhere",
-    "/clear": "begin a new conversation; the agent forgets this one",
+    "/new": "begin another conversation; this one stays",
+    "/clear": "the agent forgets this conversation",
     "/quit": "leave, as Ctrl-D does",
 }
 _COMMAND = re.compile(r"/[a-z]+\s*")
 
 
-def run_conversation(context: Context, client: ApiClient, news: EventStream, agent: str) -> int:
+def run_conversation(
+    context: Context, client: ApiClient, news: EventStream, agent: str, conversation: int | None
+) -> int:
     """A conversation until the person leaves; the exit code is 0 when its last turn was done."""
-    return _Conversation(context, client, news, agent).run()
+    return _Talk(context, client, news, agent, conversation).run()
 
 
-class _Conversation:
+class _Talk:
     """One person, one agent, one terminal."""
 
-    def __init__(self, context: Context, client: ApiClient, news: EventStream, agent: str) -> None:
+    def __init__(
+        self, context: Context, client: ApiClient, news: EventStream, agent: str, conversation: int | None
+    ) -> None:
         self._client = client
         self._news = news
         self._agent = agent
+        self._conversation = conversation
         self._console = Console(highlight=False, soft_wrap=False, no_color=not context.paint.is_on)
         self._prompt: PromptSession[str] = PromptSession(
             history=FileHistory(str(_history(context.home.path / "logs" / "chat-history"))),
@@ -83,6 +89,7 @@ class _Conversation:
             "/help": self._show_help,
             "/files": self._list_files,
             "/stop": self._stop_turn,
+            "/new": self._begin_another,
             "/clear": self._clear_history,
             "/quit": lambda: False,
         }
@@ -112,7 +119,7 @@ class _Conversation:
                 self._console.print(Text(terminal_safe(error.message), style="red"))
 
     def _send_message(self, text: str) -> int:
-        turn = self._client.post(agent_path(self._agent, "/messages"), {"text": text, "wait": False})["turn"]
+        turn = self._client.post(agent_path(self._agent, "/messages"), self._message(text))["turn"]
         display = _Screen(self._console, self._client)
         try:
             with display.shown():
@@ -152,11 +159,21 @@ class _Conversation:
         return True
 
     def _stop_turn(self) -> bool:
-        turns = self._client.get(agent_path(self._agent, "/history"), limit=50)["turns"]
+        turns = self._client.get(agent_path(self._agent, "/history"), limit=50, conversation=self._conversation)[
+            "turns"
+        ]
         open_turns = [turn["turn"] for turn in turns if turn["status"] not in ENDED]
         for turn in open_turns:
             self._client.post(f"/turns/{turn}/stop")
         self._console.print(Text("Stopped." if open_turns else "Nothing is running.", style="yellow"))
+        return True
+
+    def _message(self, text: str) -> dict[str, Any]:
+        return {"text": text, "wait": False, "conversation": self._conversation}
+
+    def _begin_another(self) -> bool:
+        self._conversation = self._client.post(agent_path(self._agent, "/conversations"))["id"]
+        self._console.print(Text(f"This is conversation {self._conversation}.", style="green"))
         return True
 
     def _clear_history(self) -> bool:
@@ -164,8 +181,8 @@ class _Conversation:
         key = _key("yn")
         self._console.print(key or "")
         if key == "y":
-            self._client.delete(agent_path(self._agent, "/history"))
-            self._console.print(Text("This is a new conversation.", style="green"))
+            self._client.delete(agent_path(self._agent, "/history"), conversation=self._conversation)
+            self._console.print(Text("Forgotten. You begin anew.", style="green"))
         return True
 
 

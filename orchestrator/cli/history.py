@@ -26,6 +26,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     history.add_argument(
         "--limit", metavar="N", type=int, default=20, help=f"how many turns (default 20, at most {_MOST})"
     )
+    history.add_argument(
+        "--conversation",
+        metavar="ID",
+        type=int,
+        help="which one; without it the first, and --find looks in all of them",
+    )
     history.add_argument("--before", metavar="TURN", type=int, help="only what came before this turn")
     history.add_argument("--json", action="store_true", help="print JSON")
     history.set_defaults(run=run)
@@ -47,6 +53,7 @@ def run(context: Context, options: argparse.Namespace) -> int:
             q=options.find if is_search else None,
             limit=max(1, min(options.limit, _MOST)),
             before=options.before,
+            conversation=options.conversation,
         )
     turns = found["turns"][::-1] if is_search else found["turns"]
     lines = [line for turn in turns for line in _lines(turn)]

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from orchestrator.core.models import CubicleKey, TurnStatus
+from orchestrator.turns.conversation_rows import repair_conversations
 from tests.browser.conftest import Visit
 from tests.browser.test_dashboard import fits
 
@@ -25,10 +26,11 @@ def test_one_reads_back_and_finds(visit: Visit) -> None:
     turns = visit.install.services.turns
     with visit.install.app._store.writing() as db:
         db.executemany(
-            "INSERT INTO turns (agent, user, conversation, source, prompt, status, created_at) "
-            "VALUES ('crab', 1, 1, 'api', ?, ?, ?)",
+            "INSERT INTO turns (agent, user, conversation, parent, source, prompt, status, created_at) "
+            "VALUES ('crab', 1, 1, -1, 'api', ?, ?, ?)",
             [(f"number {n}" + " of the Nautilus" * (n == 30), TurnStatus.RUNNING, n) for n in range(1, COUNT + 1)],
         )
+        repair_conversations(db)
     for turn in range(1, COUNT + 1):
         turns.end_turn(KEY, turn, TurnStatus.DONE, reply=f"reply {turn}")
     visit.log_in()
@@ -47,7 +49,7 @@ def test_one_reads_back_and_finds(visit: Visit) -> None:
     expect(page.locator("[data-earlier]")).to_have_count(0)
     expect(page.locator(".turn")).to_have_count(COUNT)
 
-    page.get_by_role("link", name="Search the conversation").click()
+    page.get_by_role("link", name="Search all messages").click()
     page.get_by_role("searchbox", name="Words from a message").fill("naut")
     page.get_by_role("searchbox", name="Words from a message").press("Enter")
     expect(page.locator(".hit mark")).to_have_text(["Nautilus"])

@@ -266,6 +266,27 @@ _HAPPENED = (
 )
 
 
+def _other_conversations(install: AppFixture) -> None:
+    """Some that were used days ago, one of them named."""
+    conversations, turns = install.services.conversations, install.services.turns
+    conversations.get(CRAB)
+    for age, name, words in (
+        (2, "", "Which varnish is best for a deck that is wet all winter?"),
+        (5, "Boat repairs", "The pump makes a noise like a coffee grinder."),
+        (40, "", "Write a toast for my sister's wedding, two minutes, no jokes about the weather."),
+    ):
+        made = conversations.create(CRAB, name)
+        turn = turns.submit(CRAB, words, source="api", conversation=made.id)
+        turns.wait_for_end(turn.id, 20)
+        with install.app._store.writing() as db:
+            db.execute("UPDATE conversations SET used_at = used_at - ? WHERE id = ?", (age * _DAY_S, made.id))
+            db.execute(
+                "UPDATE turns SET created_at = created_at - :age, started_at = started_at - :age, "
+                "ended_at = ended_at - :age WHERE id = :turn",
+                {"age": age * _DAY_S, "turn": turn.id},
+            )
+
+
 def _conversation(install: AppFixture) -> int:
     """Two turns that have ended, the first of them yesterday's; the number of the second."""
 
@@ -282,6 +303,7 @@ def _conversation(install: AppFixture) -> int:
     install.plays["Good morning! What is on today?"] = lambda scene: scene.say(
         "Good morning! High water is at **06:12** and 18:40, the post comes at half past five, and nothing is planned."
     )
+    _other_conversations(install)
     first = _said(install, CRAB, "Good morning! What is on today?")
     with install.app._store.writing() as db:
         db.execute(

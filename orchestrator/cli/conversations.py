@@ -1,0 +1,112 @@
+"""``conversations``: the conversations with an agent, to list, begin, name and delete."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.cli.client import agent_path
+from orchestrator.cli.confirm import add_yes, confirm_deed
+from orchestrator.cli.context import Context, format_table, print_body
+from orchestrator.cli.help import add_help
+from orchestrator.core.text import one_line
+
+_PAGE = 200
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command with its verbs."""
+    conversations = commands.add_parser("conversations", help="your conversations with an agent")
+    conversations.add_argument("agent", metavar="AGENT")
+    verbs = conversations.add_subparsers(dest="verb", metavar="VERB", required=True)
+    listing = verbs.add_parser("list", help="all of them, the one you used last first")
+    listing.add_argument("--find", metavar="WORDS", help="only those with these words in their name or their messages")
+    beginning = verbs.add_parser("new", help="begin one")
+    beginning.add_argument("name", metavar="NAME", nargs="?", default="")
+    naming = verbs.add_parser("rename", help="give one another name")
+    naming.add_argument("id", metavar="ID", type=int)
+    naming.add_argument("name", metavar="NAME")
+    removing = verbs.add_parser("rm", help="delete one; the agent forgets it")
+    removing.add_argument("id", metavar="ID", type=int)
+    add_yes(removing)
+    for verb, run in ((listing, _list), (beginning, _begin), (naming, _rename), (removing, _remove)):
+        verb.set_defaults(run=run)
+        if verb is not removing:
+            verb.add_argument("--json", action="store_true", help="print JSON")
+    add_help(
+        conversations,
+        "Your conversations with an agent. Each has its own context; files, memories and the calendar are shared.",
+        "conversations crab list",
+        'conversations crab new "Boat repairs"',
+        'chat crab --conversation 7 "Where were we?"',
+    )
+    add_help(
+        listing,
+        "All of them with their numbers, the one you used last first. * marks the first: what names none goes there.",
+        "conversations crab list",
+        "conversations crab list --find boat",
+    )
+    add_help(
+        beginning,
+        "Begin a conversation. Without a name it is called by its first words.",
+        "conversations crab new",
+        'conversations crab new "Boat repairs"',
+    )
+    add_help(
+        naming,
+        "Give a conversation another name; an empty one brings its first words back.",
+        'conversations crab rename 7 "Boat repairs"',
+    )
+    add_help(
+        removing,
+        "Delete a conversation: the agent forgets it. Files, memories and the audit log stay.",
+        "conversations crab rm 7",
+    )
+
+
+def _list(context: Context, options: argparse.Namespace) -> int:
+    found: list[dict[str, Any]] = []
+    before: int | None = None
+    with context.client as client:
+        while True:
+            page = client.get(
+                agent_path(options.agent, "/conversations"), q=options.find or None, before=before, limit=_PAGE
+            )
+            found += page["conversations"]
+            before = page["next"]
+            if before is None:
+                break
+    lines = format_table([_row(one) for one in found], head=("id", "name", "last used", "new"))
+    print_body({"conversations": found}, as_json=options.json, lines=lines if found else ["No conversation matches."])
+    return 0
+
+
+def _begin(context: Context, options: argparse.Namespace) -> int:
+    with context.client as client:
+        made = client.post(agent_path(options.agent, "/conversations"), {"name": options.name})
+    lines = [f"This is conversation {made['id']}: ./hermit chat {options.agent} --conversation {made['id']}"]
+    print_body(made, as_json=options.json, lines=lines)
+    return 0
+
+
+def _rename(context: Context, options: argparse.Namespace) -> int:
+    with context.client as client:
+        renamed = client.patch(agent_path(options.agent, f"/conversations/{options.id}"), {"name": options.name})
+    lines = [f"Conversation {renamed['id']} is called {one_line(renamed['name'], 100)}."]
+    print_body(renamed, as_json=options.json, lines=lines)
+    return 0
+
+
+def _remove(context: Context, options: argparse.Namespace) -> int:
+    confirm_deed(f"This deletes conversation {options.id} with {options.agent}", yes=options.yes)
+    with context.client as client:
+        client.delete(agent_path(options.agent, f"/conversations/{options.id}"))
+    print(f"Conversation {options.id} is deleted.")
+    return 0
+
+
+def _row(one: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    used = f"{one['used_at'][:16].replace('T', ' ')} UTC"
+    new = "" if not one["unread"] else "99+" if one["unread"] > 99 else str(one["unread"])
+    return f"{one['id']}{' *' if one['is_first'] else ''}", one_line(one["name"], 70), used, new
