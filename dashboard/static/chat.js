@@ -1,7 +1,7 @@
 // The conversation: sends messages, shows replies while they are written, and has each turn rendered again when it has
 // news.
 
-import { call, part, show } from "./api.js";
+import { call, isAboutToLeave, part, show } from "./api.js";
 import { Attachments } from "./attach.js";
 import { Draft } from "./drafts.js";
 import { ask } from "./forms.js";
@@ -215,6 +215,7 @@ function lookAtOpen() {
 async function reread() {
   lookAtOpen();
   soon("turns", async () => {
+    if (isAboutToLeave()) return; // the conversation may be deleted just now
     const fresh = await part(`/agents/${agent}/turns?conversation=${conversation}`);
     for (const entry of entriesOf(fresh)) put(log, entry);
     settle();
