@@ -39,7 +39,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "Your conversations with an agent. Each has its own context; files, memories and the calendar are shared.",
         "conversations crab list",
         'conversations crab new "Boat repairs"',
-        'chat crab --conversation 7 "Where were we?"',
     )
     add_help(
         listing,

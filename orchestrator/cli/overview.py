@@ -25,8 +25,8 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Talk to agents": {
         "chat": "send TEXT to an agent and print its reply; without TEXT, a conversation",
-        "history": "what was said with an agent, searched with --find",
-        "conversations": "your conversations with an agent: list, new, rename, rm",
+        "history": "the conversation with an agent, searched with --find",
+        "conversations": "your conversations with an agent",
         "files": "files of an agent's workspace: ls, get, put, rm",
         "calendar": "what an agent does for you, and when",
         "memory": "what an agent remembers about you",
