@@ -182,7 +182,7 @@ class _Talk:
         self._console.print(key or "")
         if key == "y":
             self._client.delete(agent_path(self._agent, "/history"), conversation=self._conversation)
-            self._console.print(Text("Forgotten. You begin anew.", style="green"))
+            self._console.print(Text("The conversation is cleared.", style="green"))
         return True
 
 

@@ -100,11 +100,6 @@ def add_turn(db: sqlite3.Connection, conversation: int, turn: int, *, title: str
     )
 
 
-def set_head(db: sqlite3.Connection, conversation: int, head: int | None) -> None:
-    """The branch that ends with this turn is shown and goes on."""
-    db.execute("UPDATE conversations SET head = ? WHERE id = ?", (head, conversation))
-
-
 def empty_conversation(db: sqlite3.Connection, conversation: int, head: int | None) -> None:
     """What was said is gone, up to what is still open, and its words with it."""
     db.execute("UPDATE conversations SET head = ?, title = '', forked_from = NULL WHERE id = ?", (head, conversation))

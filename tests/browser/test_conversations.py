@@ -31,7 +31,7 @@ def begin(page: Page) -> None:
 
 def names(page: Page) -> list[str]:
     """What is in the list, from the top."""
-    return page.locator(".conversations nav .side-name").all_inner_texts()
+    return page.locator(".conversations nav .conversation-name").all_inner_texts()
 
 
 def test_each_conversation_stands_by_itself(visit: Visit) -> None:

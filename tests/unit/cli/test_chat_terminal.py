@@ -286,7 +286,7 @@ def test_commands_of_the_chat(fixture: Fixture) -> None:
     fixture.sees("Clear it? (y/n) ")
     time.sleep(_READ_S)
     fixture.types("y")
-    fixture.sees("Forgotten. You begin anew.", "› ")
+    fixture.sees("The conversation is cleared.", "› ")
     assert not fixture.install.services.turns.wait_for_end(1, PATIENCE_S).prompt.startswith("/he")
     fixture.types("a line\n")  # as programs send it that sit at a terminal
     fixture.sees("You said: a line", "› ")
