@@ -157,11 +157,11 @@ class Turns:
                 if conversation is not None:
                     raise NotFound(_NO_CONVERSATION.format(conversation=conversation, agent=key.agent))
                 return []
-            turn = None if before is None else rows.get_turn(db, before)
-            if turn is None or turn.cubicle != key:
-                turns = branch_rows.list_branch(db, place.head, limit=limit)
-                return turns if before is None else [one for one in turns if one.id < before]
-            return branch_rows.list_branch(db, turn.parent, limit=limit)
+            if before is None:
+                return branch_rows.list_branch(db, place.head, limit=limit)
+            turn = rows.get_turn(db, before)
+            is_theirs = turn is not None and turn.cubicle == key
+            return branch_rows.list_branch(db, turn.parent, limit=limit) if turn and is_theirs else []
 
     def clear_history(self, key: CubicleKey, conversation: int | None = None) -> int:
         """Forget a conversation; returns how many turns that were. The audit log keeps them. Raises NotFound."""
