@@ -105,6 +105,7 @@ def test_a_member_walks_every_route_with_the_operators_ids(tenants: TwoTenants) 
     rows = {"approval": approval.id, "asset": approval.id, "question": question.id, "notice": notice.id}
     ids = {**rows, "entry": entry, "memory": fact, "turn": turn, "name": "crab", "user": tenants.owner.id}
     ids |= {"grant": grant, "path": "out/secret.txt", "delivery": delivery, "app": "x", "host": "example.com"}
+    ids["conversation"] = services.conversations.create(tenants.mine, CANARY).id
     ids |= {
         "provider": "custom",
         "model": "m",
@@ -120,6 +121,7 @@ def test_a_member_walks_every_route_with_the_operators_ids(tenants: TwoTenants) 
         {"answer": "yes"},
         {"do": notice.offers[0].do},
         {"title": "mine"},
+        {"name": "mine"},
         {"kind": "command", "subject": "stop processes", "scope": "always"},
         {},
     )
@@ -155,6 +157,8 @@ def _state(tenants: TwoTenants) -> object:
         services.approvals.list_approvals(user=tenants.owner.id),
         services.downloads.list_downloads(user=tenants.owner.id),
         services.notifications.list_recent(tenants.mine),
+        services.conversations.list_conversations(tenants.mine),
+        services.turns.list_history(tenants.mine),
         services.grants.of_agent("crab", viewer=tenants.owner),
         services.agents.get("crab"),
         services.deliveries.list_deliveries(tenants.mine, limit=10),

@@ -46,7 +46,7 @@ def test_each_conversation_stands_by_itself(visit: Visit) -> None:
     expect(page.locator(".conversations a[aria-current]")).to_contain_text("Green tea or black?")
     assert names(page) == ["Green tea or black?", "Where is the harbour?"]
     assert fits(page)
-    page.get_by_role("searchbox", name="Search names and messages").fill("harb")
+    page.get_by_role("searchbox", name="Search conversations").fill("harb")
     expect(page.locator(".conversations nav a")).to_have_count(1)
     page.get_by_role("link", name="Where is the harbour?").click()
     expect(page.locator(".bubble")).to_have_text(["Where is the harbour?"])
