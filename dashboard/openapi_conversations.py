@@ -21,19 +21,19 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute(
         "post",
         f"{AGENT}/conversations",
-        "Begin a conversation; without a name it is called by its first words",
+        "Begin a conversation, with nothing or where a turn ended",
         "Conversation",
         "NewConversation",
         201,
         query=USER,
-        fails=(400, 404, 429),
+        fails=(400, 404, 409, 429),
     ),
     ApiRoute(
         "patch",
         f"{AGENT}/conversations/{{conversation}}",
-        "Rename a conversation; an empty name brings its first words back",
+        "Rename a conversation, or go on with another of its branches",
         "Conversation",
-        "ConversationName",
+        "ConversationChange",
         query=USER,
         fails=(400, 404),
     ),
@@ -44,6 +44,24 @@ ROUTES: tuple[ApiRoute, ...] = (
         status=204,
         query=USER,
         fails=(404, 409),
+    ),
+    ApiRoute(
+        "post",
+        f"{AGENT}/conversations/{{conversation}}/branch",
+        "Send a message again beside itself: with other words, or for another answer",
+        "Outcome",
+        "NewBranch",
+        202,
+        query=USER,
+        fails=(400, 404, 413, 429),
+    ),
+    ApiRoute(
+        "get",
+        f"{AGENT}/conversations/{{conversation}}/tree",
+        "The whole conversation with its branches, each before those that go on from it",
+        "Branches",
+        query=USER,
+        fails=(404,),
     ),
 )
 SCHEMAS: dict[str, Schema] = {
@@ -69,6 +87,42 @@ SCHEMAS: dict[str, Schema] = {
         }
     ),
     "Conversations": object_of({"conversations": array_of(schema_ref("Conversation")), "next": nullable(INTEGER)}),
-    "NewConversation": object_of({"name": STRING}, required=()),
-    "ConversationName": object_of({"name": STRING}),
+    "NewConversation": object_of(
+        {
+            "name": {**STRING, "description": "left out: its first words"},
+            "turn": {**INTEGER, "description": "the turn of another conversation that it goes on from"},
+        },
+        required=(),
+    ),
+    "ConversationChange": object_of(
+        {
+            "name": {**STRING, "description": "empty: its first words again"},
+            "turn": {**INTEGER, "description": "the branch with this turn is shown and goes on"},
+        },
+        required=(),
+    ),
+    "NewBranch": object_of(
+        {
+            "turn": {**INTEGER, "description": "the message that is sent again"},
+            "text": {**STRING, "description": "its new words; left out: the same message, for another answer"},
+        },
+        required=("turn",),
+    ),
+    "Branches": object_of(
+        {
+            "branches": array_of(
+                object_of(
+                    {
+                        "first": {**INTEGER, "description": "the first turn after a fork"},
+                        "last": {**INTEGER, "description": "the last before the next fork, or of the branch"},
+                        "parent": {**nullable(INTEGER), "description": "the turn that it follows"},
+                        "turns": {**INTEGER, "description": "how many, from the first to the last"},
+                        "words": {**STRING, "description": "the first message, on one line"},
+                        "created_at": TIME,
+                        "is_shown": {**BOOLEAN, "description": "it is on the branch that goes on"},
+                    }
+                )
+            )
+        }
+    ),
 }

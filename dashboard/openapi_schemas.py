@@ -101,6 +101,14 @@ _TURN: dict[str, Schema] = {
     "user": INTEGER,
     "conversation": INTEGER,
     "parent": {**nullable(INTEGER), "description": "the turn before it in its conversation"},
+    "siblings": {
+        **array_of(INTEGER),
+        "description": "what stands in its place on one branch or another, itself too, oldest first",
+    },
+    "children": {
+        **array_of(INTEGER),
+        "description": "what follows it, in its conversation and in those that go on from it",
+    },
     "source": STRING,
     "prompt": STRING,
     "status": TURN_STATUS,

@@ -35,8 +35,10 @@ from orchestrator.core.models import (
     TurnStatus,
     User,
 )
+from orchestrator.core.text import one_line
 from orchestrator.llm.budget import BudgetState
 from orchestrator.operations.quota.monitor import DiskUse
+from orchestrator.turns.branches import Stretch
 from orchestrator.turns.serialize import step_json as step_body
 from orchestrator.turns.serialize import turn_json as turn_body
 from orchestrator.turns.summary_rows import Summary
@@ -148,10 +150,16 @@ def bot_json(bot: BotState) -> dict[str, Any]:
     }
 
 
-def turn_json(turn: Turn, steps: Sequence[Step]) -> dict[str, Any]:
-    """A turn with its steps."""
-    body = with_iso_times(turn_body(turn))
-    return {"id": turn.id, **body, "status": turn_status(turn.status), "steps": [step_json(step) for step in steps]}
+def turn_json(turn: Turn, steps: Sequence[Step], *, siblings: Sequence[int], children: Sequence[int]) -> dict[str, Any]:
+    """A turn with its steps, the turns that stand beside it in its conversation, and those that follow it."""
+    return {
+        "id": turn.id,
+        **with_iso_times(turn_body(turn)),
+        "siblings": list(siblings),
+        "children": list(children),
+        "status": turn_status(turn.status),
+        "steps": [step_json(step) for step in steps],
+    }
 
 
 def turn_status(status: str) -> str:
@@ -164,6 +172,19 @@ def summary_json(summary: Summary | None) -> dict[str, Any] | None:
     if summary is None or summary.made_at is None:
         return None
     return {"text": summary.text, "upto": summary.upto, "made_at": iso_time(summary.made_at)}
+
+
+def stretch_json(stretch: Stretch) -> dict[str, Any]:
+    """Turns of a conversation that follow each other, between two forks."""
+    return {
+        "first": stretch.first.id,
+        "last": stretch.last.id,
+        "parent": stretch.first.parent,
+        "turns": stretch.count,
+        "words": one_line(stretch.first.prompt, 120),
+        "created_at": iso_time(stretch.first.created_at),
+        "is_shown": stretch.is_shown,
+    }
 
 
 def outcome_json(turn: Turn) -> dict[str, Any]:

@@ -37,6 +37,7 @@ from orchestrator.operations.doctor.runner import DoctorRunner
 from orchestrator.operations.metrics import Metrics
 from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.operations.usage_samples import UsageSamples
+from orchestrator.turns.branches import Branches
 from orchestrator.turns.conversations import Conversations
 from orchestrator.turns.history import History
 from orchestrator.turns.queue import Turns
@@ -67,6 +68,7 @@ class Services:
     agents: Agents
     turns: Turns
     conversations: Conversations
+    branches: Branches
     history: History
     prestart: Callable[[CubicleKey], None]
     """Has a cubicle up ahead of a message."""

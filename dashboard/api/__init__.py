@@ -8,6 +8,7 @@ from dashboard.api.apps import api as apps_api
 from dashboard.api.assets import api as assets_api
 from dashboard.api.audit import api as audit_api
 from dashboard.api.backups import api as backups_api
+from dashboard.api.branches import api as branches_api
 from dashboard.api.budgets import api as budgets_api
 from dashboard.api.calendar import api as calendar_api
 from dashboard.api.conversations import api as conversations_api
@@ -50,6 +51,7 @@ BLUEPRINTS = (
     grants_api,
     health_api,
     me_api,
+    branches_api,
     conversations_api,
     memories_api,
     messages_api,

@@ -37,21 +37,25 @@ def list_conversations(name: str) -> Any:
 
 @api.post("/api/agents/<name>/conversations")
 def add_conversation(name: str) -> Any:
-    """Begin one; a name may be left out, and the whole body with it."""
-    key, body = own_cubicle(name), bodies.json_body("name") if request.content_length else {}
+    """Begin one, with nothing or where a turn ended; the whole body may be left out."""
+    key, body = own_cubicle(name), bodies.json_body("name", "turn") if request.content_length else {}
     named = bodies.text_field(body, "name") if body.get("name") is not None else ""
     conversations = get_services().conversations
-    made = conversations.create(key, named)
+    made = conversations.create(key, named, turn=bodies.optional_int_field(body, "turn"))
     return conversation_json(made, first=conversations.get(key).id), 201
 
 
 @api.patch("/api/agents/<name>/conversations/<id:conversation>")
-def rename_conversation(name: str, conversation: int) -> Any:
-    """Give it another name."""
-    key, named = own_cubicle(name), bodies.text_field(bodies.json_body("name"), "name")
-    conversations = get_services().conversations
-    renamed = conversations.rename(key, conversation, named)
-    return conversation_json(renamed, first=conversations.get(key).id)
+def change_conversation(name: str, conversation: int) -> Any:
+    """Give it another name, or go on with the branch of another turn."""
+    key, body = own_cubicle(name), bodies.json_body("name", "turn")
+    services, turn = get_services(), bodies.optional_int_field(body, "turn")
+    found = services.conversations.get(key, conversation)
+    if "name" in body or turn is None:
+        found = services.conversations.rename(key, conversation, bodies.text_field(body, "name"))
+    if turn is not None:
+        found = services.branches.select(found, turn)
+    return conversation_json(found, first=services.conversations.get(key).id)
 
 
 @api.delete("/api/agents/<name>/conversations/<id:conversation>")

@@ -5,6 +5,7 @@ history.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from flask import Blueprint, request
@@ -15,7 +16,7 @@ from dashboard.paths import decode_path
 from dashboard.services import get_services
 from dashboard.shapes import outcome_json, summary_json, turn_json
 from orchestrator.core.errors import BadInput, NotFound, UnsafePath
-from orchestrator.core.models import CubicleKey
+from orchestrator.core.models import Conversation, CubicleKey, Turn
 from orchestrator.core.text import one_line
 from orchestrator.files.attachments import MOST, Attachment, prompt_with_files
 from orchestrator.files.mime_types import HEAD_BYTES, type_of
@@ -42,7 +43,7 @@ def send_message(name: str) -> Any:
         key,
         text,
         source=require_asker().surface,
-        origin=_origin_of_request(name),
+        origin=origin_of_request(name),
         conversation=bodies.optional_int_field(body, "conversation"),
     )
     if not is_waiting:
@@ -54,21 +55,21 @@ def send_message(name: str) -> Any:
 def get_turn(turn: int) -> Any:
     """A turn with its steps."""
     found = own_turn(turn)
-    return turn_json(found, get_services().turns.list_steps(found.id))
+    return _turns_json([found])[0]
 
 
 @api.post("/api/turns/<id:turn>/stop")
 def stop_turn(turn: int) -> Any:
     """A turn ends as soon as it can, and a command that runs in it too. Again is fine."""
     found = get_services().turns.stop(own_turn(turn).id)
-    return turn_json(found, get_services().turns.list_steps(found.id))
+    return _turns_json([found])[0]
 
 
 @api.post("/api/turns/<id:turn>/withdraw")
 def withdraw_turn(turn: int) -> Any:
     """A message that still waits is taken back and leaves the conversation."""
     found = get_services().turns.withdraw(own_turn(turn).id)
-    return turn_json(found, get_services().turns.list_steps(found.id))
+    return _turns_json([found])[0]
 
 
 @api.get("/api/agents/<name>/history")
@@ -77,18 +78,19 @@ def read_history(name: str) -> Any:
     all of its words, newest first, in all conversations where none is named. ``next`` is the ``before`` of the page
     before in time."""
     key, services = own_cubicle(name), get_services()
-    conversation = _conversation_arg(key)
+    conversation, place = _conversation_arg(key), None
     limit, before, words = bodies.limit_arg(default=50, most=200), bodies.whole_arg("before"), request.args.get("q", "")
     if words.replace("\0", " ").strip():
         found = services.history.search_turns(key, words, conversation=conversation, limit=limit + 1, before=before)
         page = found[:limit]
         oldest = page[-1:]
     else:
-        found = services.turns.list_history(key, conversation=conversation, limit=limit + 1, before=before)
+        place = services.conversations.get(key, conversation)
+        found = services.turns.list_history(key, conversation=place.id, limit=limit + 1, before=before)
         page = found[-limit:]
         oldest = page[:1]
     return {
-        "turns": [turn_json(services.turns.get(turn.id), services.turns.list_steps(turn.id)) for turn in page],
+        "turns": _turns_json([services.turns.get(turn.id) for turn in page], place),
         "next": oldest[0].id if len(found) > limit else None,
         "summary": summary_json(services.history.get_summary(key, conversation)),
     }
@@ -108,6 +110,21 @@ def clear_history(name: str) -> Any:
     key = own_cubicle(name)
     get_services().turns.clear_history(key, _conversation_arg(key))
     return "", 204
+
+
+def _turns_json(turns: Sequence[Turn], place: Conversation | None = None) -> list[dict[str, Any]]:
+    """Turns as they stand in a conversation, or each in its own for None."""
+    services = get_services()
+    siblings = services.branches.list_siblings(turns, place)
+    return [
+        turn_json(
+            turn,
+            services.turns.list_steps(turn.id),
+            siblings=siblings.get(turn.id, (turn.id,)),
+            children=services.branches.list_children(turn.id),
+        )
+        for turn in turns
+    ]
 
 
 def _conversation_arg(key: CubicleKey) -> int | None:
@@ -131,7 +148,7 @@ def _find_attachment(key: CubicleKey, file: str) -> Attachment:
     return Attachment(f"in/{name}", size_bytes, type_of(name, head))
 
 
-def _origin_of_request(agent: str) -> str | None:
+def origin_of_request(agent: str) -> str | None:
     """What makes a repeated request the same message: the sender's own Idempotency-Key, when there is one."""
     key = request.headers.get("Idempotency-Key", "")
     if len(key) > 100:

@@ -66,6 +66,7 @@ from orchestrator.operations.retention import Retention
 from orchestrator.operations.usage_samples import UsageSamples
 from orchestrator.operations.watchdog import Watchdog
 from orchestrator.services import Health
+from orchestrator.turns.branches import Branches
 from orchestrator.turns.conversations import Conversations
 from orchestrator.turns.history import History
 from orchestrator.turns.queue import Turns
@@ -183,6 +184,7 @@ class App:
             deliveries=self._deliveries,
             read_marks=ReadMarks(self._store, self._broker),
             conversations=Conversations(self._store, self._broker),
+            branches=Branches(self._store, self._broker, self._turns),
             is_settling=self._outbox_watcher.is_settling,
             strangers=self._list_strangers,
             decide_stranger=self._decide_stranger,

@@ -83,6 +83,11 @@ def set_name(db: sqlite3.Connection, conversation: int, name: str) -> None:
     db.execute("UPDATE conversations SET name = ? WHERE id = ?", (name, conversation))
 
 
+def set_head(db: sqlite3.Connection, conversation: int, head: int | None) -> None:
+    """Another branch is shown, and goes on."""
+    db.execute("UPDATE conversations SET head = ? WHERE id = ?", (head, conversation))
+
+
 def add_turn(db: sqlite3.Connection, conversation: int, turn: int, *, title: str, used_at: float | None) -> None:
     """The turn is the newest of the branch that goes on; where nothing was said before, its words are the title.
 

@@ -6,6 +6,7 @@ What names no conversation goes to the first one, the oldest that there is.
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Callable
 
@@ -75,14 +76,24 @@ class Conversations:
             found = [made for made in found if (made.used_at, made.id) < (start.used_at, start.id)]
         return found[:limit]
 
-    def create(self, key: CubicleKey, name: str = "") -> Conversation:
-        """Begin a conversation, without a name where none is given. Raises BadInput for a name, or TooMany."""
+    def create(self, key: CubicleKey, name: str = "", *, turn: int | None = None) -> Conversation:
+        """Begin a conversation.
+
+        Args:
+            key: whose.
+            name: what it is called; by its first words if empty.
+            turn: the turn of another conversation that it goes on from, where it does not begin with nothing.
+
+        Raises BadInput for a name, NotFound for a turn that is not there, Conflict for one that has not ended, or
+        TooMany.
+        """
         name, now = check_name(name), self._now()
         with self._store.writing() as db:
+            self._check_fork(db, key, turn)
             rows.ensure_first(db, key, now)  # else this one would be where everything goes that names none
             if rows.count_conversations(db, key) >= MOST:
                 raise TooMany(f"You have {MOST:,} conversations with {key.agent}. Delete some first.")
-            made = rows.insert_conversation(db, key, name=name, now=now)
+            made = rows.insert_conversation(db, key, name=name, now=now, forked_from=turn)
         self._tell(made)
         return made
 
@@ -105,6 +116,7 @@ class Conversations:
         with self._store.writing() as db:
             if turn_rows.has_open(db, conversation):
                 raise Conflict(f"{key.agent} is still working in this conversation. Stop that first, then delete it.")
+            branch_rows.hand_over_shared(db, found)
             turn_rows.clear_conversation(db, conversation)
             branch_rows.join_open(db, conversation)
             summary_rows.delete_summaries(db, conversation)
@@ -117,6 +129,15 @@ class Conversations:
                 db, "conversation.deleted", text, now=self._now(), agent=key.agent, user=key.user, detail=detail
             )
         self._tell(found)
+
+    def _check_fork(self, db: sqlite3.Connection, key: CubicleKey, turn: int | None) -> None:
+        if turn is None:
+            return
+        found = turn_rows.get_turn(db, turn)
+        if found is None or found.cubicle != key or found.is_cleared:
+            raise NotFound(f"There is no message {turn} with {key.agent}.")
+        if not found.status.is_final:
+            raise Conflict(f"{key.agent} is still working on this message. Go on from it when it has ended.")
 
     def _tell(self, conversation: Conversation) -> None:
         self._broker.publish(Event("conversation", conversation.cubicle, {"conversation": conversation.id}))

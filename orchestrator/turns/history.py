@@ -64,7 +64,7 @@ class History:
         """The turns that came next after one in its conversation, oldest first."""
         with self._store.reading() as db:
             place = conversation_rows.get_conversation(db, turn.conversation)
-            return branch_rows.list_following(db, turn.id, place.head if place else None, limit=limit)
+            return branch_rows.list_following(db, place, turn.id, limit=limit) if place else []
 
     def list_around(self, turn: Turn, *, limit: int) -> tuple[list[Turn], list[Turn]] | None:
         """So many turns before this one and after it, oldest first; None when it was cleared."""

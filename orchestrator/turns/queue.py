@@ -81,12 +81,21 @@ class Turns:
         source: str,
         origin: str | None = None,
         conversation: int | None = None,
+        instead_of: int | None = None,
     ) -> Turn:
-        """Queue a message in a conversation of the cubicle, the first one for None; with an ``origin`` seen before, the
-        older turn comes back and nothing happens.
+        """Queue a message in a conversation of the cubicle; with an ``origin`` seen before, the older turn comes back
+        and nothing happens.
 
-        Raises BadInput for an empty message, NotFound for another's conversation, TooLarge, TooMany when the queue is
-        full, or Unavailable.
+        Args:
+            key: whose.
+            text: the message.
+            source: the surface that it comes from.
+            origin: what makes a repeated message the same one.
+            conversation: where it belongs, the first one for None.
+            instead_of: the turn beside which it begins another branch; without, it follows the newest one.
+
+        Raises BadInput for an empty message, NotFound for what is not in the conversation, TooLarge, TooMany when the
+        queue is full, or Unavailable.
         """
         check_prompt(text)
         self._check_room()
@@ -98,7 +107,8 @@ class Turns:
             if rows.count_queued(db, key) >= MAX_QUEUED:
                 raise TooMany(f"{MAX_QUEUED:,} messages are waiting for {key.agent} already. Wait, or stop some.")
             place = self._find_conversation(db, key, conversation, now)
-            turn_id = rows.insert_turn(db, place, source=source, prompt=text, origin=origin, now=now, parent=place.head)
+            parent = place.head if instead_of is None else self._get_member(db, place, instead_of).parent
+            turn_id = rows.insert_turn(db, place, source=source, prompt=text, origin=origin, now=now, parent=parent)
             audit_rows.insert_record(
                 db, "turn.asked", text, now=now, agent=key.agent, user=key.user, turn=turn_id, detail={"source": source}
             )
@@ -167,7 +177,9 @@ class Turns:
         """Forget a conversation; returns how many turns that were. The audit log keeps them. Raises NotFound."""
         now, told = time.time(), "The history was cleared."
         with self._store.writing() as db:
-            place = self._find_conversation(db, key, conversation, now).id
+            cleared = self._find_conversation(db, key, conversation, now)
+            place = cleared.id
+            branch_rows.hand_over_shared(db, cleared)
             forgotten = rows.clear_conversation(db, place)
             conversation_rows.empty_conversation(db, place, branch_rows.join_open(db, place))
             summary_rows.delete_summaries(db, place)
@@ -219,6 +231,7 @@ class Turns:
             if not rows.delete_queued(db, turn):
                 raise Conflict(f"{key.agent} has begun with this message already, so it can only be stopped.")
             branch_rows.remove_turn(db, turn, found.parent)
+            self._show_rest(db, found)
             self._write_end(db, key, turn, TurnStatus.STOPPED)
             audit_rows.insert_record(
                 db, "turn.withdrawn", "Withdrawn", now=now, agent=key.agent, user=key.user, turn=turn
@@ -308,6 +321,18 @@ class Turns:
         if found is None and conversation is not None:
             raise NotFound(_NO_CONVERSATION.format(conversation=conversation, agent=key.agent))
         return found or conversation_rows.ensure_first(db, key, now)
+
+    def _get_member(self, db: sqlite3.Connection, place: Conversation, turn: int) -> Turn:
+        found = rows.get_turn(db, turn)
+        if found is None or not branch_rows.is_member(db, place, found):
+            raise NotFound(f"There is no message {turn} in this conversation.")
+        return found
+
+    def _show_rest(self, db: sqlite3.Connection, withdrawn: Turn) -> None:
+        """A conversation that would have gone on with a withdrawn message goes on with what was there before it."""
+        place = conversation_rows.get_conversation(db, withdrawn.conversation)
+        if place is not None and place.head == withdrawn.parent:
+            conversation_rows.set_head(db, place.id, branch_rows.find_newest_leaf(db, place, withdrawn.parent))
 
     def _get_turn(self, db: sqlite3.Connection, turn: int) -> Turn:
         found = rows.get_turn(db, turn)

@@ -1508,6 +1508,12 @@ def m049_conversation_tree(db: Database) -> None:
         db.execute("UPDATE conversations SET title = ? WHERE id = ?", (" ".join(first[0].split())[:60], row[0]))
 
 
+@migrations()
+def m051_first_turns(db: Database) -> None:
+    """The turns that a conversation begins with are found at once: an edited first message is one more of them."""
+    db.execute("CREATE INDEX turns_that_begin ON turns (conversation) WHERE parent IS NULL AND forgotten = 0")
+
+
 def _run_script(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

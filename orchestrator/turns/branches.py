@@ -1,0 +1,143 @@
+"""Branches: a conversation is a tree. A message that is edited, or asked again, stands beside the one before it, and
+nothing is overwritten; one branch at a time is shown and goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestrator.core.db.database import Store
+from orchestrator.core.errors import NotFound
+from orchestrator.core.events import Broker
+from orchestrator.core.models import Conversation, Event, Turn
+from orchestrator.files.attachments import prompt_with_files, split_prompt
+from orchestrator.turns import branch_rows, conversation_rows
+from orchestrator.turns import rows as turn_rows
+from orchestrator.turns.branch_rows import Link
+from orchestrator.turns.queue import Turns
+
+Siblings = Mapping[int, tuple[int, ...]]
+"""By turn: the turns that stand beside it, itself too."""
+MOST_IN_A_TREE = 20_000
+"""Turns of a conversation that its tree is drawn from: the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Turns that follow each other, between two forks of a conversation."""
+
+    first: Turn
+    last: Turn
+    count: int
+    """How many turns it has."""
+    depth: int
+    """How many forks come before it."""
+    is_shown: bool
+    """It is on the branch that goes on."""
+
+
+class Branches:
+    """The branches of every conversation."""
+
+    def __init__(self, store: Store, broker: Broker, turns: Turns) -> None:
+        self._store = store
+        self._broker = broker
+        self._turns = turns
+
+    def send_again(
+        self,
+        conversation: Conversation,
+        turn: int,
+        text: str | None = None,
+        *,
+        source: str,
+        origin: str | None = None,
+    ) -> Turn:
+        """Send a message once more, beside itself: with other words, or for another answer.
+
+        Args:
+            conversation: where.
+            turn: the one whose message it is.
+            text: the new words, without the files that came with the message, which stay; None for the same message.
+            source: the surface that it is sent from.
+            origin: what makes a repeated request the same one.
+
+        Returns the new turn, which the conversation goes on with. Raises as ``Turns.submit`` does.
+        """
+        found = self._turns.get(turn)
+        if found.cubicle != conversation.cubicle:
+            raise NotFound(f"There is no message {turn} in this conversation.")
+        return self._turns.submit(
+            conversation.cubicle,
+            found.prompt if text is None else prompt_with_files(text, split_prompt(found.prompt)[1]),
+            source=source,
+            origin=origin,
+            conversation=conversation.id,
+            instead_of=turn,
+        )
+
+    def select(self, conversation: Conversation, turn: int) -> Conversation:
+        """Show the branch with this turn, by its newest end, and go on with it. Raises NotFound."""
+        with self._store.writing() as db:
+            found = turn_rows.get_turn(db, turn)
+            if found is None or not branch_rows.is_member(db, conversation, found):
+                raise NotFound(f"There is no message {turn} in this conversation.")
+            conversation_rows.set_head(db, conversation.id, branch_rows.find_newest_leaf(db, conversation, turn))
+            now = conversation_rows.get_conversation(db, conversation.id) or conversation
+        self._broker.publish(Event("conversation", now.cubicle, {"conversation": now.id, "head": now.head}))
+        return now
+
+    def list_siblings(self, turns: Sequence[Turn], conversation: Conversation | None = None) -> Siblings:
+        """For each of these turns all that could stand in its place, itself too, oldest first: in this conversation, or
+        each in its own for None."""
+        with self._store.reading() as db:
+            if conversation is not None:
+                return branch_rows.list_siblings(db, conversation, turns)
+            found: dict[int, tuple[int, ...]] = {}
+            for place in {turn.conversation for turn in turns}:
+                own = conversation_rows.get_conversation(db, place)
+                theirs = [turn for turn in turns if turn.conversation == place]
+                found |= branch_rows.list_siblings(db, own, theirs) if own else {}
+            return found
+
+    def list_children(self, turn: int) -> list[int]:
+        """The turns that follow one, in its conversation and in those that go on from it."""
+        with self._store.reading() as db:
+            return branch_rows.list_children(db, turn)
+
+    def get_tree(self, conversation: Conversation) -> list[Stretch]:
+        """The whole conversation, each stretch before those that go on from it; older branches first."""
+        with self._store.reading() as db:
+            links = branch_rows.list_links(db, conversation, most=MOST_IN_A_TREE)
+            found = _cut_into_stretches(links, conversation.head)
+            ends = {turn for ids, _, _ in found for turn in (ids[0], ids[-1])}
+            known = {turn: turn_rows.get_turn(db, turn) for turn in ends}
+        tree = []
+        for ids, depth, is_shown in found:
+            first, last = known[ids[0]], known[ids[-1]]
+            if first is not None and last is not None:
+                tree.append(Stretch(first, last, len(ids), depth, is_shown))
+        return tree
+
+
+def _cut_into_stretches(links: Sequence[Link], head: int | None) -> list[tuple[list[int], int, bool]]:
+    """Each stretch's turns, its depth, and whether the way to ``head`` goes through it."""
+    parents = dict(links)
+    children: dict[int | None, list[int]] = {}
+    for turn, parent in links:
+        children.setdefault(parent if parent in parents else None, []).append(turn)
+    shown: set[int] = set()
+    while head in parents:
+        shown.add(head)
+        head = parents[head]
+    found = []
+    waiting = [(turn, 0 if len(children[None]) == 1 else 1) for turn in reversed(children.get(None, []))]
+    while waiting:
+        turn, depth = waiting.pop()
+        ids = [turn]
+        while len(following := children.get(ids[-1], [])) == 1:
+            ids.append(following[0])
+        found.append((ids, depth, ids[0] in shown))
+        waiting += [(child, depth + 1) for child in reversed(following)]
+    return found
