@@ -38,7 +38,7 @@ PARTS = (
 )
 
 
-_LONG = ("agenda", "pages", "memories", "previews")
+_LONG = ("calendar", "pages", "memories", "previews")
 """Left out by ``--quick``."""
 _FAILURES = (RuntimeError, OSError, AssertionError, subprocess.SubprocessError, requests.RequestException)
 """What one part may end with and leave the others their turn."""

@@ -11,7 +11,7 @@ from bench.environments import with_embeddings
 _ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = {
     "live": "a word of the model, a line of a command, until somebody sees it",
-    "agenda": "10,000 calendar entries",
+    "calendar": "10,000 calendar entries",
     "pages": "every page of a full house",
     "memories": "search among 100,000 memories",
     "previews": "web apps",

@@ -50,9 +50,10 @@ def change_conversation(name: str, conversation: int) -> Any:
     """Give it another name, or go on with the branch of another turn."""
     key, body = own_cubicle(name), bodies.json_body("name", "turn")
     services, turn = get_services(), bodies.optional_int_field(body, "turn")
+    named = bodies.text_field(body, "name") if "name" in body or turn is None else None
     found = services.conversations.get(key, conversation)
-    if "name" in body or turn is None:
-        found = services.conversations.rename(key, conversation, bodies.text_field(body, "name"))
+    if named is not None:
+        found = services.conversations.rename(key, conversation, named)
     if turn is not None:
         found = services.branches.select(found, turn)
     return conversation_json(found, first=services.conversations.get(key).id)

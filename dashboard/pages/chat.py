@@ -13,7 +13,7 @@ from dashboard.pages.apps import HeldApp, held
 from dashboard.pages.asking import pending_in_chat
 from dashboard.pages.frame import agent_frame, own_key
 from dashboard.pages.money import money_of
-from dashboard.pages.views import disk_of, is_rehearsal, page_after, page_around, page_of_talk, turn_view
+from dashboard.pages.views import disk_of, is_rehearsal, page_after, page_around, page_of_talk, turn_in, turn_view
 from dashboard.services import get_services
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import Agent, Conversation, CubicleKey
@@ -37,6 +37,8 @@ DEMO_WORDS = (
     "slow",
 )
 """What the built-in demo (``llm.upstreams.rehearsal_script``) understands, to be pressed instead of typed."""
+MOST_STRETCHES = 500
+"""Of a tree: what is shown of it."""
 AROUND = 6
 """Turns before and after the one that a link leads to; more come as one reads on."""
 
@@ -129,7 +131,7 @@ def turns(name: str) -> str:
         talk, later = page_after(found, PAGE)
         return render_template("parts/turns.html", agent=agent, talk=talk, later=later)
     conversation = _shown_conversation(key)
-    talk, earlier = page_of_talk(conversation, bodies.whole_arg("before"), PAGE)
+    talk, earlier = page_of_talk(conversation, bodies.whole_arg("before"), PAGE, back_to=bodies.whole_arg("back_to"))
     return render_template("parts/turns.html", agent=agent, talk=talk, earlier=earlier, shown=conversation.id)
 
 
@@ -172,6 +174,20 @@ def one_turn(turn: int) -> str:
     found = own_turn(turn)
     if found.was_withdrawn:
         return ""
+    place = bodies.whole_arg("conversation")
+    shown = get_services().conversations.get(found.cubicle, place) if place else None
     return render_template(
-        "parts/turn.html", agent=get_services().agents.get(found.cubicle.agent), view=turn_view(found)
+        "parts/turn.html",
+        agent=get_services().agents.get(found.cubicle.agent),
+        view=turn_in(shown, found) if shown else turn_view(found),
+    )
+
+
+@pages.get("/agents/<name>/branches")
+def branches(name: str) -> str:
+    """The tree of a conversation."""
+    conversation = _shown_conversation(own_key(name))
+    tree = get_services().branches.get_tree(conversation)
+    return render_template(
+        "branches.html", **agent_frame(name, ""), conversation=conversation, tree=tree[:MOST_STRETCHES], count=len(tree)
     )

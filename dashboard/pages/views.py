@@ -33,10 +33,13 @@ from orchestrator.core.models import (
 )
 from orchestrator.files.attachments import split_prompt
 from orchestrator.operations.quota.monitor import DiskUse
+from orchestrator.turns.branches import Siblings
 
 logger = logging.getLogger(__name__)
 
 REHEARSAL = "rehearsal"
+MOST_BACK = 200
+"""Turns that a page has, at most, to show the fork that a branch begins at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,8 @@ class TurnView:
     """The entry of the calendar that made it, while there is one."""
     apps: tuple[SeenApp, ...] = ()
     """The web apps that it made or changed, those that are still there."""
+    siblings: tuple[int, ...] = ()
+    """What could stand in its place in the conversation that is shown, itself too; nothing elsewhere."""
 
     @property
     def is_run(self) -> bool:
@@ -178,6 +183,21 @@ class TurnView:
     def is_open(self) -> bool:
         """Something may still come."""
         return not self.turn.status.is_final
+
+    @property
+    def number(self) -> int:
+        """Which of its siblings it is, from 1."""
+        return self.siblings.index(self.turn.id) + 1 if self.turn.id in self.siblings else 1
+
+    @property
+    def previous(self) -> int | None:
+        """The sibling before it."""
+        return self.siblings[self.number - 2] if self.number > 1 else None
+
+    @property
+    def next(self) -> int | None:
+        """The sibling after it."""
+        return self.siblings[self.number] if self.number < len(self.siblings) else None
 
     @property
     def may_repeat(self) -> bool:
@@ -226,7 +246,7 @@ class ChatEntry:
     notice: Notice | None = None
 
 
-def turn_view(turn: Turn) -> TurnView:
+def turn_view(turn: Turn, siblings: tuple[int, ...] = ()) -> TurnView:
     """One turn, with its money, its steps and all that was said about it."""
     services = get_services()
     now = services.turns.get(turn.id)
@@ -243,16 +263,29 @@ def turn_view(turn: Turn) -> TurnView:
         tuple(services.notifications.of_turn(now.cubicle, turn.id)),
         _planned(now),
         tuple(changed_in(now)),
+        siblings,
     )
 
 
-def page_of_talk(conversation: Conversation, before: int | None, limit: int) -> tuple[list[ChatEntry], int | None]:
-    """The newest turns of a conversation with the notices between them, oldest first, and where to page on from."""
+def turn_in(conversation: Conversation, turn: Turn) -> TurnView:
+    """One turn, as it stands in a conversation."""
+    return turn_view(turn, get_services().branches.list_siblings([turn], conversation).get(turn.id, ()))
+
+
+def page_of_talk(
+    conversation: Conversation, before: int | None, limit: int, *, back_to: int | None = None
+) -> tuple[list[ChatEntry], int | None]:
+    """The newest turns of a conversation with the notices between them, oldest first, and where to page on from; more
+    than ``limit`` where the page should go back to a turn that is not too far."""
     turns, key = get_services().turns, conversation.cubicle
-    found = turns.list_history(key, conversation=conversation.id, limit=limit + 1, before=before)
+    reach = limit if back_to is None else MOST_BACK
+    found = turns.list_history(key, conversation=conversation.id, limit=reach + 1, before=before)
+    if back_to is not None:
+        limit = max(limit, next((len(found) - n for n, turn in enumerate(found) if turn.id == back_to), 0))
     page = found[-limit:]
     until = turns.get(before).created_at if before and page else math.inf
-    return _with_notices(key, page, until), page[0].id if len(found) > limit else None
+    siblings = get_services().branches.list_siblings(page, conversation) if page else {}
+    return _with_notices(key, page, until, siblings), page[0].id if len(found) > limit else None
 
 
 def page_after(turn: Turn, limit: int) -> tuple[list[ChatEntry], int | None]:
@@ -276,12 +309,13 @@ def page_around(turn: Turn, limit: int) -> tuple[list[ChatEntry], int | None, in
     return talk, page[0].id if len(before) > limit else None, page[-1].id if len(after) > limit else None
 
 
-def _with_notices(key: CubicleKey, page: list[Turn], until: float) -> list[ChatEntry]:
+def _with_notices(key: CubicleKey, page: list[Turn], until: float, siblings: Siblings | None = None) -> list[ChatEntry]:
     """Turns, oldest first, with the notices that came between the first of them and ``until``."""
     notifications = (
         get_services().notifications.list_outside_turns(key, since=page[0].created_at, until=until) if page else []
     )
-    talk = [(turn.created_at, ChatEntry(turn=turn_view(turn))) for turn in page]
+    beside = siblings or {}
+    talk = [(turn.created_at, ChatEntry(turn=turn_view(turn, beside.get(turn.id, ())))) for turn in page]
     for notice in notifications:
         place = next((n for n, (at, _) in enumerate(talk) if at > notice.at), len(talk))
         talk.insert(place, (notice.at, ChatEntry(notice=notice)))

@@ -5,7 +5,7 @@ import { call, isAboutToLeave, part, show } from "./api.js";
 import { Attachments } from "./attach.js";
 import { Draft } from "./drafts.js";
 import { ask } from "./forms.js";
-import { soon } from "./parts.js";
+import { carryOver, soon } from "./parts.js";
 import { entriesOf, put } from "./timeline.js";
 
 const NEAR_PX = 160;
@@ -58,8 +58,7 @@ function listen(talk) {
   talk.addEventListener("click", (event) => {
     const target = event.target.closest("button");
     if (!target) return;
-    if (target.matches(".try")) say(target, () => target.textContent);
-    else if (target.matches("[data-repeat]")) repeat(target);
+    if (target.matches(".try")) say(target);
     else if (target.matches("[data-withdraw]")) withdraw(target);
     else if (target.matches("[data-clear]")) clear(target);
     else if (target.matches("[data-reset]")) reset(target);
@@ -68,7 +67,8 @@ function listen(talk) {
 
 function follow() {
   const mine = (news) => {
-    if (news.conversation && news.turn && news.conversation !== conversation) elsewhere.add(Number(news.turn));
+    const isHere = document.getElementById(`turn-${Number(news.turn)}`) !== null; // forks share turns
+    if (news.conversation && news.turn && news.conversation !== conversation && !isHere) elsewhere.add(Number(news.turn));
     return news.agent === agent && news.user === viewer && !elsewhere.has(Number(news.turn));
   };
   document.addEventListener("news:turn", ({ detail }) => mine(detail) && look(detail.turn));
@@ -86,6 +86,10 @@ function follow() {
   document.addEventListener("news:delivery", ({ detail }) => detail.turn && mine(detail) && look(detail.turn));
   document.addEventListener("news:app", ({ detail }) => detail.agent === agent && pictured(detail.app));
   document.addEventListener("news:again", reread);
+  document.addEventListener("branch", ({ detail }) => showBranch(detail.turn));
+  document.addEventListener("news:conversation", ({ detail }) => {
+    if (detail.conversation === conversation && detail.head && detail.head !== lastTurn()) soon("branch", () => showBranch());
+  });
 }
 
 // An app has a new picture: where a reply leads to it, it is shown.
@@ -138,11 +142,6 @@ async function stop() {
   }
 }
 
-// The message as it was sent, with the files that it told of: they still lie in in/.
-async function repeat(target) {
-  await say(target, async () => (await call("GET", `/api/turns/${target.dataset.repeat}`)).prompt);
-}
-
 // The message has not been begun: it leaves the conversation, and is there to be changed where nothing else is written.
 async function withdraw(target) {
   const turn = target.closest(".turn");
@@ -168,11 +167,11 @@ function takeBack(turn) {
 }
 
 // A button sends a message, beside whatever is being written.
-async function say(target, text) {
+async function say(target) {
   target.disabled = true;
   show(trouble, null);
   try {
-    const { turn } = await call("POST", `/api/agents/${agent}/messages`, { text: await text(), conversation });
+    const { turn } = await call("POST", `/api/agents/${agent}/messages`, { text: target.textContent, conversation });
     await refresh(turn);
     toEnd();
   } catch (error) {
@@ -223,9 +222,15 @@ async function reread() {
 }
 
 async function refresh(turn) {
-  const fresh = (await part(`/parts/turns/${turn}`)).querySelector(".turn");
-  if (fresh && Number(fresh.dataset.conversation) !== conversation) {
+  const fresh = (await part(`/parts/turns/${turn}?conversation=${conversation}`)).querySelector(".turn");
+  const isHere = document.getElementById(`turn-${turn}`) !== null;
+  if (fresh && !isHere && Number(fresh.dataset.conversation) !== conversation) {
     elsewhere.add(Number(turn));
+    return;
+  }
+  if (fresh && !isHere && Number(fresh.dataset.parent) !== lastTurn()) {
+    await showBranch(); // it begins or goes on with a branch that may be shown by now
+    if (!document.getElementById(`turn-${turn}`)) elsewhere.add(Number(turn));
     return;
   }
   const wasNear = isNearEnd();
@@ -233,6 +238,26 @@ async function refresh(turn) {
   else document.getElementById(`turn-${turn}`)?.remove(); // its message was withdrawn
   settle();
   if (wasNear) toEnd();
+}
+
+// The branch that goes on is on the page, back to the fork at this turn; whatever was there of another one is gone.
+async function showBranch(turn) {
+  const back = turn ? `&back_to=${Number(turn)}` : "";
+  const fresh = await part(`/agents/${agent}/turns?conversation=${conversation}${back}`);
+  const wasNear = isNearEnd();
+  elsewhere.clear();
+  for (const entry of entriesOf(fresh)) {
+    const old = document.getElementById(entry.id);
+    if (old) carryOver(old, entry);
+  }
+  log.querySelectorAll(":scope > :not(.empty)").forEach((old) => old.remove());
+  log.prepend(fresh);
+  log.dispatchEvent(new Event("pages"));
+  settle();
+  const place = turn ? document.getElementById(`turn-${turn}`) : null;
+  if (place && place !== entriesOf(log).at(-1)) place.scrollIntoView({ block: "center", behavior: "instant" });
+  else if (place || wasNear) toEnd();
+  place?.querySelector("[data-version]:not(:disabled)")?.focus({ preventScroll: true });
 }
 
 // A notice that is about a turn stands there; one about a turn that is not on the page has no place here.
@@ -306,6 +331,7 @@ function settle() {
   const text = !first ? "" : isAsking ? `${agent} is waiting for your answer` : `${agent} is working`;
   const place = working.querySelector(".working-text");
   if (place.textContent !== text) place.textContent = text;
+  if (isBroken()) soon("branch", () => showBranch());
   const empty = log.querySelector(".empty");
   empty.hidden = log.querySelector(".turn") !== null;
   grow();
@@ -329,6 +355,16 @@ function keepInView(element, isWanted) {
     height = element.offsetHeight;
     if (grown > 0 && isWanted(grown)) scrollBy({ top: grown, behavior: "instant" });
   }).observe(element);
+}
+
+// Turns of two branches are on the page: each of them should follow the one above it.
+function isBroken() {
+  const turns = [...log.querySelectorAll(":scope > .turn")];
+  return turns.slice(1).some((turn, n) => turn.dataset.parent !== turns[n].dataset.turn);
+}
+
+function lastTurn() {
+  return Number([...log.querySelectorAll(":scope > .turn")].at(-1)?.dataset.turn ?? 0);
 }
 
 function openTurns() {

@@ -10,6 +10,7 @@ import { startParts } from "./parts.js";
 import { startActs } from "./acts.js";
 import { startApps } from "./apps.js";
 import { startApprovals } from "./approvals.js";
+import { startBranches } from "./branches.js";
 import { startCalendar } from "./calendar.js";
 import { startCards } from "./cards.js";
 import { startChat } from "./chat.js";
@@ -37,6 +38,7 @@ if (document.body.dataset.viewer) {
   startCards();
   startParts();
   startChat();
+  startBranches();
   startConversations();
   startCopying();
   startReading();

@@ -31,7 +31,7 @@ MOST_WALKED = 5_000
 """Turns that are looked at for a summary, at most."""
 
 
-class Link(NamedTuple):
+class TurnLink(NamedTuple):
     """A turn, and the one that it follows."""
 
     turn: int
@@ -153,16 +153,16 @@ def find_newest_leaf(db: sqlite3.Connection, place: Conversation, turn: int | No
     return None if found["leaf"] is None else int(found["leaf"])
 
 
-def list_links(db: sqlite3.Connection, place: Conversation, *, most: int) -> list[Link]:
+def list_links(db: sqlite3.Connection, place: Conversation, *, most: int) -> list[TurnLink]:
     """Every turn of the conversation with the one that it follows, oldest first; what was said before a fork counts as
     one line. At most the newest ``most`` of them."""
     found = db.execute(
         "SELECT id, parent FROM turns WHERE conversation = ? AND forgotten = 0 ORDER BY id DESC LIMIT ?",
         (place.id, most),
     )
-    links = [Link(int(row["id"]), row["parent"]) for row in found]
+    links = [TurnLink(int(row["id"]), row["parent"]) for row in found]
     way = db.execute(f"{_WAY} SELECT id, parent FROM way", {"leaf": place.forked_from, "most": MOST_WALKED})  # noqa: S608
-    links += [Link(int(row["id"]), row["parent"]) for row in way] if place.forked_from is not None else []
+    links += [TurnLink(int(row["id"]), row["parent"]) for row in way] if place.forked_from is not None else []
     return sorted(set(links))
 
 

@@ -14,7 +14,7 @@ from orchestrator.core.models import Conversation, Event, Turn
 from orchestrator.files.attachments import prompt_with_files, split_prompt
 from orchestrator.turns import branch_rows, conversation_rows
 from orchestrator.turns import rows as turn_rows
-from orchestrator.turns.branch_rows import Link
+from orchestrator.turns.branch_rows import TurnLink
 from orchestrator.turns.queue import Turns
 
 Siblings = Mapping[int, tuple[int, ...]]
@@ -121,7 +121,7 @@ class Branches:
         return tree
 
 
-def _cut_into_stretches(links: Sequence[Link], head: int | None) -> list[tuple[list[int], int, bool]]:
+def _cut_into_stretches(links: Sequence[TurnLink], head: int | None) -> list[tuple[list[int], int, bool]]:
     """Each stretch's turns, its depth, and whether the way to ``head`` goes through it."""
     parents = dict(links)
     children: dict[int | None, list[int]] = {}

@@ -236,25 +236,6 @@ def test_the_tree_has_every_stretch_once(talk: Talk) -> None:
     assert talk.tree(talk.conversations.create(KEY, "Boat")) == []
 
 
-def test_a_page_and_its_siblings_read_little(talk: Talk) -> None:
-    """Whatever the length of the conversation: rows are found by indexes, none by a scan."""
-    turn = talk.say("one")
-    talk.again(turn, "uno")
-    plans: list[str] = []
-    with talk.install.store.reading() as db:
-        statements: list[str] = []
-        db.set_trace_callback(statements.append)
-        place = talk.conversations.get(KEY)
-        branch_rows.list_siblings(db, place, [turn, talk.say("two")])
-        branch_rows.find_newest_leaf(db, place, turn.id)
-        db.set_trace_callback(None)
-        for statement in statements:
-            if statement.startswith(("SELECT", "WITH", "\n")):
-                plans += [row["detail"] for row in db.execute(f"EXPLAIN QUERY PLAN {statement}")]
-    assert plans
-    assert [plan for plan in plans if plan.startswith("SCAN turns")] == []
-
-
 Step = tuple[str, int, int]
 
 
@@ -301,9 +282,10 @@ def _do_step(talk: Talk, text: str, step: Step) -> None:
         assert talk.shown(talk.conversations.get(KEY, one)) == shown
 
 
-def _check_select(talk: Talk, turn: Turn, place: Conversation) -> None:
+def _check_select(talk: Talk, turn: Turn, place: Conversation) -> bool:
     talk.select(turn, place)
     assert turn.prompt in talk.shown(place)
+    return True
 
 
 def _withdraw(talk: Talk, text: str, turn: Turn | None, place: Conversation) -> None:

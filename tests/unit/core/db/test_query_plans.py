@@ -10,13 +10,14 @@ import pytest
 
 from orchestrator.approvals import rows as approvals
 from orchestrator.core.db import audit_rows as audit
-from orchestrator.core.models import CubicleKey, TurnStatus
+from orchestrator.core.models import Conversation, CubicleKey, Turn, TurnStatus
 from orchestrator.turns import branch_rows as branches
 from orchestrator.turns import conversation_rows as conversations
 from orchestrator.turns import rows as turns
 from tests.support.core_fixture import core_fixture
 
 KEY = CubicleKey("crab", 1)
+PLACE = Conversation(1, KEY, "", "", head=9, forked_from=5, created_at=0, used_at=0)
 TABLES = ("turns", "approvals", "steps", "summaries", "conversations")
 
 
@@ -26,7 +27,11 @@ TABLES = ("turns", "approvals", "steps", "summaries", "conversations")
         turns.list_running,
         turns.list_waiting_cubicles,
         lambda db: branches.list_branch(db, 1, limit=20),
-        lambda db: branches.list_following(db, 1, 9, limit=20),
+        lambda db: branches.list_following(db, PLACE, 1, limit=20),
+        lambda db: branches.list_siblings(db, PLACE, [make_turn(1, None), make_turn(2, 1)]),
+        lambda db: branches.find_newest_leaf(db, PLACE, 1),
+        lambda db: branches.find_newest_leaf(db, PLACE, None),
+        lambda db: branches.list_links(db, PLACE, most=20_000),
         lambda db: branches.find_summed_up(db, 1),
         lambda db: conversations.list_conversations(db, KEY, limit=20),
         lambda db: approvals.list_of_turn(db, 1),
@@ -38,6 +43,10 @@ TABLES = ("turns", "approvals", "steps", "summaries", "conversations")
         "waiting",
         "history",
         "what follows",
+        "siblings",
+        "the end of a branch",
+        "the end of the newest branch",
+        "the tree",
         "summed up",
         "conversations",
         "approvals of a turn",
@@ -93,3 +102,23 @@ def test_what_was_cleared_is_not_read_again(tmp_path: Path) -> None:
     reads = [step for step in plans if "turns" in step.split()]
     assert len(reads) == 1
     assert "turns_of_conversation" in reads[0], plans
+
+
+def make_turn(turn: int, parent: int | None) -> Turn:
+    """One of the conversation's."""
+    return Turn(
+        id=turn,
+        cubicle=KEY,
+        source="test",
+        prompt="",
+        status=TurnStatus.DONE,
+        reply=None,
+        error=None,
+        created_at=0,
+        started_at=None,
+        ended_at=None,
+        tokens=0,
+        cost_micro=0,
+        conversation=PLACE.id,
+        parent=parent,
+    )

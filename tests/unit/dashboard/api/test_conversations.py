@@ -141,3 +141,73 @@ def test_in_the_terminal(webapp: AppFixture, operator: Api, capsys: pytest.Captu
     assert hermit("conversations", "crab", "rm", number, "--yes") == f"Conversation {number} is deleted.\n"
     with pytest.raises(OrchestratorError, match=f"no conversation {number}"):
         hermit("chat", "crab", "hi", "--conversation", number)
+
+
+def test_a_message_is_edited_and_asked_again(operator: Api) -> None:
+    """Beside itself; each branch is shown again by any of its turns, and a conversation goes on from one."""
+    first, second = say(operator, "one"), say(operator, "two")
+    place = operator.get(f"/turns/{first}")["conversation"]
+    at = f"{PATH}/{place}"
+    edited = operator.call("POST", f"{at}/branch", {"turn": second, "text": "two, but better"})
+    assert edited.status_code == 202
+    number = edited.get_json()["turn"]
+    operator.post(f"/turns/{number}/stop")
+    answered = operator.get(f"/turns/{number}")
+    assert (answered["parent"], answered["siblings"], answered["prompt"]) == (
+        first,
+        [second, number],
+        "two, but better",
+    )
+    assert operator.get(f"/turns/{first}")["children"] == [second, number]
+    again = operator.post(f"{at}/branch", {"turn": second})["turn"]
+    history = operator.get("/agents/crab/history")["turns"]
+    assert [(turn["id"], turn["prompt"], turn["siblings"]) for turn in history] == [
+        (first, "one", [first]),
+        (again, "two", [second, number, again]),
+    ]
+    assert operator.call("PATCH", at, {"turn": number}).get_json()["last_turn"] == number
+    assert [turn["id"] for turn in operator.get("/agents/crab/history")["turns"]] == [first, number]
+    tree = operator.get(f"{at}/tree")["branches"]
+    assert [(one["first"], one["last"], one["turns"], one["words"], one["is_shown"]) for one in tree] == [
+        (first, first, 1, "one", True),
+        (second, second, 1, "two", False),
+        (number, number, 1, "two, but better", True),
+        (again, again, 1, "two", False),
+    ]
+    fork = operator.post(PATH, {"turn": second})
+    assert (fork["forked_from"], fork["last_turn"]) == (second, second)
+    shared = operator.get(f"/agents/crab/history?conversation={fork['id']}")["turns"]
+    assert [turn["id"] for turn in shared] == [first, second]
+
+
+def test_a_branch_is_begun_once_for_a_repeated_request(operator: Api) -> None:
+    """By the sender's own Idempotency-Key."""
+    turn = say(operator, "one")
+    at = f"{PATH}/{operator.get(f'/turns/{turn}')['conversation']}/branch"
+    made = {operator.call("POST", at, {"turn": turn}, Idempotency_Key="k").get_json()["turn"] for _ in range(2)}
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "tail", "body", "status"),
+    [
+        ("POST", "/branch", {}, 400),
+        ("POST", "/branch", {"turn": "1"}, 400),
+        ("POST", "/branch", {"turn": 99}, 404),
+        ("POST", "/branch", {"turn": 1, "text": 5}, 400),
+        ("POST", "/branch", {"turn": 1, "text": " "}, 400),
+        ("POST", "/branch", {"turn": 1, "words": "x"}, 400),
+        ("PATCH", "", {"turn": 99}, 404),
+        ("PATCH", "", {"turn": "1"}, 400),
+        ("POST", "?", {"turn": 99}, 404),
+    ],
+)
+def test_a_branch_of_nothing_is_refused(operator: Api, method: str, tail: str, body: object, status: int) -> None:
+    """With a sentence, and the conversation is as it was."""
+    turn = say(operator, "one")
+    assert turn == 1
+    place = operator.get(f"/turns/{turn}")["conversation"]
+    path = PATH if tail == "?" else f"{PATH}/{place}{tail}"
+    assert operator.refused(method, path, body)[0] == status
+    assert [one["id"] for one in operator.get("/agents/crab/history")["turns"]] == [turn]
+    assert len(operator.get(PATH)["conversations"]) == 1
