@@ -20,8 +20,9 @@ from orchestrator.engine.setup.cubicle_image import ensure_image
 from orchestrator.engine.setup.docker_setup import ensure_engine
 from orchestrator.engine.setup.test_tools import ensure_test_tools
 
-_SHARED = "docker or model or thirdparty"
+_SHARED_MARKS = ("docker", "model", "thirdparty")
 """Marks of the tests that share one engine or one model; all others run side by side."""
+_SHARED = " or ".join(_SHARED_MARKS)
 
 _SECOND_TRIES = 3
 """So many failed tests of a whole suite are tried once more by themselves; more are not the machine's doing."""
@@ -99,6 +100,8 @@ def run(context: Context, options: argparse.Namespace) -> int:
         rounds = _changed(context, options.rest)
         if not rounds:
             return 0
+    elif len(rounds) > 1:
+        rounds[1] += list_marked_files(context.root, _SHARED_MARKS)  # nobody need collect the others once more
     machine, progress = context.machine, context.progress
     client = ensure_engine(machine, progress)
     for target in ("base", "studio"):
@@ -122,6 +125,13 @@ def run(context: Context, options: argparse.Namespace) -> int:
     )
     print("\n".join(unlucky))
     return 0
+
+
+def list_marked_files(root: Path, marks: tuple[str, ...]) -> list[str]:
+    """The test files, from the repository's root, in which one of these marks is named."""
+    named = re.compile(rf"\bmark\.(?:{'|'.join(marks)})\b")
+    files = sorted((root / "tests").rglob("test_*.py"))
+    return [str(file.relative_to(root)) for file in files if named.search(file.read_text(encoding="utf-8"))]
 
 
 def second_tries(cache: Path) -> list[str]:
