@@ -18,13 +18,24 @@ _MAX = 2**53
 
 def json_body(*fields: str) -> dict[str, Any]:
     """The body as one JSON object with no field but ``fields`` (any, when none are named)."""
-    if request.mimetype != "application/json":
-        raise UnsupportedMediaType("Send JSON, with the header 'Content-Type: application/json'.")
+    _check_json()
     body = read_object(request.get_data())
     unknown = sorted(set(body) - set(fields)) if fields else []
     if unknown:
         raise BadInput(f"{unknown[0][:40]}: there is no such field here; there are {', '.join(fields)}.")
     return body
+
+
+def large_json_body(*, max_bytes: int, max_items: int) -> dict[str, Any]:
+    """The body as one JSON object of any fields, which may be larger than others are."""
+    _check_json()
+    request.max_content_length = max_bytes
+    return read_object(request.get_data(), max_items=max_items)
+
+
+def _check_json() -> None:
+    if request.mimetype != "application/json":
+        raise UnsupportedMediaType("Send JSON, with the header 'Content-Type: application/json'.")
 
 
 def text_field(body: dict[str, Any], field: str) -> str:

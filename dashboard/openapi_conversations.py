@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from dashboard.openapi_route import AGENT, PAGE, USER, ApiRoute
-from dashboard.openapi_schemas import BOOLEAN, INTEGER, STRING, TIME, Schema, array_of, nullable, object_of, schema_ref
+from dashboard.openapi_schemas import (
+    BOOLEAN,
+    INTEGER,
+    STRING,
+    TIME,
+    Schema,
+    array_of,
+    enum_of,
+    nullable,
+    object_of,
+    schema_ref,
+)
 
 ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute(
@@ -52,6 +63,25 @@ ROUTES: tuple[ApiRoute, ...] = (
         "Outcome",
         "NewBranch",
         202,
+        query=USER,
+        fails=(400, 404, 413, 429),
+    ),
+    ApiRoute(
+        "get",
+        f"{AGENT}/conversations/{{conversation}}/export",
+        "The conversation as a file: the branch that is shown as Markdown or as a web page of one file, or all of it "
+        "as JSON",
+        query={"format": {**enum_of("md", "html", "json"), "description": "default: md"}, **USER},
+        fails=(400, 404),
+        sends_file=True,
+    ),
+    ApiRoute(
+        "post",
+        f"{AGENT}/conversations/import",
+        "An export in JSON becomes a new conversation; nothing in it runs again, and files are not copied",
+        "Conversation",
+        "Transcript",
+        201,
         query=USER,
         fails=(400, 404, 413, 429),
     ),
@@ -107,6 +137,15 @@ SCHEMAS: dict[str, Schema] = {
             "text": {**STRING, "description": "its new words; left out: the same message, for another answer"},
         },
         required=("turn",),
+    ),
+    "Transcript": object_of(
+        {
+            "format": enum_of("hermitshell-conversation"),
+            "version": INTEGER,
+            "conversation": schema_ref("Conversation"),
+            "turns": array_of(schema_ref("Turn")),
+        },
+        required=("format", "version", "turns"),
     ),
     "Branches": object_of(
         {

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Blueprint, request
+from flask import Blueprint, Response, request, stream_with_context
 
 from dashboard import bodies
 from dashboard.auth import own_cubicle
+from dashboard.exports import TYPES, export_conversation, file_name
 from dashboard.services import get_services
 from dashboard.shapes import conversation_json
 from orchestrator.core.errors import BadInput
+from orchestrator.turns.transcripts import read_transcript
 
 api = Blueprint("conversations", __name__)
 
 _MOST_QUERY = 2_000
+MAX_IMPORT_BYTES, MAX_IMPORT_ITEMS = 64 << 20, 1_000_000
 
 
 @api.get("/api/agents/<name>/conversations")
@@ -57,6 +60,29 @@ def change_conversation(name: str, conversation: int) -> Any:
     if turn is not None:
         found = services.branches.select(found, turn)
     return conversation_json(found, first=services.conversations.get(key).id)
+
+
+@api.get("/api/agents/<name>/conversations/<id:conversation>/export")
+def export_one(name: str, conversation: int) -> Response:
+    """It as a file: ``?format=md``, ``html`` or ``json``."""
+    how = request.args.get("format", "md")
+    if how not in TYPES:
+        raise BadInput(f"format: choose one of {', '.join(TYPES)}.")
+    found = get_services().conversations.get(own_cubicle(name), conversation)
+    pieces = iter(()) if request.method == "HEAD" else stream_with_context(export_conversation(found, how))
+    response = Response(pieces, content_type=TYPES[how])
+    response.headers["Content-Disposition"] = f'attachment; filename="{file_name(found, how)}"'
+    return response
+
+
+@api.post("/api/agents/<name>/conversations/import")
+def import_one(name: str) -> Any:
+    """An export in JSON is a new conversation."""
+    key = own_cubicle(name)
+    told = read_transcript(bodies.large_json_body(max_bytes=MAX_IMPORT_BYTES, max_items=MAX_IMPORT_ITEMS))
+    conversations = get_services().conversations
+    made = conversations.import_transcript(key, told)
+    return conversation_json(made, first=conversations.get(key).id), 201
 
 
 @api.delete("/api/agents/<name>/conversations/<id:conversation>")

@@ -16,6 +16,7 @@ export function startConversations() {
   document.addEventListener("click", ({ target }) => {
     if (list.matches(".open") && !list.contains(target) && !opener.contains(target)) turn(list, opener, false);
   });
+  list.querySelector("[data-import-conversation]").addEventListener("change", ({ currentTarget }) => bring(list, currentTarget));
   const field = list.querySelector("[data-find-conversation]");
   let timer = 0;
   field.addEventListener("input", () => {
@@ -31,18 +32,40 @@ function turn(list, opener, isOpen) {
   else if (list.contains(document.activeElement)) opener.focus({ preventScroll: true });
 }
 
-async function begin(list, button) {
+function begin(list, button) {
+  return enter(list, button, (path) => call("POST", path, {}));
+}
+
+// A file that was saved as JSON. What was delivered is not copied, and may be large.
+async function bring(list, field) {
+  const [file] = field.files;
+  if (!file) return;
+  await enter(list, field, async (path) => call("POST", `${path}/import`, read(await file.text())));
+  field.value = "";
+}
+
+function read(text) {
+  try {
+    const told = JSON.parse(text);
+    for (const turn of told.turns) delete turn.files;
+    return told;
+  } catch {
+    throw new Error("This is no saved conversation. Save one as JSON, then import that file.");
+  }
+}
+
+async function enter(list, control, work) {
   const { agent } = document.querySelector(".talk").dataset;
-  button.disabled = true;
+  control.disabled = true;
   show(list.querySelector(".trouble"), null);
   leaving(true);
   try {
-    const { id } = await call("POST", `/api/agents/${agent}/conversations`, {});
+    const { id } = await work(`/api/agents/${agent}/conversations`);
     location.assign(`/agents/${agent}?conversation=${id}`);
   } catch (error) {
     leaving(false);
     show(list.querySelector(".trouble"), error);
-    button.disabled = false;
+    control.disabled = false;
   }
 }
 

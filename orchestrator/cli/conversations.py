@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import json
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from orchestrator.cli.client import agent_path
 from orchestrator.cli.confirm import add_yes, confirm_deed
 from orchestrator.cli.context import Context, format_table, print_body
 from orchestrator.cli.help import add_help
+from orchestrator.core.errors import BadInput, Conflict
 from orchestrator.core.text import one_line
 
 _PAGE = 200
@@ -27,10 +31,23 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     naming = verbs.add_parser("rename", help="give one another name")
     naming.add_argument("id", metavar="ID", type=int)
     naming.add_argument("name", metavar="NAME")
+    exporting = verbs.add_parser("export", help="save one as a file, with its commands and files")
+    exporting.add_argument("id", metavar="ID", type=int)
+    exporting.add_argument("--format", choices=("md", "html", "json"), default="md", help="default: md")
+    exporting.add_argument("--out", metavar="FILE", help="where to; without it, to standard output")
+    exporting.set_defaults(run=_export)
+    importing = verbs.add_parser("import", help="begin one with what was exported as JSON")
+    importing.add_argument("file", metavar="FILE")
     removing = verbs.add_parser("rm", help="delete one; the agent forgets it")
     removing.add_argument("id", metavar="ID", type=int)
     add_yes(removing)
-    for verb, run in ((listing, _list), (beginning, _begin), (naming, _rename), (removing, _remove)):
+    for verb, run in (
+        (listing, _list),
+        (beginning, _begin),
+        (naming, _rename),
+        (importing, _import),
+        (removing, _remove),
+    ):
         verb.set_defaults(run=run)
         if verb is not removing:
             verb.add_argument("--json", action="store_true", help="print JSON")
@@ -56,6 +73,19 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         naming,
         "Give a conversation another name; an empty one brings its first words back.",
         'conversations crab rename 7 "Boat repairs"',
+    )
+    add_help(
+        exporting,
+        "Save a conversation: the branch that is shown as Markdown or as a web page of one file,\n"
+        "or all of it as JSON. Files that the agent delivered are in the page and the JSON.",
+        "conversations crab export 7 > boat.md",
+        "conversations crab export 7 --format html --out boat.html",
+    )
+    add_help(
+        importing,
+        "Begin a conversation with what was exported as JSON, here or elsewhere.\n"
+        "Nothing in it runs again, and files are not copied.",
+        "conversations crab import boat.json",
     )
     add_help(
         removing,
@@ -94,6 +124,47 @@ def _rename(context: Context, options: argparse.Namespace) -> int:
         renamed = client.patch(agent_path(options.agent, f"/conversations/{options.id}"), {"name": options.name})
     lines = [f"Conversation {renamed['id']} is called {one_line(renamed['name'], 100)}."]
     print_body(renamed, as_json=options.json, lines=lines)
+    return 0
+
+
+def _export(context: Context, options: argparse.Namespace) -> int:
+    path = agent_path(options.agent, f"/conversations/{options.id}/export")
+    with context.client as client, client.download(path, format=options.format) as answer:
+        if options.out is None:
+            for piece in client.read_pieces(answer):
+                sys.stdout.buffer.write(piece)
+            sys.stdout.buffer.flush()
+            return 0
+        target = Path(options.out)
+        try:
+            with target.open("xb") as file:
+                file.writelines(client.read_pieces(answer))
+        except FileExistsError as error:
+            raise Conflict(f"{target} exists already. Choose another name, or delete it first.") from error
+        except OSError as error:
+            raise BadInput(f"{target} can't be written: {error.strerror}.") from error
+    print(f"Saved as {target}.")
+    return 0
+
+
+def _import(context: Context, options: argparse.Namespace) -> int:
+    try:
+        told = json.loads(Path(options.file).read_bytes())
+    except OSError as error:
+        raise BadInput(f"{options.file} can't be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise BadInput(
+            f"{options.file} is no JSON. Export a conversation with --format json, then import it."
+        ) from error
+    if not isinstance(told, dict):
+        raise BadInput(f"{options.file} is no exported conversation.")
+    for turn in told.get("turns") or []:  # what is delivered is not copied, and may be large
+        if isinstance(turn, dict):
+            turn.pop("files", None)
+    with context.client as client:
+        made = client.post(agent_path(options.agent, "/conversations/import"), told)
+    lines = [f"Imported as conversation {made['id']}: ./hermit chat {options.agent} --conversation {made['id']}"]
+    print_body(made, as_json=options.json, lines=lines)
     return 0
 
 

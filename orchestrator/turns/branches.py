@@ -106,6 +106,11 @@ class Branches:
         with self._store.reading() as db:
             return branch_rows.list_children(db, turn)
 
+    def list_turns(self, conversation: Conversation) -> list[int]:
+        """The newest turns of the whole conversation, on whatever branch, each after the one that it follows."""
+        with self._store.reading() as db:
+            return [link.turn for link in branch_rows.list_links(db, conversation, most=MOST_IN_A_TREE)]
+
     def get_tree(self, conversation: Conversation) -> list[Stretch]:
         """The whole conversation, each stretch before those that go on from it; older branches first."""
         with self._store.reading() as db:

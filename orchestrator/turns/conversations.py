@@ -17,9 +17,11 @@ from orchestrator.core.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.core.events import Broker
 from orchestrator.core.models import Conversation, CubicleKey, Event
 from orchestrator.core.text import one_line
-from orchestrator.turns import branch_rows, read_mark_rows, search_rows, summary_rows
+from orchestrator.turns import branch_rows, read_mark_rows, search_rows, summary_rows, transcript_rows
 from orchestrator.turns import conversation_rows as rows
 from orchestrator.turns import rows as turn_rows
+from orchestrator.turns.titles import make_title
+from orchestrator.turns.transcripts import Transcript
 
 MOST = 2_000
 """Conversations of one person with one agent."""
@@ -90,12 +92,36 @@ class Conversations:
         name, now = check_name(name), self._now()
         with self._store.writing() as db:
             self._check_fork(db, key, turn)
-            rows.ensure_first(db, key, now)  # else this one would be where everything goes that names none
-            if rows.count_conversations(db, key) >= MOST:
-                raise TooMany(f"You have {MOST:,} conversations with {key.agent}. Delete some first.")
+            self._check_count(db, key, now)
             made = rows.insert_conversation(db, key, name=name, now=now, forked_from=turn)
         self._tell(made)
         return made
+
+    def import_transcript(self, key: CubicleKey, told: Transcript) -> Conversation:
+        """Begin a conversation with everything that a transcript tells, all of it read. Nothing in it runs again.
+
+        Raises BadInput for its name, or TooMany.
+        """
+        name, now = check_name(told.name), self._now()
+        with self._store.writing() as db:
+            self._check_count(db, key, now)
+            made = rows.insert_conversation(db, key, name=name, now=now)
+            head = transcript_rows.insert_transcript(db, made, told)
+            rows.add_turn(db, made.id, head, title=make_title(told.turns[0].prompt), used_at=now)
+            read_mark_rows.mark_read(db, key, head, now)
+            text = f"A conversation of {len(told.turns):,} messages was imported."
+            audit_rows.insert_record(
+                db,
+                "conversation.imported",
+                text,
+                now=now,
+                agent=key.agent,
+                user=key.user,
+                detail={"conversation": made.id},
+            )
+        imported = self.get(key, made.id)
+        self._tell(imported)
+        return imported
 
     def rename(self, key: CubicleKey, conversation: int, name: str) -> Conversation:
         """Give it a name; an empty one brings its first words back. Raises BadInput or NotFound."""
@@ -129,6 +155,11 @@ class Conversations:
                 db, "conversation.deleted", text, now=self._now(), agent=key.agent, user=key.user, detail=detail
             )
         self._tell(found)
+
+    def _check_count(self, db: sqlite3.Connection, key: CubicleKey, now: float) -> None:
+        rows.ensure_first(db, key, now)  # else the new one would be where everything goes that names none
+        if rows.count_conversations(db, key) >= MOST:
+            raise TooMany(f"You have {MOST:,} conversations with {key.agent}. Delete some first.")
 
     def _check_fork(self, db: sqlite3.Connection, key: CubicleKey, turn: int | None) -> None:
         if turn is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -112,3 +114,32 @@ def test_a_draft_stays_in_its_conversation(visit: Visit) -> None:
     page.goto(back)
     page.goto(f"{visit.install.url}/agents/crab?conversation=1")
     expect(page.get_by_role("textbox", name="Message to crab")).to_have_value("not yet")
+
+
+def test_it_is_saved_and_imported(visit: Visit, tmp_path: Path) -> None:
+    """As each kind of file, from its menu; the JSON is a new conversation, and anything else is refused."""
+    page = chat(visit)
+    say(page, "Lemon cake")
+    expect(page.locator(".reply")).to_have_count(1)
+    page.get_by_label("More about crab").click()
+    assert fits(page)
+    saved = {}
+    for kind, ending in (("Markdown", "md"), ("web page", "html"), ("JSON", "json")):
+        with page.expect_download() as coming:
+            page.get_by_role("link", name=kind, exact=True).click()
+        assert coming.value.suggested_filename == f"crab-lemon-cake.{ending}"
+        saved[ending] = tmp_path / coming.value.suggested_filename
+        coming.value.save_as(saved[ending])
+    page.keyboard.press("Escape")
+    show_list(page)
+    field = page.get_by_label("Import a conversation")
+    field.set_input_files(saved["md"])
+    expect(page.locator(".conversations .trouble")).to_contain_text("no saved conversation")
+    with page.expect_navigation():
+        field.set_input_files(saved["json"])
+    expect(page.locator(".bubble")).to_have_text(["Lemon cake"])
+    expect(page.locator(".reply")).to_have_text(["You said: Lemon cake"])
+    show_list(page)
+    assert names(page) == ["Lemon cake", "Lemon cake"]
+    page.goto(saved["html"].as_uri())
+    expect(page.locator(".said")).to_contain_text("Lemon cake")

@@ -104,7 +104,7 @@ def test_the_browser_lives_behind_a_cubicle_s_walls(install: RealApp, client: do
 
 
 def test_whatever_an_app_does_ends_with_its_container(install: RealApp, client: docker.DockerClient) -> None:
-    """Loops that begin later, gigabytes, crowds of frames and workers: there is a picture or none, and nothing is left."""
+    """Loops that begin later, gigabytes, crowds of frames and workers: a picture comes or none, and nothing is left."""
     agent = install.agent()
     apps = {**HOSTILE, "polite": POLITE}
     commands = [written(f"{app}/index.html", f"<body><script>{script}</script>") for app, script in apps.items()]
