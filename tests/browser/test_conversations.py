@@ -141,5 +141,11 @@ def test_it_is_saved_and_imported(visit: Visit, tmp_path: Path) -> None:
     expect(page.locator(".reply")).to_have_text(["You said: Lemon cake"])
     show_list(page)
     assert names(page) == ["Lemon cake", "Lemon cake"]
-    page.goto(saved["html"].as_uri())
-    expect(page.locator(".said")).to_contain_text("Lemon cake")
+    assert page.context.browser is not None
+    alone = page.context.browser.new_page()
+    asked: list[str] = []
+    alone.on("request", lambda request: asked.append(request.url))
+    alone.goto(saved["html"].as_uri())
+    expect(alone.locator(".said")).to_contain_text("Lemon cake")
+    assert asked == [saved["html"].as_uri()]
+    alone.close()
