@@ -31,21 +31,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     naming = verbs.add_parser("rename", help="give one another name")
     naming.add_argument("id", metavar="ID", type=int)
     naming.add_argument("name", metavar="NAME")
-    exporting = verbs.add_parser("export", help="save one as a file, with its commands and files")
-    exporting.add_argument("id", metavar="ID", type=int)
-    exporting.add_argument("--format", choices=("md", "html", "json"), default="md", help="default: md")
-    exporting.add_argument("--out", metavar="FILE", help="where to; without it, to standard output")
-    exporting.set_defaults(run=_export)
-    importing = verbs.add_parser("import", help="begin one with what was exported as JSON")
-    importing.add_argument("file", metavar="FILE")
     removing = verbs.add_parser("rm", help="delete one; the agent forgets it")
     removing.add_argument("id", metavar="ID", type=int)
     add_yes(removing)
+    _add_files(verbs)
     for verb, run in (
         (listing, _list),
         (beginning, _begin),
         (naming, _rename),
-        (importing, _import),
         (removing, _remove),
     ):
         verb.set_defaults(run=run)
@@ -75,6 +68,24 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         'conversations crab rename 7 "Boat repairs"',
     )
     add_help(
+        removing,
+        "Delete a conversation: the agent forgets it. Files, memories and the audit log stay.",
+        "conversations crab rm 7",
+    )
+
+
+def _add_files(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The verbs that write and read files."""
+    exporting = verbs.add_parser("export", help="save one as a file, with its commands and files")
+    exporting.add_argument("id", metavar="ID", type=int)
+    exporting.add_argument("--format", choices=("md", "html", "json"), default="md", help="default: md")
+    exporting.add_argument("--out", metavar="FILE", help="where to; without it, to standard output")
+    exporting.set_defaults(run=_export)
+    importing = verbs.add_parser("import", help="begin one with what was exported as JSON")
+    importing.add_argument("file", metavar="FILE")
+    importing.add_argument("--json", action="store_true", help="print JSON")
+    importing.set_defaults(run=_import)
+    add_help(
         exporting,
         "Save a conversation: the branch that is shown as Markdown or as a web page of one file,\n"
         "or all of it as JSON. Files that the agent delivered are in the page and the JSON.",
@@ -86,11 +97,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "Begin a conversation with what was exported as JSON, here or elsewhere.\n"
         "Nothing in it runs again, and files are not copied.",
         "conversations crab import boat.json",
-    )
-    add_help(
-        removing,
-        "Delete a conversation: the agent forgets it. Files, memories and the audit log stay.",
-        "conversations crab rm 7",
     )
 
 
