@@ -6,7 +6,7 @@ import { Attachments } from "./attach.js";
 import { Draft } from "./drafts.js";
 import { ask } from "./forms.js";
 import { carryOver, soon } from "./parts.js";
-import { entriesOf, put } from "./timeline.js";
+import { entriesOf, keepFocus, put, remember } from "./timeline.js";
 
 const NEAR_PX = 160;
 
@@ -88,7 +88,8 @@ function follow() {
   document.addEventListener("news:again", reread);
   document.addEventListener("branch", ({ detail }) => showBranch(detail.turn));
   document.addEventListener("news:conversation", ({ detail }) => {
-    if (detail.conversation === conversation && detail.head && detail.head !== lastTurn()) soon("branch", () => showBranch());
+    const isOther = "head" in detail && (detail.head ?? 0) !== lastTurn();
+    if (detail.conversation === conversation && isOther) soon("branch", () => showBranch());
   });
 }
 
@@ -112,7 +113,8 @@ async function send() {
   }
   isSending = field.readOnly = false;
   grow();
-  field.focus();
+  const { activeElement } = document; // whoever went on to something else meanwhile stays there
+  if (!activeElement || activeElement === document.body || form.contains(activeElement)) field.focus();
 }
 
 async function post(text, chips) {
@@ -245,13 +247,16 @@ async function showBranch(turn) {
   const back = turn ? `&back_to=${Number(turn)}` : "";
   const fresh = await part(`/agents/${agent}/turns?conversation=${conversation}${back}`);
   const wasNear = isNearEnd();
+  const refocus = keepFocus(log);
   elsewhere.clear();
   for (const entry of entriesOf(fresh)) {
     const old = document.getElementById(entry.id);
+    remember(entry);
     if (old) carryOver(old, entry);
   }
   log.querySelectorAll(":scope > :not(.empty)").forEach((old) => old.remove());
   log.prepend(fresh);
+  refocus(log);
   log.dispatchEvent(new Event("pages"));
   settle();
   const place = turn ? document.getElementById(`turn-${turn}`) : null;

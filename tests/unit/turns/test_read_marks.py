@@ -153,4 +153,4 @@ def test_what_came_to_nothing_can_be_tried_again(webapp: AppFixture, operator: A
     webapp.plays["fail"] = lambda scene: scene.fail("no luck")
     for text, is_there in (("fine", False), ("fail", True)):
         turn = operator.post("/agents/crab/messages", {"text": text, "wait": True})["turn"]
-        assert ("data-repeat" in browser.client.get(f"/parts/turns/{turn}").text) is is_there
+        assert ('class="repeat' in browser.client.get(f"/parts/turns/{turn}").text) is is_there
