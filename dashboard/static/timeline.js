@@ -16,7 +16,7 @@ export function put(log, fresh) {
   if (old) {
     const refocus = keepFocus(old);
     carryOver(old, fresh);
-    old.replaceWith(fresh);
+    if (!old.isEqualNode(fresh)) old.replaceWith(fresh);
     refocus(fresh);
     return;
   }
