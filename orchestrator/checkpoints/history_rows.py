@@ -182,13 +182,17 @@ def find_place(db: sqlite3.Connection, parts: Parts) -> int | None:
     return place
 
 
-def get_parts(db: sqlite3.Connection, place: int) -> Parts:
-    """The path of a place."""
-    parts: list[bytes] = []
-    while place:
-        place, name = db.execute("SELECT above, name FROM places WHERE id = ?", (place,)).fetchone()
-        parts.append(name)
-    return tuple(reversed(parts))
+def get_parts(db: sqlite3.Connection, place: int, known: dict[int, Parts]) -> Parts:
+    """The path of a place. ``known`` are those that were found before, and those above them."""
+    below: list[tuple[int, bytes]] = []
+    while place and place not in known:
+        above, name = db.execute("SELECT above, name FROM places WHERE id = ?", (place,)).fetchone()
+        below.append((place, name))
+        place = above
+    parts = known.get(place, ())
+    for number, name in reversed(below):
+        parts = known[number] = (*parts, name)
+    return parts
 
 
 def _delete_place_if_unused(db: sqlite3.Connection, place: int) -> None:

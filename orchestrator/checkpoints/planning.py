@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from functools import cache
 
 from orchestrator.checkpoints import history_rows as rows
 from orchestrator.checkpoints.models import Change, EntryKind, Parts, RevertPlan
@@ -16,13 +15,13 @@ def list_differences(db: sqlite3.Connection, older: int, newer: int) -> dict[Par
         return {
             path: Change(path, change.new, change.old) for path, change in list_differences(db, newer, older).items()
         }
-    find_parts = cache(lambda place: rows.get_parts(db, place))
+    known: dict[int, Parts] = {}
     old = {(row.folder, row.name): row.facts for row in rows.list_ended(db, older, newer)}
     new = {(row.folder, row.name): row.facts for row in rows.list_begun(db, older, newer)}
     found: dict[Parts, Change] = {}
     for key in old.keys() | new.keys():
         if old.get(key) != new.get(key):
-            path = (*find_parts(key[0]), key[1])
+            path = (*rows.get_parts(db, key[0], known), key[1])
             found[path] = Change(path, old.get(key), new.get(key))
     return found
 

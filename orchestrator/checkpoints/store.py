@@ -169,8 +169,9 @@ class CheckpointStore:
             keeper = BlobKeeper(db, writer, room=room)
             recorder = Recorder(db, keeper, make_point=make_point, room=room)
             if folders is not None:
-                doubtful = (rows.get_parts(db, place) for place in rows.list_doubtful(db))
-                look_into(recorder, self._opening, top, {*folders, *doubtful})
+                known: dict[int, Parts] = {}
+                doubtful = {rows.get_parts(db, place, known) for place in rows.list_doubtful(db)}
+                look_into(recorder, self._opening, top, folders | doubtful)
             if folders is None or recorder.has_met_second_name:
                 folders = None
                 look_everywhere(recorder, self._opening, top)

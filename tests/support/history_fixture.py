@@ -26,9 +26,10 @@ class HistoryFixture:
     base: Path
     cap: int = AMPLE
     news: News | None = None
+    name: str = "cubicle"
 
     def __post_init__(self) -> None:
-        self.top = self.base / "cubicle"
+        self.top = self.base / self.name
         self.folder = self.base / "history"
         for name in COVERED:
             (self.top / os.fsdecode(name)).mkdir(parents=True, exist_ok=True)

@@ -92,7 +92,7 @@ def clear(folder: Path) -> None:
 
 
 @given(first=TREES, second=TREES, third=TREES)
-@bounded(25)
+@bounded(20)
 def test_going_back_gives_what_was(
     first: dict[bytes, File | Link | Folder],
     second: dict[bytes, File | Link | Folder],
