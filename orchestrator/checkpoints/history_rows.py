@@ -310,6 +310,16 @@ def list_begun(db: sqlite3.Connection, older: int, newer: int) -> list[ChangedRo
     return [ChangedRow(row[0], row[1], _make_facts(row[2:])) for row in rows]
 
 
+def list_stamps(db: sqlite3.Connection, older: int) -> list[tuple[int, bytes, int, int]]:
+    """Of the files and links that are so since a point, and have one name: folder, name, when the kernel says that it
+    changed, inode."""
+    return db.execute(
+        "SELECT folder, name, changed, inode FROM entries "
+        "WHERE since > ? AND until IS NULL AND trust = ? AND kind != ?",
+        (older, Trust.FULL, EntryKind.FOLDER),
+    ).fetchall()
+
+
 def _make_facts(row: tuple[int, int, int, int, int | None, int]) -> EntryFacts:
     kind, mode, size, modified, blob, is_kept = row
     return EntryFacts(EntryKind(kind), mode, size, modified, blob, is_kept=bool(is_kept))

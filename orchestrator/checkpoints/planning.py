@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from orchestrator.checkpoints import history_rows as rows
 from orchestrator.checkpoints.models import Change, EntryKind, Parts, RevertPlan
+
+Stamps = Mapping[Parts, tuple[int, int]]
 
 
 def list_differences(db: sqlite3.Connection, older: int, newer: int) -> dict[Parts, Change]:
@@ -24,6 +26,15 @@ def list_differences(db: sqlite3.Connection, older: int, newer: int) -> dict[Par
             path = (*rows.get_parts(db, key[0], known), key[1])
             found[path] = Change(path, old.get(key), new.get(key))
     return found
+
+
+def list_stamps(db: sqlite3.Connection, older: int) -> Stamps:
+    """By path, by which signs of the kernel one sees that what began since a point is still as it was looked at."""
+    known: dict[int, Parts] = {}
+    return {
+        (*rows.get_parts(db, folder, known), name): (changed, inode)
+        for folder, name, changed, inode in rows.list_stamps(db, older)
+    }
 
 
 def list_changes(db: sqlite3.Connection, older: int, newer: int) -> list[Change]:

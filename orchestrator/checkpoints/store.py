@@ -35,7 +35,7 @@ from orchestrator.checkpoints.models import (
     RevertPlan,
 )
 from orchestrator.checkpoints.packs import OutOfRoomError, PackFolder
-from orchestrator.checkpoints.planning import choose_steps, list_changes, list_differences, plan_revert
+from orchestrator.checkpoints.planning import choose_steps, list_changes, list_differences, list_stamps, plan_revert
 from orchestrator.checkpoints.recorder import Recorder
 from orchestrator.checkpoints.size_cap import SizeCap
 from orchestrator.checkpoints.tree_writer import TreeWriter
@@ -312,7 +312,7 @@ class CheckpointStore:
         again since is left alone unless it is named. Raises as ``restore``."""
         named = {parts_of(path) for path in including}
         with self._sparing(before, after):
-            now = self._take_exactly(label, turn)
+            now = self.take_checkpoint(PointWish(PointKind.RESTORE, turn, label=label))
             plan = self.preview_revert(before, after)
             refused = [change for change in plan.conflicts if change.path not in named]
             left = tuple(LeftAlone(change.path, CHANGED_SINCE) for change in refused)
@@ -349,7 +349,9 @@ class CheckpointStore:
                 self._spared = frozenset()
 
     def _take_exactly(self, label: str, turn: int | None) -> Checkpoint:
-        """What will be overwritten is known, whatever the journal did not hear of."""
+        """All that is there is known, whatever the journal did not hear of. Of the few paths that the undo of a turn
+        touches that is seen by their stamps, so it needs no such look.
+        """
         self._full_at = self._clock() - FULL_LOOK_S
         return self.take_checkpoint(PointWish(PointKind.RESTORE, turn, label=label))
 
@@ -358,9 +360,10 @@ class CheckpointStore:
             _require_point(db, pending.target)
             rows.set_pending(db, pending)
             differences = list_differences(db, pending.target, before.id)
+            stamps = list_stamps(db, pending.target)
         steps = choose_steps(differences, pending.paths, is_exact=pending.is_exact)
         with self._open_workspace() as top:
-            writer = TreeWriter(self._opening, top, self._read_blob)
+            writer = TreeWriter(self._opening, top, self._read_blob, stamps)
             writer.carry_out(steps)
         after = self.take_checkpoint(PointWish(PointKind.RESTORE, pending.turn, label=pending.label))
         with self._db.writing(is_durable=True) as db:

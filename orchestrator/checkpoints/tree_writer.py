@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 from orchestrator.checkpoints.looking import CLOSED, VANISHED, see
 from orchestrator.checkpoints.models import Change, EntryFacts, EntryKind, LeftAlone, Parts
-from orchestrator.checkpoints.planning import split_steps
+from orchestrator.checkpoints.planning import Stamps, split_steps
 from orchestrator.core.errors import NotFound, Unavailable
 from orchestrator.files.safe_open import FOLDER, Opening
 
@@ -34,9 +34,12 @@ REFUSED = "It can't be written: something else is in its place, or its permissio
 class TreeWriter:
     """Carries out the steps of one going back."""
 
-    def __init__(self, opening: Opening, top: int, read: Callable[[int], Iterator[bytes]]) -> None:
-        """``top`` is the cubicle's folder; ``read`` gives a content by its number. What is made belongs to whom the
-        folder belongs that it is in."""
+    def __init__(
+        self, opening: Opening, top: int, read: Callable[[int], Iterator[bytes]], stamps: Stamps | None = None
+    ) -> None:
+        """``top`` is the cubicle's folder; ``read`` gives a content by its number; ``stamps`` are the kernel's signs
+        of what is there now. What is made belongs to whom the folder belongs that it is in."""
+        self._stamps = stamps or {}
         self._opening = opening
         self._top = top
         self._read = read
@@ -89,7 +92,7 @@ class TreeWriter:
     def _take_away(self, folder: int, name: bytes, step: Change) -> str:
         if len(step.path) == 1 or step.new is None:  # the covered folders themselves stay
             return ""
-        if not _is_still(folder, name, step.new):
+        if not _is_still(folder, name, step.new, self._stamps.get(step.path)):
             return CHANGED
         if step.new.kind == EntryKind.FOLDER:
             os.rmdir(name, dir_fd=folder)
@@ -105,7 +108,7 @@ class TreeWriter:
             step.new is not None and EntryKind.FOLDER in (then.kind, step.new.kind) and then.kind != step.new.kind
         )
         now = None if has_gone else step.new
-        if not _is_still(folder, name, now):
+        if not _is_still(folder, name, now, self._stamps.get(step.path)):
             return CHANGED
         if then.kind == EntryKind.FOLDER:
             if now is None:
@@ -178,7 +181,7 @@ class TreeWriter:
             self._folder = None
 
 
-def _is_still(folder: int, name: bytes, now: EntryFacts | None) -> bool:
+def _is_still(folder: int, name: bytes, now: EntryFacts | None, stamp: tuple[int, int] | None) -> bool:
     """What is there is what the last point has; pipes, sockets and devices count as nothing."""
     try:
         seen = see(os.stat(name, dir_fd=folder, follow_symlinks=False))
@@ -188,6 +191,8 @@ def _is_still(folder: int, name: bytes, now: EntryFacts | None) -> bool:
         return seen is None and now is None
     if now.kind == EntryKind.FOLDER or seen.kind != now.kind:
         return seen.kind == now.kind
+    if stamp is not None and (seen.changed_ns, seen.inode) != stamp:
+        return False
     return (seen.mode, seen.size, seen.modified_ns) == (now.mode, now.size_bytes, now.modified_ns)
 
 

@@ -223,8 +223,8 @@ def test_swaps_bring_nothing_in(history: HistoryFixture) -> None:
     for folder, name in itertools.product(range(20), ("file", "file1", "file2")):
         write(history.work / f"d{folder}" / name, b"inside")
     with meanwhile(swapper(history, 1), swapper(history, 2)):
-        points = [history.take() for _ in range(40)]
-    assert len({point.id for point in points}) > 20
+        while history.take().id < 25:
+            continue
     assert any(CANARY in content for content in list_contents(history.store)) is False
 
 

@@ -16,6 +16,8 @@ from orchestrator.checkpoints.models import Parts, PointKind
 from tests.support.history_fixture import Facts, HistoryFixture, write
 
 FILES = 60
+DONE = b"."
+"""Said after the start, and after each deed."""
 CAP_BYTES = 4 << 20
 """Some hundred points of what ``take`` makes, and more named ones than come together until somebody lets them go."""
 
@@ -49,6 +51,7 @@ def go_back(history: HistoryFixture) -> None:
     while True:
         for point in points:
             history.store.restore(point.id)
+            os.write(1, DONE)
 
 
 def take(history: HistoryFixture) -> None:
@@ -61,9 +64,10 @@ def take(history: HistoryFixture) -> None:
                 history.work / chance.choice("abc") / chance.choice("defg"), chance.randbytes(chance.randrange(90_000))
             )
         history.take(PointKind.NAMED if chance.random() < 0.02 else PointKind.COMMAND, digest(history.tree()))
+        os.write(1, DONE)
 
 
 if __name__ == "__main__":
     victim = HistoryFixture(Path(sys.argv[2]))
-    os.write(sys.stdout.fileno(), b"ready\n")
+    os.write(1, DONE)
     {"go back": go_back, "take": take}[sys.argv[1]](victim)

@@ -12,20 +12,21 @@ from pathlib import Path
 import pytest
 
 from orchestrator.checkpoints.models import PointKind
-from tests.chaos.history_victim import CAP_BYTES, FILES, digest, prepare
+from tests.chaos.history_victim import CAP_BYTES, DONE, FILES, digest, prepare
 from tests.support.history_fixture import HistoryFixture, assert_sound
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLS = 25
-LATEST_S = 0.12
+LATEST_S = 0.04
 
 
-def kill_one(mode: str, base: Path, chance: random.Random) -> None:
-    """A victim works for a moment, and is gone."""
+def kill_one(mode: str, base: Path, chance: random.Random, *, deeds: int) -> None:
+    """A victim does some deeds, not more than so many, begins another one, and is gone."""
     command = [sys.executable, "-m", "tests.chaos.history_victim", mode, str(base)]
-    victim = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
+    victim = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, bufsize=0)
     assert victim.stdout is not None
-    assert victim.stdout.readline() == b"ready\n"
+    for _ in range(1 + chance.randrange(deeds)):
+        assert victim.stdout.read(1) == DONE
     time.sleep(chance.random() * LATEST_S)
     victim.kill()
     victim.wait(10)
@@ -49,7 +50,7 @@ def test_going_back_is_killed(tmp_path: Path, seed: int) -> None:
     prepare(history)
     history.store.close()
     for _ in range(KILLS):
-        kill_one("go back", tmp_path, chance)
+        kill_one("go back", tmp_path, chance, deeds=3)
         history.store = history.open()
         for number in range(FILES):
             content = (history.work / f"d{number % 7}" / f"f{number}").read_bytes()
@@ -73,7 +74,7 @@ def test_taking_is_killed(tmp_path: Path, seed: int) -> None:
     history = HistoryFixture(tmp_path)
     history.store.close()
     for _ in range(KILLS):
-        kill_one("take", tmp_path, chance)
+        kill_one("take", tmp_path, chance, deeds=40)
         history.cap = CAP_BYTES
         history.store = history.open()
         check_points(history)

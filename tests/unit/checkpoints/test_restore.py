@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -253,6 +254,28 @@ def test_a_damaged_content_harms_nothing(history: HistoryFixture) -> None:
     assert {path.name: path.read_bytes() for path in history.work.iterdir()} == {"a": b"2", "b": b"1"}
     with pytest.raises(Unavailable, match="damaged"):
         history.store.read_content(point.id, "work/a", max_bytes=10_000)
+
+
+def test_a_change_that_hides_is_seen_all_the_same(history: HistoryFixture) -> None:
+    """Size, mode and time are as before; the kernel's own time is not, and nobody has a copy of the new content."""
+    write(history.work / "a", b"1")
+    point = history.take()
+    write(history.work / "a", b"2")
+    facts = (history.work / "a").stat()
+    time.sleep(0.03)
+    history.take()
+    history.take()
+    real = history.store._go_back
+
+    def late(*arguments: object) -> object:
+        write(history.work / "a", b"3")
+        os.utime(history.work / "a", ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        return real(*arguments)  # type: ignore[arg-type]
+
+    history.store._go_back = late  # type: ignore[method-assign, assignment]
+    done = history.store.restore(point.id)
+    assert [(left.path[1], left.why) for left in done.left] == [(b"a", tree_writer.CHANGED)]
+    assert (history.work / "a").read_bytes() == b"3"
 
 
 # --- the undo of one turn --------------------------------------------------------------------------------------
