@@ -56,6 +56,7 @@ class HistoryDb:
         self.path = path
         self._write_lock = threading.RLock()  # protects _writer and its transaction
         self._read_lock = threading.Lock()  # protects _reader
+        self._is_closed = False
         try:
             path.touch(mode=0o600)
             self._writer = _connect(path)
@@ -73,6 +74,7 @@ class HistoryDb:
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection that sees the last committed state, all of it of one instant. Raises Unavailable."""
         with self._read_lock:
+            self._raise_if_closed()
             try:
                 self._reader.execute("BEGIN")
                 try:
@@ -89,6 +91,7 @@ class HistoryDb:
         ``is_durable``: it is on the disk when this returns. Raises Unavailable when the disk refuses.
         """
         with self._write_lock:
+            self._raise_if_closed()
             try:
                 self._writer.execute(f"PRAGMA synchronous={'FULL' if is_durable else 'NORMAL'}")
                 self._writer.execute("BEGIN IMMEDIATE")
@@ -130,8 +133,13 @@ class HistoryDb:
     def close(self) -> None:
         """Nobody may use it afterwards."""
         with self._write_lock, self._read_lock:
+            self._is_closed = True
             self._reader.close()
             self._writer.close()
+
+    def _raise_if_closed(self) -> None:
+        if self._is_closed:
+            raise Unavailable("This history was closed meanwhile. Try again.")
 
 
 def _connect(path: Path) -> sqlite3.Connection:

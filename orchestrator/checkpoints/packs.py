@@ -41,7 +41,7 @@ class PackFolder:
         self.path = path
 
     def clear_unknown(self, known: Iterable[PackRow]) -> None:
-        """Nothing is there but these, each as long as it is said to be. Raises Unavailable when one is shorter."""
+        """Nothing is there but these, none longer than it is said to be. Raises OSError."""
         sizes = {_name(pack.number): pack.size for pack in known}
         for file in self.path.iterdir():
             if file.name not in sizes:

@@ -42,7 +42,7 @@ from orchestrator.checkpoints.tree_writer import TreeWriter
 from orchestrator.core.errors import Conflict, NotFound, TooLarge
 from orchestrator.files.models import FilePath
 from orchestrator.files.names import display_path, parts_of
-from orchestrator.files.safe_open import best_opening
+from orchestrator.files.safe_open import best_opening, explain_failure
 
 FULL_LOOK_S = 600.0
 FULL_LOOK_POINTS = 50
@@ -127,8 +127,9 @@ class CheckpointStore:
         """
         with self._lock:
             try:
-                point = self._take(wish)
-                self._size_cap.keep_cap(spared=self._spared)
+                with _explaining():
+                    point = self._take(wish)
+                    self._size_cap.keep_cap(spared=self._spared)
             except BaseException:
                 self._news.distrust()
                 raise
@@ -362,7 +363,7 @@ class CheckpointStore:
             differences = list_differences(db, pending.target, before.id)
             stamps = list_stamps(db, pending.target)
         steps = choose_steps(differences, pending.paths, is_exact=pending.is_exact)
-        with self._open_workspace() as top:
+        with _explaining(), self._open_workspace() as top:
             writer = TreeWriter(self._opening, top, self._read_blob, stamps)
             writer.carry_out(steps)
         after = self.take_checkpoint(PointWish(PointKind.RESTORE, pending.turn, label=pending.label))
@@ -386,6 +387,15 @@ class CheckpointStore:
         """What the history takes, in bytes."""
         with self._lock:
             return self._size_cap.measure()
+
+
+@contextmanager
+def _explaining() -> Iterator[None]:
+    """What the disk says, as a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise explain_failure(error, ()) from error
 
 
 def _insert_point(db: sqlite3.Connection, *, wish: PointWish) -> int:

@@ -120,7 +120,7 @@ def _cut_short(store: CheckpointStore, target: int) -> None:
     newest = store.list_checkpoints(limit=1)[0]
     store._open_top = fail  # type: ignore[assignment]
     pending = PendingRestore(target, "", None, is_exact=False, paths=((b"work", b"a"),))
-    with pytest.raises(OSError, match="as if killed"):
+    with pytest.raises(Unavailable, match="as if killed"):
         store._go_back(pending, newest)
     store._open_top = real
 
@@ -201,6 +201,18 @@ def test_reading_does_not_wait_for_a_long_look(points: Checkpoints, workspaces: 
         assert points.read_content(KEY, point.id, "work/a", max_bytes=9) == b"1"
         go_on.set()
         taker.join()
+
+
+def test_one_that_is_deleted_while_it_is_used_says_so(points: Checkpoints, home: Path, workspaces: Workspaces) -> None:
+    """Whoever still had it open makes nothing of it come back."""
+    write(work_of(workspaces) / "a", b"1")
+    point = points.take(KEY, PointKind.BEFORE)
+    with points._using(KEY) as store:
+        points.delete_cubicle(KEY)
+        for call in (store.list_checkpoints, lambda: store.get_checkpoint(point.id), lambda: store.restore(point.id)):
+            with pytest.raises(Unavailable, match="closed meanwhile"):
+                call()
+    assert not (home / "history" / "crab" / "1").exists()
 
 
 def test_without_a_workspace_there_is_none(points: Checkpoints) -> None:

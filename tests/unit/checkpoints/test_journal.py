@@ -17,6 +17,7 @@ from orchestrator.checkpoints import store as store_module
 from orchestrator.checkpoints.checkpoints import Checkpoints
 from orchestrator.checkpoints.journal import ChangeJournal, open_journal
 from orchestrator.checkpoints.models import Parts, PointKind
+from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.workspace import Workspaces
 from tests.support.history_fixture import HistoryFixture, assert_sound, write
@@ -207,7 +208,7 @@ def test_a_look_that_failed_is_made_up_for(history: HistoryFixture) -> None:
         raise OSError(5, "the disk")
 
     history.store._look = fail  # type: ignore[method-assign, assignment]
-    with pytest.raises(OSError, match="the disk"):
+    with pytest.raises(Unavailable, match="the disk"):
         history.take()
     history.store._look = real  # type: ignore[method-assign]
     point = history.take()

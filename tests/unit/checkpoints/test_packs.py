@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from orchestrator.checkpoints.packs import OutOfRoomError, PackFolder, PackWriter, Span
 from orchestrator.core.errors import Unavailable
 from tests.support.history_fixture import HistoryFixture, assert_sound, write
+from tests.support.small_disks import mounted
 
 
 def test_what_a_death_left_is_cleared_away(history: HistoryFixture) -> None:
@@ -68,6 +70,37 @@ def test_a_history_of_a_later_version_is_left_alone(tmp_path: Path) -> None:
     history.store.close()
     with pytest.raises(Unavailable, match="newer HermitShell"):
         history.open()
+
+
+def test_a_full_disk_harms_nothing(tmp_path: Path) -> None:
+    """It is said; what was kept is read as before, and once there is room it goes on."""
+    history = HistoryFixture(tmp_path)
+    write(history.work / "a", os.urandom(50_000))
+    history.store.close()
+    with mounted(history.folder, "size=3m,mode=700") as disk:
+        history.store = history.open()
+        first, tree = history.take(), history.tree()
+        write(history.work / "a", os.urandom(2_000_000))
+        history.take()
+        filler = disk / "packs" / "filler"
+        filler.write_bytes(bytes(100))
+        with filler.open("r+b") as file:
+            while True:
+                try:
+                    file.write(bytes(10_000))
+                    file.flush()
+                except OSError:
+                    break
+            with suppress(OSError):
+                file.close()
+        write(history.work / "a", os.urandom(300_000))
+        with pytest.raises(Unavailable, match="disk is full"):
+            history.take()
+        assert history.kept(first.id) == tree
+        assert not filler.exists()  # nobody knows it, and room is needed
+        assert history.kept(history.take().id) == history.tree()
+        assert_sound(history.store)
+        history.store.close()
 
 
 def test_a_writer_without_room_leaves_nothing(tmp_path: Path) -> None:
