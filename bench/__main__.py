@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import requests
 
-from bench import drawing, growth, many, peers, run, separate
+from bench import checkpoints, drawing, growth, many, peers, run, separate
 from bench.figures import Found, circumstances, keep
 
 Measure = Callable[..., Found]
@@ -34,6 +34,7 @@ PARTS = (
     Part("core", "", run.measure, "turn, command, model call, file, start, each against its floor"),
     Part("many", "many", many.measure, "many cubicles at once"),
     Part("growth", "growth", growth.measure, "what things cost by how much there is of them"),
+    Part("checkpoints", "checkpoint", checkpoints.measure, "points of time, beside git over the same tree"),
     Part("peers", "peer", peers.measure, "other agents and proxies, by the same scripted model"),
 )
 

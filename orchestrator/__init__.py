@@ -14,6 +14,7 @@ Packages from the top down. A package imports only those below it (``tests/test_
     llm/            the model proxy, budgets, prices, providers
     jobs/           work in the background: one table and one worker pool
     approvals/      questions to a person about one exact text, grants, the command policy
+    checkpoints/    points of time of the workspaces: taken, compared, gone back to
     agents/         agents, users, cubicles, settings of the install
     engine/         containers: the protocol, one hardening profile, Docker, the set-up of the host
     web/            fetching from the public internet, and nothing else

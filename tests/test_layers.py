@@ -26,6 +26,7 @@ LAYERS = (
     "files",
     "web",
     "engine",
+    "checkpoints",
     "agents",
     "approvals",
     "jobs",
@@ -74,6 +75,8 @@ SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.hermit_commands", "crab.lenie
 """One copy of the rules for reading answers, and of what a command is, serves both sides."""
 BENEATH_THE_WORKSPACE = tuple(f"orchestrator.files.{name}" for name in ("uploads", "safe_open", "private_copy", "tree"))
 """How paths that an agent can touch are opened, walked, copied and stored: for the workspace alone."""
+AROUND_POINTS = tuple(f"orchestrator.checkpoints.{name}" for name in ("looking", "capture", "tree_writer", "store"))
+"""Points of time are of links, odd names and whole trees, which no copy can stand for: these go by descriptors too."""
 OF_OTHER_PYTHONS = frozenset({"_sha2", "_sha256"})
 """What the standard library calls its hash in versions before and after this one."""
 EVENT_LOOPS = ("orchestrator.channels", "orchestrator.apps.previews", "orchestrator.door.reverse_tunnel")
@@ -418,6 +421,7 @@ def test_only_those_who_open_agents_folders_work_from_descriptors() -> None:
         "orchestrator.operations.doctor.surroundings",
         "orchestrator.core.dirs",
         "orchestrator.capabilities.packages.package_store",
+        *AROUND_POINTS,
     )
     wrong = {
         m.name: [n.value.lineno for n in ast.walk(m.tree) if isinstance(n, ast.keyword) and "dir_fd" in (n.arg or "")]
@@ -428,7 +432,12 @@ def test_only_those_who_open_agents_folders_work_from_descriptors() -> None:
 
 def test_only_the_workspace_sends_for_what_lies_beneath_it() -> None:
     """Everybody else asks the workspace, and gets copies and words. What is in ``data`` no agent made."""
-    may = ("orchestrator.files.workspace", *BENEATH_THE_WORKSPACE, "orchestrator.capabilities.packages.package_store")
+    may = (
+        "orchestrator.files.workspace",
+        *BENEATH_THE_WORKSPACE,
+        "orchestrator.capabilities.packages.package_store",
+        *AROUND_POINTS,
+    )
     wrong = {m.name: sorted(m.own_imports() & set(BENEATH_THE_WORKSPACE)) for m in _on_the_host(*may)}
     assert _offences(wrong) == {}
 

@@ -245,7 +245,8 @@ class Cubicles:
             return rows.list_cubicles(db, agent)
 
     def reconcile(self) -> None:
-        """After a start: running cubicles get their doors back, containers of deleted agents go."""
+        """After a start: running cubicles get their doors back, and go on where a death of ours left them frozen;
+        containers of deleted agents go."""
         known = set(self.list_cubicles())
         for container in self._engine.list_containers():
             if container.key not in known:
@@ -255,6 +256,8 @@ class Cubicles:
                     self._mark_changed(container.key)  # the image may be another since it was started
                     uid, gid = self._choose_ids(container.key)
                     self._doors.open(container.key, uid=uid, gid=gid)
+                    if container.is_frozen:
+                        self._engine.thaw(container.name)
 
     def stop_all(self) -> None:
         """No cubicle of this install runs."""

@@ -19,7 +19,7 @@ from orchestrator.core.errors import Conflict, Unavailable
 
 _FOLDERS = (
     *("db", "keys", "workspaces", "run", "backups", "logs", "outbox", "telegram"),
-    *("helpers", "studio", "browser", "pages", "thumbnails"),
+    *("helpers", "studio", "browser", "pages", "thumbnails", "history"),
 )
 _CLAIM_TRIES, _CLAIM_PAUSE_S = 10, 0.02
 """A command that looks whether we run holds the claim for a moment."""
@@ -81,6 +81,11 @@ class Home:
     def thumbnails(self) -> Path:
         """Pictures of web apps."""
         return self.path / "thumbnails"
+
+    @property
+    def history(self) -> Path:
+        """Points of time of the workspaces, a folder for each cubicle."""
+        return self.path / "history"
 
     @property
     def reserve_file(self) -> Path:

@@ -384,7 +384,9 @@ class Container:
     spec: str
     """The fingerprint of the :class:`CubicleSpec` that it was started from."""
     running: bool
+    """Frozen ones too."""
     started_at: float
+    is_frozen: bool = False
 
 
 @dataclass(frozen=True, slots=True)

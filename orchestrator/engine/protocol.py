@@ -19,9 +19,9 @@ class CubicleEngine(Protocol):
     """Runs cubicles."""
 
     def start(self, spec: CubicleSpec, *, anew: Callable[[], None] = lambda: None) -> Container:
-        """The cubicle runs when this returns: a running one with the same spec is adopted, any other of that name is
-        replaced. Two calls at once start one container. ``again`` is called before a container is made, when none of
-        that name is left."""
+        """The cubicle runs when this returns: a running one with the same spec is adopted, and thawed if it is frozen;
+        any other of that name is replaced. Two calls at once start one container. ``anew`` is called before a container
+        is made, when none of that name is left."""
 
     def poll(self, name: str) -> Exit | None:
         """None while the container runs; how it ended otherwise, also when there never was one (``gone``)."""
@@ -39,7 +39,15 @@ class CubicleEngine(Protocol):
         """What the container uses now. Raises NotFound when it does not run."""
 
     def is_at_rest(self, name: str) -> bool:
-        """Nothing runs in the container but what we started there. False where that can't be told."""
+        """Nothing runs in the container but what we started there. False where that can't be told, and for a frozen
+        one, which somebody needs."""
+
+    def freeze(self, name: str) -> None:
+        """Nothing in the container gets the processor until it is thawed; its memory stays. Frozen already, stopped or
+        gone is success. It may be stopped and removed as any other."""
+
+    def thaw(self, name: str) -> None:
+        """The container goes on where it was. Not frozen, stopped or gone is success."""
 
 
 class LivingHelper(Protocol):

@@ -65,6 +65,18 @@ class Workspaces:
         work, inbox, out, www, data = (top / name for name in ("work", "in", "out", "www", "data"))
         return Mounts(work=work, inbox=inbox, out=out, www=www, data=data, run=self._home.joinpath(*run))
 
+    @property
+    def root(self) -> Path:
+        """Where all of them lie, for whoever asks the kernel what changes there."""
+        return self._home / "workspaces"
+
+    @contextmanager
+    def cubicle_folder(self, key: CubicleKey) -> Iterator[int]:
+        """A descriptor of the cubicle's folder, in which its five lie, for points of time. Raises FileNotFoundError
+        when there is none."""
+        with self._cubicle(key) as folder:
+            yield folder
+
     @contextmanager
     def run_folder(self, key: CubicleKey) -> Iterator[int]:
         """A descriptor of the folder that holds the cubicle's door and lock files; made if missing."""

@@ -6,6 +6,7 @@ import itertools
 import os
 import secrets
 import socket
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -200,6 +201,51 @@ def test_what_happens_behind_our_back(bench: Bench, how: str) -> None:
     assert ended.reason
     assert bench.engine.start(spec).id != before.id
     assert bench.engine.poll(spec.name) is None
+
+
+# --- freezing --------------------------------------------------------------------------------------------------
+
+
+def test_a_frozen_one_stands_still_until_it_is_thawed(bench: Bench) -> None:
+    """It counts as running, is not at rest, and goes on where it was; asking for either twice is fine."""
+    spec, container = bench.started()
+    counter = bench.folder / spec.key.agent / "work" / "count"
+    count = "n=0; while :; do n=$((n+1)); echo $n > /app/workspace/work/count; sleep 0.01; done"
+    bench.client.containers.get(spec.name).exec_run(["/bin/bash", "-c", count], detach=True)
+    eventually(lambda: counter.exists() and counter.read_text().strip())
+    for _ in range(2):
+        bench.engine.freeze(spec.name)
+    before = counter.read_text()
+    time.sleep(0.1)
+    assert counter.read_text() == before
+    assert bench.engine.poll(spec.name) is None
+    assert not bench.engine.is_at_rest(spec.name)
+    found = next(found for found in bench.engine.list_containers() if found.id == container.id)
+    assert (found.running, found.is_frozen) == (True, True)
+    for _ in range(2):
+        bench.engine.thaw(spec.name)
+    eventually(lambda: counter.read_text() not in ("", before))
+
+
+def test_a_start_thaws_what_it_adopts(bench: Bench) -> None:
+    """Whoever froze it is gone, and a turn is to run in it."""
+    spec, before = bench.started()
+    bench.engine.freeze(spec.name)
+    after = DockerCubicles(bench.client, bench.install).start(spec)
+    assert (after.id, after.is_frozen) == (before.id, False)
+    assert not next(found for found in bench.engine.list_containers() if found.id == before.id).is_frozen
+
+
+@pytest.mark.parametrize("end", ["stop", "remove"])
+def test_a_frozen_one_ends_as_any_other(bench: Bench, end: str) -> None:
+    """It need not be thawed; what ended is neither frozen nor thawed, and that is success."""
+    spec, _ = bench.started()
+    bench.engine.freeze(spec.name)
+    getattr(bench.engine, end)(spec.name)
+    assert bench.engine.poll(spec.name) is not None
+    bench.engine.freeze(spec.name)
+    bench.engine.thaw(spec.name)
+    assert bench.engine.poll(spec.name) is not None
 
 
 # --- looking ---------------------------------------------------------------------------------------------------

@@ -47,6 +47,7 @@ class RecordingEngine:
 
     def __init__(self) -> None:
         self.containers: dict[str, Container] = {}
+        self.frozen: set[str] = set()
         self.is_broken = False
         self.on_start: Callable[[CubicleKey], None] = _nothing
 
@@ -88,6 +89,16 @@ class RecordingEngine:
     def is_at_rest(self, name: str) -> bool:
         """Nothing runs in what was only written down."""
         return name in self.containers
+
+    def freeze(self, name: str) -> None:
+        """Written down."""
+        self._answer()
+        self.frozen.add(name)
+
+    def thaw(self, name: str) -> None:
+        """Struck out."""
+        self._answer()
+        self.frozen.discard(name)
 
     def _answer(self) -> None:
         if self.is_broken:

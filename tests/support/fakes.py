@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from orchestrator.core.errors import NotFound, Stopped, Unavailable, UpstreamFailed
 from orchestrator.core.models import Completion, Container, CubicleKey, CubicleSpec, Exit, ModelRequest, TokenUse, Usage
@@ -26,6 +26,7 @@ class FakeEngine:
         self.specs: list[CubicleSpec] = []
         self.stopped: list[str] = []
         self.busy: set[str] = set()
+        self.frozen: set[str] = set()
         self.exits: dict[str, Exit] = {}
         self.on_start: Callable[[CubicleKey], None] = lambda _: None
         self.on_stop: Callable[[str], None] = lambda _: None
@@ -34,6 +35,7 @@ class FakeEngine:
         """It runs; one of the same name is kept when its spec is the same."""
         self.specs.append(spec)
         there = self.containers.get(spec.name)
+        self.frozen.discard(spec.name)
         if there is not None and there.spec == repr(spec):
             return there
         anew()
@@ -56,11 +58,12 @@ class FakeEngine:
 
     def remove(self, name: str) -> None:
         """It is gone; gone already is fine."""
+        self.frozen.discard(name)
         self.containers.pop(name, None)
 
     def list_containers(self) -> list[Container]:
         """All of them."""
-        return list(self.containers.values())
+        return [replace(found, is_frozen=name in self.frozen) for name, found in self.containers.items()]
 
     def get_usage(self, name: str) -> Usage:
         """The same figures always."""
@@ -70,10 +73,20 @@ class FakeEngine:
 
     def is_at_rest(self, name: str) -> bool:
         """Nothing runs but the crab, unless a test says so."""
-        return name not in self.busy
+        return name not in self.busy and name not in self.frozen
+
+    def freeze(self, name: str) -> None:
+        """It stands still; one that is gone does already."""
+        if name in self.containers:
+            self.frozen.add(name)
+
+    def thaw(self, name: str) -> None:
+        """It goes on."""
+        self.frozen.discard(name)
 
     def kill(self, name: str, reason: str = "its container was killed") -> None:
         """A container ends by itself."""
+        self.frozen.discard(name)
         if self.containers.pop(name, None) is not None:
             self.exits[name] = Exit(137, reason)
 

@@ -15,7 +15,7 @@ from bench.peer_model import decide
 from bench.wire import is_whole
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("", "many", "growth", "peer", "calendar", "page", "memory", "live", "app")
+PARTS = ("", "many", "growth", "peer", "calendar", "page", "memory", "live", "app", "checkpoint")
 
 
 @pytest.mark.parametrize(

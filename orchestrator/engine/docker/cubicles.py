@@ -11,7 +11,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import docker
@@ -48,7 +48,9 @@ class DockerCubicles:
         with self._starting[spec.name], translate_errors():
             there = self._find_container(spec.name)
             if there is not None and there.running and there.spec == _spec_fingerprint(spec):
-                return there
+                if there.is_frozen:
+                    self._change(self._api.unpause, spec.name, is_done="is not paused")
+                return replace(there, is_frozen=False)
             if there is not None:
                 self._remove_container(spec.name)
             anew()
@@ -103,13 +105,35 @@ class DockerCubicles:
         )
 
     def is_at_rest(self, name: str) -> bool:
-        """Only its init and the crab run in it."""
+        """Only its init and the crab run in it, and nobody has frozen it."""
         with translate_errors():
             try:
+                if self._api.inspect_container(name)["State"].get("Paused"):
+                    return False
                 return len(self._api.top(name, ps_args="-e -o pid")["Processes"] or ()) <= _PROCESSES_AT_REST
             except docker.errors.APIError as error:
                 logger.info("what runs in %s can't be told: %s", name, error)
                 return False
+
+    def freeze(self, name: str) -> None:
+        """It gets no processor until it is thawed; frozen already, stopped or gone is success."""
+        with translate_errors():
+            self._change(self._api.pause, name, is_done="already paused")
+
+    def thaw(self, name: str) -> None:
+        """It goes on; not frozen, stopped or gone is success."""
+        with translate_errors():
+            self._change(self._api.unpause, name, is_done="is not paused")
+
+    def _change(self, change: Callable[[str], None], name: str, *, is_done: str) -> None:
+        """``is_done``: what the engine says of one that is so already."""
+        try:
+            change(name)
+        except docker.errors.NotFound:
+            return
+        except docker.errors.APIError as error:
+            if not any(words in str(error.explanation) for words in (is_done, "is not running")):
+                raise
 
     def _create_container(self, spec: CubicleSpec) -> Container:
         try:
@@ -153,7 +177,7 @@ class DockerCubicles:
             "Id": facts["Id"],
             "Image": facts["Config"]["Image"],
             "Labels": facts["Config"]["Labels"],
-            "State": "running" if facts["State"]["Running"] else "exited",
+            "State": _state_of(facts["State"]),
             "Created": _parse_time(facts["State"]["StartedAt"]),
         }
         return _make_container(name, entry)
@@ -181,7 +205,15 @@ def _make_container(name: str, entry: dict[str, Any]) -> Container:
         spec=labels.get(_SPEC, ""),
         running=entry["State"] in ("running", "paused"),
         started_at=float(entry["Created"]),
+        is_frozen=entry["State"] == "paused",
     )
+
+
+def _state_of(state: dict[str, Any]) -> str:
+    """In the word that a list of containers has for it."""
+    if not state["Running"]:
+        return "exited"
+    return "paused" if state.get("Paused") else "running"
 
 
 def _exit_reason(state: dict[str, Any]) -> str:

@@ -18,8 +18,10 @@ FORMAT = 1
 MANIFEST, SUMS = (b"hermit-backup.json",), (b"SHA256SUMS",)
 DATABASE = (b"db", b"hermit.db")
 WORKSPACES = b"workspaces"
-LEFT_OUT = frozenset({b"run", b"backups", b"scratch", b"helpers", b"errands", b"studio", b"browser", b"pages"})
-"""What is of this moment alone, and the backups themselves."""
+LEFT_OUT = frozenset(
+    {b"run", b"backups", b"scratch", b"helpers", b"errands", b"studio", b"browser", b"pages", b"history"}
+)
+"""What is of this moment alone, the backups themselves, and points of time, which may be as large as all the rest."""
 UNFINISHED = (b".new", b".part", b".trial")
 LONGEST = 3_500
 """Bytes of a name with its folders; what lies deeper can't be made again by a path."""

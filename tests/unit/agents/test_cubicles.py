@@ -184,6 +184,21 @@ def test_a_start_adopts_what_runs_and_clears_what_is_nobodys(install: CoreFixtur
     assert set(after.doors.now_open) == {KEY}
 
 
+def test_what_a_death_left_frozen_goes_on(install: CoreFixture) -> None:
+    """At our next start, and where a turn needs it first."""
+    engine = FakeEngine()
+    Block(install, engine).cubicles.ensure_running(KEY)
+    engine.freeze(NAME)
+    assert [container.is_frozen for container in engine.list_containers()] == [True]
+    assert not engine.is_at_rest(NAME)
+    after = Block(install, engine)
+    after.cubicles.reconcile()
+    assert engine.frozen == set()
+    engine.freeze(NAME)
+    after.cubicles.ensure_running(KEY)
+    assert engine.frozen == set()
+
+
 def test_changed_settings_reach_an_idle_cubicle_before_its_next_turn(install: CoreFixture) -> None:
     """Once replaced it is fresh; unchanged ones are never looked at again."""
     block = Block(install, FakeEngine())

@@ -1,0 +1,167 @@
+"""A journal of the folders in which something was made, changed or taken away, told by the kernel (fanotify), so that a
+point costs what changed and not what is there.
+
+One mark hears the whole file system, writes through the bind mounts of containers too. It tells nothing of writes
+through a mapping, and says so when it has dropped something: whoever uses it looks everywhere then, and now and then
+anyway. It needs root and Linux 5.9; elsewhere there is none.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import logging
+import os
+import struct
+import threading
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from orchestrator.checkpoints.models import COVERED, Parts
+from orchestrator.core.models import CubicleKey
+
+logger = logging.getLogger(__name__)
+
+_CLOEXEC, _NONBLOCK, _REPORT_DIR_FID = 0x1, 0x2, 0x400
+_ADD, _FILESYSTEM, _AT_FDCWD = 0x1, 0x100, -100
+_MODIFY, _ATTRIB, _CLOSE_WRITE, _MOVED, _CREATE, _DELETE, _ON_FOLDERS = 0x2, 0x4, 0x8, 0xC0, 0x100, 0x200, 0x40000000
+_HEARD = _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED | _CREATE | _DELETE | _ON_FOLDERS
+_OVERFLOW = 0x4000
+_EVENT = struct.Struct("=IBBHQii")
+_HANDLE_AT = _EVENT.size + 12
+"""Behind the event: four bytes that say what follows, eight that say of which file system, then the folder's handle."""
+_HANDLE_HEAD = 8
+_BUFFER = 1 << 18
+_MOST_FOLDERS = 20_000
+"""Of one cubicle; for more of them looking everywhere is as quick."""
+
+
+class ChangeJournal:
+    """Hears of all cubicles of a home. All methods may be called from any thread."""
+
+    def __init__(self, top: Path) -> None:
+        """``top`` is the folder in which the workspaces are. Raises OSError where the kernel has no such journal for
+        it, or not for us."""
+        self._top = os.fsencode(top.resolve())
+        self._lock = threading.Lock()  # protects all below
+        self._heard: dict[bytes, set[Parts]] = {}
+        """What changed in a cubicle since somebody last asked; one that is not here has to be looked at as a whole."""
+        self._mount = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self._events = _call("fanotify_init", _CLOEXEC | _NONBLOCK | _REPORT_DIR_FID, os.O_RDONLY)
+        except OSError:
+            os.close(self._mount)
+            raise
+        try:
+            mask = ctypes.c_uint64(_HEARD)
+            _call("fanotify_mark", self._events, _ADD | _FILESYSTEM, mask, _AT_FDCWD, self._top)
+        except OSError:
+            self.close()
+            raise
+
+    def collect(self, key: CubicleKey) -> set[Parts] | None:
+        """The folders of this cubicle in which something happened since this was asked before; None means that it has
+        to be looked at as a whole. What happens from now on is told the next time."""
+        with self._lock:
+            self._drain()
+            found = self._heard.get(_name(key))
+            self._heard[_name(key)] = set()
+            return found
+
+    def distrust(self, key: CubicleKey) -> None:
+        """What was told last got lost: the cubicle has to be looked at as a whole."""
+        with self._lock:
+            self._heard.pop(_name(key), None)
+
+    def close(self) -> None:
+        """Nothing is heard any more."""
+        os.close(self._events)
+        os.close(self._mount)
+
+    def _drain(self) -> None:
+        handles: set[bytes] = set()
+        for mask, handle in self._read_events():
+            if mask & _OVERFLOW:
+                logger.info("the kernel dropped news of changed files: workspaces are looked at as a whole")
+                self._heard.clear()
+            elif handle:
+                handles.add(handle)
+        for handle in handles:
+            path = self._find_path(handle)
+            if path is not None:
+                self._note(path)
+
+    def _read_events(self) -> Iterator[tuple[int, bytes]]:
+        """Each with the handle of the folder that it happened in."""
+        while True:
+            try:
+                buffer = os.read(self._events, _BUFFER)
+            except BlockingIOError:
+                return
+            start = 0
+            while start < len(buffer):
+                length, _, _, _, mask, _, _ = _EVENT.unpack_from(buffer, start)
+                handle = b""
+                if length > _HANDLE_AT:
+                    (size,) = struct.unpack_from("=I", buffer, start + _HANDLE_AT)
+                    handle = buffer[start + _HANDLE_AT : start + _HANDLE_AT + _HANDLE_HEAD + size]
+                yield mask, handle
+                start += length
+
+    def _find_path(self, handle: bytes) -> bytes | None:
+        """Where a folder is now; None when it is gone."""
+        buffer = ctypes.create_string_buffer(handle, len(handle))
+        try:
+            folder = _call("open_by_handle_at", self._mount, buffer, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno in (errno.ESTALE, errno.ENOENT, errno.ENOTDIR):
+                return None
+            raise
+        try:
+            return os.fsencode(Path(f"/proc/self/fd/{folder}").readlink())
+        finally:
+            os.close(folder)
+
+    def _note(self, path: bytes) -> None:
+        if not path.startswith(self._top + b"/"):
+            return
+        parts = path[len(self._top) + 1 :].split(b"/")
+        name, inner = b"/".join(parts[:2]), tuple(parts[2:])
+        heard = self._heard.get(name)
+        if heard is None or (inner and inner[0] not in COVERED):
+            return
+        heard.add(inner)
+        if len(heard) > _MOST_FOLDERS:
+            del self._heard[name]
+
+
+def open_journal(top: Path) -> ChangeJournal | None:
+    """The journal; None where there can be none, which is said in the log."""
+    try:
+        return ChangeJournal(top)
+    except OSError as error:
+        logger.info("no journal of changed files (%s): workspaces are looked at as a whole", error.strerror)
+        return None
+
+
+def _name(key: CubicleKey) -> bytes:
+    return f"{key.agent}/{key.user}".encode()
+
+
+@cache
+def _load_libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _call(name: str, *arguments: object) -> int:
+    """One call of the C library. Raises OSError, also where it has no such call."""
+    try:
+        call = getattr(_load_libc(), name)
+    except AttributeError as error:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS)) from error
+    result: int = call(*arguments)
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return result
