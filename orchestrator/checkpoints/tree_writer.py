@@ -115,9 +115,7 @@ class TreeWriter:
                 self._make_folder(folder, name)
         elif then.kind == EntryKind.LINK:
             self._put_link(folder, name, then)
-        elif now is not None and now.kind == EntryKind.FILE and now.content == then.content:
-            _set_facts(folder, name, then)
-        else:
+        elif not (_is_same_file(now, then) and _set_facts(folder, name, then)):
             self._put_file(folder, name, then)
         return ""
 
@@ -196,6 +194,10 @@ def _is_still(folder: int, name: bytes, now: EntryFacts | None, stamp: tuple[int
     return (seen.mode, seen.size, seen.modified_ns) == (now.mode, now.size_bytes, now.modified_ns)
 
 
+def _is_same_file(now: EntryFacts | None, then: EntryFacts) -> bool:
+    return now is not None and (now.kind, now.content) == (then.kind, then.content)
+
+
 def _write(file: int, pieces: Iterator[bytes]) -> None:
     """Holes stay holes."""
     for piece in pieces:
@@ -207,14 +209,17 @@ def _write(file: int, pieces: Iterator[bytes]) -> None:
             left = left[os.write(file, left) :]
 
 
-def _set_facts(folder: int, name: bytes, then: EntryFacts) -> None:
-    """The content is the same already."""
+def _set_facts(folder: int, name: bytes, then: EntryFacts) -> bool:
+    """The content is the same already; False where the file has other names, which are not to be changed with it."""
     file = os.open(name, _FILE, dir_fd=folder)
     try:
+        if os.fstat(file).st_nlink != 1:
+            return False
         os.fchmod(file, then.mode)
         os.utime(file, ns=(then.modified_ns, then.modified_ns))
     finally:
         os.close(file)
+    return True
 
 
 def _give(made: int, folder: int) -> None:

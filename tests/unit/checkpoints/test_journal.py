@@ -159,6 +159,25 @@ def test_a_random_history_is_exact(history: HistoryFixture, seed: int) -> None:
         assert history.kept(point.id) == history.tree()
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_going_back_and_forth_in_a_random_history(history: HistoryFixture, seed: int) -> None:
+    """Also where names share a file that they did not share then, or the other way round."""
+    chance = random.Random(100 + seed)  # noqa: S311 - no secret
+    trees = {}
+    for _ in range(12):
+        for _ in range(chance.randrange(8)):
+            _do_something(history.work, chance)
+        trees[history.take().id] = history.tree()
+    for _ in range(20):
+        point = chance.choice(list(trees))
+        done = history.store.restore(point)
+        assert done.left == ()
+        assert history.tree() == trees[point]
+        assert history.kept(done.after.id) == trees[point]
+        trees[done.after.id] = trees[point]
+        _do_something(history.work, chance)
+
+
 def _do_something(work: Path, chance: random.Random) -> None:
     """One deed; one that can't be done is none."""
     folders = [work, *(path for path in work.rglob("*") if path.is_dir() and not path.is_symlink())]
