@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -180,6 +181,18 @@ class Cubicles:
             self._engine.remove(name)  # a start makes it again anyway, and should not have to clear the old one away
             self._record_change(key, "stopped", ", as it had nothing to do")
             return True
+
+    @contextmanager
+    def hold_still(self, key: CubicleKey) -> Iterator[None]:
+        """Nothing in the cubicle gets the processor meanwhile, and it is neither started nor stopped. Raises
+        Unavailable when the engine does not answer."""
+        name = self.container_name(key)
+        with self._change_lock(key):
+            self._engine.freeze(name)
+            try:
+                yield
+            finally:
+                self._engine.thaw(name)
 
     def reset(self, key: CubicleKey) -> Container:
         """A fresh container over the same workspace: whatever ran inside, and /tmp, is gone."""

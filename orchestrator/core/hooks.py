@@ -104,6 +104,8 @@ class Hooks:
         """A turn under way is to end: whoever works for it breaks off."""
         self.turn_ended: Hook[TurnMoment] = Hook("turn_ended")
         """A turn has its outcome; surfaces show it after this."""
+        self.step_starting: Hook[StepMoment] = Hook("step_starting")
+        """A command is about to be let run: what must be before it is done by the listeners."""
         self.step_started: Hook[StepMoment] = Hook("step_started")
         """A command was let run."""
         self.step_ended: Hook[StepMoment] = Hook("step_ended")
@@ -127,5 +129,7 @@ class Hooks:
         self.fact_changed: Hook[CubicleKey] = Hook("fact_changed")
         """Whose memories have changed."""
         self.budget_crossed: Hook[BudgetCrossed] = Hook("budget_crossed")
+        self.files_changed: Hook[CubicleKey] = Hook("files_changed")
+        """A person changed something in this cubicle's workspace."""
         self.delivery_settled: Hook[Delivery] = Hook("delivery_settled")
         """A delivery was sent, or never will be."""

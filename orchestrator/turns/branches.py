@@ -88,6 +88,17 @@ class Branches:
         self._broker.publish(Event("conversation", now.cubicle, {"conversation": now.id, "head": now.head}))
         return now
 
+    def go_before(self, turn: Turn) -> bool:
+        """The conversation goes on from what was before this turn, which stays on a branch of its own; False where it
+        had gone another way anyway."""
+        with self._store.writing() as db:
+            place = conversation_rows.get_conversation(db, turn.conversation)
+            if place is None or place.head is None or not branch_rows.has_ancestor(db, place.head, turn.id):
+                return False
+            conversation_rows.set_head(db, place.id, turn.parent)
+        self._broker.publish(Event("conversation", place.cubicle, {"conversation": place.id, "head": turn.parent}))
+        return True
+
     def list_siblings(self, turns: Sequence[Turn], conversation: Conversation | None = None) -> Siblings:
         """For each of these turns all that could stand in its place, itself too, oldest first: in this conversation, or
         each in its own for None."""

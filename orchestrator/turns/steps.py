@@ -77,6 +77,14 @@ class Steps:
         self, key: CubicleKey, turn: int, n: int, *, thought: str, command: str, approval: str | None
     ) -> StepAnswer:
         """Judge the command that the crab wants to run as step ``n``. Raises NotFound, BadInput or Conflict."""
+        answer = self._judge_start(key, turn, n, thought=thought, command=command, approval=approval)
+        if answer.do == Ruling.RUN:
+            self._hooks.step_starting.fire(StepMoment(key, turn, n))
+        return answer
+
+    def _judge_start(
+        self, key: CubicleKey, turn: int, n: int, *, thought: str, command: str, approval: str | None
+    ) -> StepAnswer:
         if self._is_over(key, turn):
             return StepAnswer("stop")
         known = self._find_step(turn, n) or self._write_down(key, turn, n, thought=thought, command=command)

@@ -1514,6 +1514,35 @@ def m051_first_turns(db: Database) -> None:
     db.execute("CREATE INDEX turns_that_begin ON turns (conversation) WHERE parent IS NULL AND forgotten = 0")
 
 
+@migrations()
+def m052_turn_points(db: Database) -> None:
+    """Between which points of its workspace's history a turn worked, and what the next turn should know of what was put
+    back."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE turn_points (
+            turn INTEGER PRIMARY KEY REFERENCES turns (id) ON DELETE CASCADE,
+            before INTEGER NOT NULL,
+            before_at REAL NOT NULL,
+            after INTEGER,
+            changed INTEGER NOT NULL DEFAULT 0,
+            undone_at REAL
+        ) STRICT;
+        CREATE INDEX turn_points_open ON turn_points (turn) WHERE after IS NULL;
+        CREATE TABLE workspace_notes (
+            id INTEGER PRIMARY KEY,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            text TEXT NOT NULL,
+            at REAL NOT NULL,
+            turn INTEGER
+        ) STRICT;
+        CREATE INDEX workspace_notes_of_cubicle ON workspace_notes (agent, user, turn);
+        """,
+    )
+
+
 def _run_script(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""
