@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from flask import Blueprint, render_template
@@ -190,14 +191,14 @@ def entries(name: str) -> str:
 def one(name: str, entry: int) -> str:
     """One entry, what came of it, and a form to change it."""
     view, framed = _own(name, entry), agent_frame(name, "calendar")
-    return render_template("entry.html", **framed, view=view, runs=_runs(entry), choices=CHOICES)
+    return render_template("entry.html", **framed, **_around(view), choices=CHOICES)
 
 
 @pages.get("/parts/calendar/<name>/<id:entry>")
 def one_now(name: str, entry: int) -> str:
     """One entry as it stands."""
     view = _own(name, entry)
-    return render_template("parts/entry.html", agent=get_services().agents.get(name), view=view, runs=_runs(entry))
+    return render_template("parts/entry.html", agent=get_services().agents.get(name), **_around(view))
 
 
 def entry_view(entry: CalendarEntry) -> EntryView:
@@ -231,5 +232,8 @@ def _own(name: str, entry: int) -> EntryView:
     return entry_view(found)
 
 
-def _runs(entry: int) -> list[RunView]:
-    return [RunView(run) for run in get_services().calendar.list_runs(entry, MOST_RUNS)]
+def _around(view: EntryView) -> dict[str, Any]:
+    """The entry, what came of it, and the conversation that its runs go to."""
+    calendar = get_services().calendar
+    runs = [RunView(run) for run in calendar.list_runs(view.entry.id, MOST_RUNS)]
+    return {"view": view, "runs": runs, "place": calendar.conversation_of(view.entry)}

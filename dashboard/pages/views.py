@@ -282,7 +282,7 @@ def _with_notices(key: CubicleKey, page: list[Turn], until: float) -> list[ChatE
         get_services().notifications.list_outside_turns(key, since=page[0].created_at, until=until) if page else []
     )
     talk = [(turn.created_at, ChatEntry(turn=turn_view(turn))) for turn in page]
-    for notice in notifications:
+    for notice in (one for one in notifications if one.conversation in (None, page[-1].conversation)):
         place = next((n for n, (at, _) in enumerate(talk) if at > notice.at), len(talk))
         talk.insert(place, (notice.at, ChatEntry(notice=notice)))
     return [entry for _, entry in talk]

@@ -1508,6 +1508,33 @@ def m049_conversation_tree(db: Database) -> None:
         db.execute("UPDATE conversations SET title = ? WHERE id = ?", (" ".join(first[0].split())[:60], row[0]))
 
 
+@migrations()
+def m050_chat_conversations(db: Database) -> None:
+    """Which conversation a person writes to in a chat, or in one of its topics (0 is none). An entry of the calendar
+    and a notice know which conversation they belong to."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE chat_conversations (
+            channel TEXT NOT NULL,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            chat INTEGER NOT NULL,
+            thread INTEGER NOT NULL,
+            conversation INTEGER,
+            name TEXT NOT NULL DEFAULT '',
+            PRIMARY KEY (channel, agent, user, chat, thread)
+        ) STRICT, WITHOUT ROWID;
+        ALTER TABLE agenda_entries ADD COLUMN conversation INTEGER;
+        UPDATE agenda_entries SET conversation = (SELECT conversation FROM turns WHERE id = agenda_entries.turn)
+            WHERE turn IS NOT NULL;
+        ALTER TABLE notices ADD COLUMN conversation INTEGER;
+        UPDATE notices SET conversation = (SELECT conversation FROM turns WHERE id = notices.turn)
+            WHERE turn IS NOT NULL;
+        """,
+    )
+
+
 def _run_script(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""
