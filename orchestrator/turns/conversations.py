@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 from orchestrator.approvals import grant_rows
 from orchestrator.core.db import audit_rows
@@ -83,7 +84,7 @@ class Conversations:
             if rows.count_conversations(db, key) >= MOST:
                 raise TooMany(f"You have {MOST:,} conversations with {key.agent}. Delete some first.")
             made = rows.insert_conversation(db, key, name=name, now=now)
-        self._tell(made)
+            self._store.after_commit(partial(self._tell, made))
         return made
 
     def rename(self, key: CubicleKey, conversation: int, name: str) -> Conversation:
