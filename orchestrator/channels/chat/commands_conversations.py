@@ -60,8 +60,9 @@ def switch(call: CommandCall) -> list[MessageBody]:
     is_private = call.message.place.is_private
     if len(found) > 1:
         lines: list[NoteLine] = [_line(one, call.context.now()) for one in found[:_PAGE]] if is_private else []
+        example = f"/switch {found[0].id}" if is_private else "/conversations in our private chat lists the numbers."
         return note_reply(
-            f"{len(found)} conversations match", *lines, "Say more of the name, or send its number: /switch 7"
+            f"{len(found)} conversations match", *lines, f"Say more of the name, or send its number: {example}"
         )
     chosen = call.context.choices.choose(call.spot, found[0].id)
     name = QuotedText(chosen.shown_name if is_private else wanted, _NAME_CHARS)

@@ -37,10 +37,8 @@ def status(call: CommandCall) -> list[MessageBody]:
     services, key = call.context.services, call.key
     running, waiting = _open_turns(call.context, key)
     asked = len(_questions(call.context, call.user, only_own=True))
-    here = call.context.choices.get_current(call.spot).conversation
     lines: list[NoteLine] = [_doing(call, running[0] if running else None)]
-    if here is not None and call.message.place.is_private:
-        lines.append(("Conversation: ", QuotedText(here.shown_name, 60), "."))
+    lines += [_conversation(call)] if call.message.place.is_private else []
     if waiting:
         lines.append(f"Waiting after that: {format_count(len(waiting), 'message')}.")
     if asked:
@@ -48,6 +46,13 @@ def status(call: CommandCall) -> list[MessageBody]:
     lines += [_container(call), _disk(call), _spent(call)]
     model = services.agents.get(call.agent).model or str(services.models()["default"])
     return note_reply(f"Status of {call.agent}", *lines, ("Model: ", QuotedText(model), "."))
+
+
+def _conversation(call: CommandCall) -> NoteLine:
+    here = call.context.choices.get_current(call.spot).conversation
+    if here is None:
+        return "Your next message begins a conversation."
+    return ("Conversation: ", QuotedText(here.shown_name, 60), ".")
 
 
 def _doing(call: CommandCall, turn: Turn | None) -> NoteLine:

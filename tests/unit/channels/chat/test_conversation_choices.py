@@ -129,6 +129,7 @@ def test_switch_says_what_it_can_not_tell(shop: CommandsFixture) -> None:
     several = shop.says("/switch boat")
     assert "2 conversations match" in several
     assert "Boat engine" in several
+    assert "Boat engine" not in shop.says("/switch boat", chat=GROUP)
     assert says(shop) == "first"
 
 
@@ -286,6 +287,7 @@ def test_find_looks_into_the_current_one(shop: CommandsFixture) -> None:
     assert "Conversation: Boat." in shop.says("/status")
     shop.says("/new")
     assert "Nothing found in this conversation" in shop.says("/find red")
+    assert "Your next message begins a conversation." in shop.says("/status")
 
 
 class _Killed(BaseException):
