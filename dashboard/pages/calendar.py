@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from flask import Blueprint, render_template
@@ -15,7 +14,7 @@ from dashboard.pages.frame import agent_frame, own_key
 from dashboard.services import get_services
 from orchestrator.capabilities.calendar.rows import BY_AGENT, CalendarEntry, EntryStatus, Run, RunResult
 from orchestrator.core.errors import NotFound
-from orchestrator.core.models import CubicleKey
+from orchestrator.core.models import Conversation, CubicleKey
 
 pages = Blueprint("calendar", __name__)
 
@@ -73,6 +72,8 @@ class EntryView:
     """``every weekday at 09:00``."""
     minutes: int
     """How long each time takes; 0 when nobody said."""
+    place: Conversation | None
+    """Where its next run goes, of the viewer's own."""
 
     @property
     def by(self) -> str:
@@ -191,21 +192,23 @@ def entries(name: str) -> str:
 def one(name: str, entry: int) -> str:
     """One entry, what came of it, and a form to change it."""
     view, framed = _own(name, entry), agent_frame(name, "calendar")
-    return render_template("entry.html", **framed, **_around(view), choices=CHOICES)
+    return render_template("entry.html", **framed, view=view, runs=_runs(entry), choices=CHOICES)
 
 
 @pages.get("/parts/calendar/<name>/<id:entry>")
 def one_now(name: str, entry: int) -> str:
     """One entry as it stands."""
     view = _own(name, entry)
-    return render_template("parts/entry.html", agent=get_services().agents.get(name), **_around(view))
+    return render_template("parts/entry.html", agent=get_services().agents.get(name), view=view, runs=_runs(entry))
 
 
 def entry_view(entry: CalendarEntry) -> EntryView:
     """The entry with its words."""
     calendar = get_services().calendar
     lasts = calendar.length_of(entry)
-    return EntryView(entry, calendar.describe_entry(entry), 0 if lasts is None else round(lasts.total_seconds() / 60))
+    minutes = 0 if lasts is None else round(lasts.total_seconds() / 60)
+    place = calendar.conversation_of(entry) if entry.cubicle.user == require_asker().user.id else None
+    return EntryView(entry, calendar.describe_entry(entry), minutes, place)
 
 
 def _left_out_words(text: str, zone: str) -> str:
@@ -232,8 +235,5 @@ def _own(name: str, entry: int) -> EntryView:
     return entry_view(found)
 
 
-def _around(view: EntryView) -> dict[str, Any]:
-    """The entry, what came of it, and the conversation that its runs go to."""
-    calendar = get_services().calendar
-    runs = [RunView(run) for run in calendar.list_runs(view.entry.id, MOST_RUNS)]
-    return {"view": view, "runs": runs, "place": calendar.conversation_of(view.entry)}
+def _runs(entry: int) -> list[RunView]:
+    return [RunView(run) for run in get_services().calendar.list_runs(entry, MOST_RUNS)]

@@ -17,7 +17,6 @@ from dashboard.pages.calendar import CHOICES, EntryView, RunView, entry_view
 from dashboard.pages.frame import shell_frame
 from dashboard.services import get_services
 from orchestrator.capabilities.calendar.day_view import FIRST, LAST, CalendarDay, CalendarScope, DayItem
-from orchestrator.core.models import Conversation
 
 pages = Blueprint("planner", __name__)
 
@@ -102,8 +101,6 @@ class ItemView:
     zone: str
     whose: str
     """The person, where it is another one's."""
-    place: Conversation | None = None
-    """The conversation that it belongs to, where it is the viewer's own."""
 
     @property
     def clock(self) -> str:
@@ -218,20 +215,16 @@ def _shown(wanted: PlannerQuery) -> dict[str, object]:
 
 
 def _day(day: CalendarDay, names: dict[int, str]) -> DayView:
-    who, today, calendar = require_asker().user, _today(), get_services().calendar
+    who, today = require_asker().user, _today()
     views: dict[int, EntryView] = {}
-    places: dict[int, Conversation | None] = {}
     for item in day.items:
         views.setdefault(item.entry.id, entry_view(item.entry))
-        if item.entry.id not in places and item.entry.cubicle.user == who.id:
-            places[item.entry.id] = calendar.conversation_of(item.entry)
     items = tuple(
         ItemView(
             item,
             views[item.entry.id],
             who.time_zone,
             "" if item.entry.cubicle.user == who.id else names.get(item.entry.cubicle.user, "somebody else"),
-            places.get(item.entry.id),
         )
         for item in day.items
     )

@@ -121,15 +121,16 @@ class TurnReplies:
 
     def _build_messages(self, turn: Turn, place: TurnPlace, *, is_reply: bool) -> list[Message]:
         is_silent = turn.status is TurnStatus.STOPPED
-        bodies = [replace(body, thread=place.thread, is_silent=is_silent) for body in self._build_bodies(turn, place)]
+        where = self._conversation_line(turn, place)
+        bodies = [replace(body, thread=place.thread, is_silent=is_silent) for body in self._build_bodies(turn, where)]
         if is_reply:
             bodies[0] = replace(bodies[0], reply_to=place.message)
         return [Message(place.agent, place.chat, f"turn:{turn.id}:{n}", body) for n, body in enumerate(bodies, 1)]
 
-    def _build_bodies(self, turn: Turn, place: TurnPlace) -> list[MessageBody]:
+    def _build_bodies(self, turn: Turn, where: RichText) -> list[MessageBody]:
         """At least one, whatever the agent wrote."""
         try:
-            return self._answer_text(turn, _under(self._conversation_line(turn, place), self._origin_line(turn)))
+            return self._answer_text(turn, _under(where, self._origin_line(turn)))
         except Exception:  # one text that nobody has thought of must not hold up the answers of all others
             logger.exception("the answer of turn %s can't be laid out", turn.id)
             return [MessageBody(RichText(_NOT_LAID_OUT.format(app=self._store.traits.label)))]

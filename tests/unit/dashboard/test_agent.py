@@ -257,8 +257,8 @@ def test_a_notice_of_one_conversation_is_in_no_other(webapp: AppFixture, browser
     for name, place in places.items():
         turn = install.turns.submit(KEY, f"about {name}", source="api", conversation=place).id
         install.turns.wait_for_end(turn, PATIENCE_S)
-    for name, place in (*places.items(), ("everything", None)):
-        install.notifications.post(KEY, "calendar", f"notice of {name}", conversation=place)
+    for name in (*places, "everything"):
+        install.notifications.post(KEY, "calendar", f"notice of {name}", conversation=places.get(name))
     for name, place in places.items():
         html = page(browser, f"/agents/crab?conversation={place}")
         found = {one for one in ("Boat", "House", "everything") if f"notice of {one}" in html}

@@ -145,6 +145,8 @@ def test_an_entry_leads_to_its_conversation(webapp: AppFixture, browser: Browser
     assert link in page(browser, "/calendar?at=2090-03-05")
     assert link in page(browser, "/calendar?view=list&at=2090-03-05")
     assert link in page(browser, f"/agents/crab/calendar/{entry.id}")
+    for path in (f"/agents/crab/calendar/{entry.id}", "/agents/crab/calendar"):
+        assert f'/run" data-go="/agents/crab?conversation={boat.id}"' in page(browser, path)
     services.turns.wait_for_end(turn.id, 10.0)
     services.conversations.delete(KEY, boat.id)
     assert "boat" not in page(browser, "/calendar?at=2090-03-05")
