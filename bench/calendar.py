@@ -54,7 +54,7 @@ class _Sink:
     at: list[tuple[str, float]] = field(default_factory=list)
     is_full: threading.Event = field(default_factory=threading.Event)
 
-    def submit(self, _key: CubicleKey, _prompt: str, origin: str) -> int:
+    def submit(self, _entry: CalendarEntry, origin: str) -> int:
         """Take a turn."""
         self.at.append((origin, time.time()))
         if len(self.at) == COUNT:

@@ -48,6 +48,7 @@ _ENTRY: dict[str, Schema] = {
     "failures": {**INTEGER, "description": "failing runs in a row; three pause it"},
     "by": {**STRING, "description": "`agent`, or the name of the person who made it"},
     "turn": {**nullable(INTEGER), "description": "in which turn the agent made it"},
+    "conversation": {**nullable(INTEGER), "description": "where its runs go; null while there is no conversation yet"},
     "created_at": TIME,
     "changed_at": TIME,
 }
@@ -110,6 +111,7 @@ SCHEMAS: dict[str, Schema] = {
             "id": INTEGER,
             "due_at": TIME,
             "turn": nullable(INTEGER),
+            "conversation": {**nullable(INTEGER), "description": "where that turn is; null once it is deleted"},
             "outcome": {**enum_of(*_OUTCOMES), "description": "overlap: the previous run was still going"},
             "is_late": BOOLEAN,
             "by_hand": BOOLEAN,

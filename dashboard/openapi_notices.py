@@ -30,6 +30,7 @@ SCHEMAS: dict[str, Schema] = {
             "agent": STRING,
             "user": INTEGER,
             "turn": nullable(INTEGER),
+            "conversation": {**nullable(INTEGER), "description": "to which conversation it belongs, if to one"},
             "at": TIME,
             "kind": enum_of("calendar", "asset", "packages", "budget", "memory"),
             "text": STRING,

@@ -83,4 +83,6 @@ def _find_own_entry(name: str, entry: int) -> CalendarEntry:
 
 
 def _entry_json(entry: CalendarEntry) -> dict[str, Any]:
-    return with_iso_times(as_json(entry, get_services().calendar.describe_entry(entry)))
+    calendar = get_services().calendar
+    place = calendar.conversation_of(entry)
+    return with_iso_times(as_json(entry, calendar.describe_entry(entry), None if place is None else place.id))

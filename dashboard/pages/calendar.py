@@ -14,7 +14,7 @@ from dashboard.pages.frame import agent_frame, own_key
 from dashboard.services import get_services
 from orchestrator.capabilities.calendar.rows import BY_AGENT, CalendarEntry, EntryStatus, Run, RunResult
 from orchestrator.core.errors import NotFound
-from orchestrator.core.models import CubicleKey
+from orchestrator.core.models import Conversation, CubicleKey
 
 pages = Blueprint("calendar", __name__)
 
@@ -72,6 +72,8 @@ class EntryView:
     """``every weekday at 09:00``."""
     minutes: int
     """How long each time takes; 0 when nobody said."""
+    place: Conversation | None
+    """Where its next run goes, of the viewer's own."""
 
     @property
     def by(self) -> str:
@@ -204,7 +206,9 @@ def entry_view(entry: CalendarEntry) -> EntryView:
     """The entry with its words."""
     calendar = get_services().calendar
     lasts = calendar.length_of(entry)
-    return EntryView(entry, calendar.describe_entry(entry), 0 if lasts is None else round(lasts.total_seconds() / 60))
+    minutes = 0 if lasts is None else round(lasts.total_seconds() / 60)
+    place = calendar.conversation_of(entry) if entry.cubicle.user == require_asker().user.id else None
+    return EntryView(entry, calendar.describe_entry(entry), minutes, place)
 
 
 def _left_out_words(text: str, zone: str) -> str:

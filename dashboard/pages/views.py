@@ -285,7 +285,7 @@ def page_of_talk(
     page = found[-limit:]
     until = turns.get(before).created_at if before and page else math.inf
     siblings = get_services().branches.list_siblings(page, conversation) if page else {}
-    return _with_notices(key, page, until, siblings), page[0].id if len(found) > limit else None
+    return _with_notices(key, conversation.id, page, until, siblings), page[0].id if len(found) > limit else None
 
 
 def page_after(turn: Turn, limit: int) -> tuple[list[ChatEntry], int | None]:
@@ -293,7 +293,7 @@ def page_after(turn: Turn, limit: int) -> tuple[list[ChatEntry], int | None]:
     key, found = turn.cubicle, get_services().history.list_following(turn, limit=limit + 1)
     page, rest = found[:limit], found[limit:]
     until = rest[0].created_at if rest else math.inf
-    return _with_notices(key, page, until), page[-1].id if rest else None
+    return _with_notices(key, turn.conversation, page, until), page[-1].id if rest else None
 
 
 def page_around(turn: Turn, limit: int) -> tuple[list[ChatEntry], int | None, int | None]:
@@ -305,20 +305,22 @@ def page_around(turn: Turn, limit: int) -> tuple[list[ChatEntry], int | None, in
     before, after = around
     page = [*before[-limit:], turn, *after[:limit]]
     until = after[limit].created_at if len(after) > limit else math.inf
-    talk = _with_notices(turn.cubicle, page, until)
+    talk = _with_notices(turn.cubicle, turn.conversation, page, until)
     return talk, page[0].id if len(before) > limit else None, page[-1].id if len(after) > limit else None
 
 
-def _with_notices(key: CubicleKey, page: list[Turn], until: float, siblings: Siblings | None = None) -> list[ChatEntry]:
+def _with_notices(
+    key: CubicleKey, place: int, page: list[Turn], until: float, siblings: Siblings | None = None
+) -> list[ChatEntry]:
     """Turns, oldest first, with the notices that came between the first of them and ``until``."""
     notifications = (
         get_services().notifications.list_outside_turns(key, since=page[0].created_at, until=until) if page else []
     )
     beside = siblings or {}
     talk = [(turn.created_at, ChatEntry(turn=turn_view(turn, beside.get(turn.id, ())))) for turn in page]
-    for notice in notifications:
-        place = next((n for n, (at, _) in enumerate(talk) if at > notice.at), len(talk))
-        talk.insert(place, (notice.at, ChatEntry(notice=notice)))
+    for notice in (one for one in notifications if one.conversation in (None, place)):
+        at_n = next((n for n, (at, _) in enumerate(talk) if at > notice.at), len(talk))
+        talk.insert(at_n, (notice.at, ChatEntry(notice=notice)))
     return [entry for _, entry in talk]
 
 

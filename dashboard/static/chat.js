@@ -265,12 +265,14 @@ async function showBranch(turn) {
   place?.querySelector("[data-version]:not(:disabled)")?.focus({ preventScroll: true });
 }
 
-// A notice that is about a turn stands there; one about a turn that is not on the page has no place here.
-function noticed({ id, turn }) {
+// A notice that is about a turn stands there; one about a turn that is not on the page has no place here, nor has one of
+// another conversation.
+function noticed({ id, turn, conversation: place }) {
   if (turn) {
     if (document.getElementById(`turn-${turn}`)) look(turn);
     return;
   }
+  if (place && place !== conversation) return;
   soon(`notice ${id}`, async () => {
     const wasNear = isNearEnd();
     put(log, (await part(`/parts/notices/${id}`)).querySelector(".notice"));

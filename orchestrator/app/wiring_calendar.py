@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 from orchestrator.agents.publisher import Publisher
 from orchestrator.app.wiring import AppContext
@@ -12,9 +13,11 @@ from orchestrator.capabilities.calendar.entries import CalendarEntries
 from orchestrator.capabilities.calendar.feeds import Feeds
 from orchestrator.capabilities.calendar.notifications import CalendarNotifications
 from orchestrator.capabilities.calendar.published import NAME, PublishedCalendar
+from orchestrator.capabilities.calendar.rows import CalendarEntry
 from orchestrator.capabilities.calendar.runs import CalendarRuns
 from orchestrator.capabilities.calendar.scheduler import CalendarScheduler
 from orchestrator.capabilities.status.report import Next
+from orchestrator.core.errors import NotFound
 from orchestrator.core.models import CALENDAR, CubicleKey
 from orchestrator.turns.queue import Turns
 
@@ -69,5 +72,9 @@ class Calendar:
         found = self.calendar.list_upcoming(agent=key.agent, user=key.user, limit=1)
         return Next(found[0][0].id, found[0][0].title, found[0][1]) if found else None
 
-    def _submit_turn(self, key: CubicleKey, prompt: str, origin: str) -> int:
-        return self._turns.submit(key, prompt, source=CALENDAR, origin=origin).id
+    def _submit_turn(self, entry: CalendarEntry, origin: str) -> int:
+        submit = partial(self._turns.submit, entry.cubicle, entry.prompt, source=CALENDAR, origin=origin)
+        try:
+            return submit(conversation=entry.conversation).id
+        except NotFound:  # the conversation was deleted
+            return submit(conversation=None).id

@@ -41,6 +41,8 @@ class Notice:
     settled_at: float | None
     outcome: str
     """How it ended, as a sentence; empty while the offers stand."""
+    conversation: int | None = None
+    """The conversation that it belongs to; None where it is about none."""
 
 
 def insert_notification(
@@ -48,6 +50,7 @@ def insert_notification(
     key: CubicleKey,
     *,
     turn: int | None,
+    conversation: int | None,
     at: float,
     kind: str,
     text: str,
@@ -55,13 +58,16 @@ def insert_notification(
     detail: dict[str, Any],
     offers: Sequence[Offer],
 ) -> int:
-    """Write a notice down; its id."""
+    """Write a notice down; its id. Without a conversation, or with a deleted one, it belongs to that of the turn."""
     cursor = db.execute(
-        "INSERT INTO notices (agent, user, turn, at, kind, text, subject, detail, offers) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO notices (agent, user, turn, conversation, at, kind, text, subject, detail, offers) "
+        "VALUES (?, ?, ?, COALESCE((SELECT id FROM conversations WHERE id = ? AND archived_at IS NULL), "
+        "(SELECT conversation FROM turns WHERE id = ?)), ?, ?, ?, ?, ?, ?)",
         (
             key.agent,
             key.user,
+            turn,
+            conversation,
             turn,
             at,
             kind,

@@ -45,17 +45,20 @@ class Notifications:
         text: str,
         *,
         turn: int | None = None,
+        conversation: int | None = None,
         subject: str = "",
         detail: Mapping[str, Any] | None = None,
         offers: Sequence[Offer] = (),
     ) -> Notice:
-        """Write a notice down; may be part of a larger transaction. Surfaces show it once that is committed."""
+        """Write a notice down; may be part of a larger transaction. Surfaces show it once that is committed. Without a
+        conversation it belongs to that of the turn."""
         now = self._now()
         with self._store.writing() as db:
             number = rows.insert_notification(
                 db,
                 key,
                 turn=turn,
+                conversation=conversation,
                 at=now,
                 kind=kind,
                 text=text,
@@ -155,6 +158,7 @@ def as_json(notice: Notice) -> dict[str, Any]:
         "agent": notice.cubicle.agent,
         "user": notice.cubicle.user,
         "turn": notice.turn,
+        "conversation": notice.conversation,
         "at": notice.at,
         "kind": notice.kind,
         "text": notice.text,

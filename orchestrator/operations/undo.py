@@ -1,5 +1,5 @@
-"""Undo: what a turn did to files is taken back, the conversation goes back to before it, and what can't be taken back is
-named."""
+"""Undo: what a turn did to files is taken back, the conversation goes back to before it, and what can't be taken back
+is named."""
 
 from __future__ import annotations
 
@@ -178,24 +178,40 @@ class Undo:
             raise NotFound(GONE)
 
     def _list_kept(self, key: CubicleKey, turns: Sequence[int]) -> tuple[KeptDeed, ...]:
-        wanted, kept = set(turns), []
-        for delivery in self._deliveries.of_turns(turns):
-            kept.append(KeptDeed("delivery", f"{one_line(delivery.name, 80)} was delivered, and stays so."))
-        for turn in turns:
-            for asked in self._approvals.of_turn(turn):
-                if asked.status is ApprovalStatus.APPROVED:
-                    kept.append(KeptDeed("approval", f"You approved: {one_line(asked.text, 120)}"))
-        for entry in self._calendar.list_entries(key.agent, key.user):
-            if entry.turn in wanted:
-                page = f"/agents/{key.agent}/calendar/{entry.id}"
-                text = f"“{one_line(entry.title, 80)}” stays in the calendar."
-                kept.append(KeptDeed("calendar", text, page, f"/api/agents/{key.agent}/calendar/{entry.id}"))
-        for fact in self._memories.list_facts(key, limit=_MOST_FACTS):
-            if fact.turn in wanted:
-                text = f"Remembered: {one_line(fact.text, 120)}"
-                page, remove = f"/agents/{key.agent}/memory", f"/api/agents/{key.agent}/memories/{fact.id}"
-                kept.append(KeptDeed("memory", text, page, remove))
+        wanted = set(turns)
+        kept = [
+            KeptDeed("delivery", f"{one_line(delivery.name, 80)} was delivered, and stays so.")
+            for delivery in self._deliveries.of_turns(turns)
+        ]
+        kept += [
+            KeptDeed("approval", f"You approved: {one_line(asked.text, 120)}")
+            for turn in turns
+            for asked in self._approvals.of_turn(turn)
+            if asked.status is ApprovalStatus.APPROVED
+        ]
+        kept += [
+            KeptDeed(
+                "calendar",
+                f"“{one_line(entry.title, 80)}” stays in the calendar.",
+                f"/agents/{key.agent}/calendar/{entry.id}",
+                f"/api/agents/{key.agent}/calendar/{entry.id}",
+            )
+            for entry in self._calendar.list_entries(key.agent, key.user)
+            if entry.turn in wanted
+        ]
+        kept += [
+            KeptDeed(
+                "memory",
+                f"Remembered: {one_line(fact.text, 120)}",
+                f"/agents/{key.agent}/memory",
+                f"/api/agents/{key.agent}/memories/{fact.id}",
+            )
+            for fact in self._memories.list_facts(key, limit=_MOST_FACTS)
+            if fact.turn in wanted
+        ]
         spent = sum(self._turns.get(turn).cost_micro for turn in turns)
-        if spent:
-            kept.append(KeptDeed("money", f"${spent / MICRO:.2f} was spent, and is not paid back."))
-        return tuple(kept)
+        return (
+            (*kept, KeptDeed("money", f"${spent / MICRO:.2f} was spent, and is not paid back."))
+            if spent
+            else tuple(kept)
+        )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable
+from functools import partial
 
 from orchestrator.approvals import grant_rows
 from orchestrator.core.db import audit_rows
@@ -94,7 +95,7 @@ class Conversations:
             self._check_fork(db, key, turn)
             self._check_count(db, key, now)
             made = rows.insert_conversation(db, key, name=name, now=now, forked_from=turn)
-        self._tell(made)
+            self._store.after_commit(partial(self._tell, made))
         return made
 
     def import_transcript(self, key: CubicleKey, told: Transcript) -> Conversation:

@@ -48,11 +48,17 @@ class History:
             return [turn for turn in (turn_rows.get_turn(db, turn) for turn in ids) if turn is not None]
 
     def find_passages(
-        self, key: CubicleKey, words: str, *, limit: int = 50, before: int | None = None
+        self,
+        key: CubicleKey,
+        words: str,
+        *,
+        conversation: int | None = None,
+        limit: int = 50,
+        before: int | None = None,
     ) -> list[Passages]:
         """The same turns, with what to show of each."""
         with self._store.reading() as db:
-            found = turn_words.find_passages(db, key, words, limit=limit, before=before)
+            found = turn_words.find_passages(db, key, words, conversation=conversation, limit=limit, before=before)
             turns = [(turn_rows.get_turn(db, turn), prompt, reply) for turn, prompt, reply in found]
         return [
             Passages(turn, _split_passage(prompt), _split_passage(reply))

@@ -1,5 +1,5 @@
-"""Going back to a point of time: the cubicle is kept still meanwhile, the agent is told before its next turn, and one can
-go back to what was there as well.
+"""Going back to a point of time: the cubicle is kept still meanwhile, the agent is told before its next turn, and what
+was there can be gone back to as well.
 
 The note for the agent is written first, so that a death in the middle leaves nobody in the dark.
 """

@@ -43,7 +43,13 @@ def find_turns(
 
 
 def find_passages(
-    db: sqlite3.Connection, key: CubicleKey, words: str, *, limit: int, before: int | None = None
+    db: sqlite3.Connection,
+    key: CubicleKey,
+    words: str,
+    *,
+    conversation: int | None = None,
+    limit: int,
+    before: int | None = None,
 ) -> list[tuple[int, str, str]]:
     """The same turns, each with where the words stand in it: a few words of the message and of its reply, the found
     ones marked. In one query, because the words are what takes time to look up."""
@@ -52,8 +58,9 @@ def find_passages(
         return []
     rows = db.execute(
         "SELECT rowid, snippet(turn_words, 1, ?, ?, '…', ?), snippet(turn_words, 2, ?, ?, '…', ?) "
-        "FROM turn_words WHERE turn_words MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?",
-        (*(BEGINS, ENDS, _PASSAGE_WORDS) * 2, match, before or 2**62, limit),
+        "FROM turn_words WHERE turn_words MATCH ? AND rowid < ? AND (? IS NULL OR ? = "
+        "(SELECT conversation FROM turns WHERE id = turn_words.rowid)) ORDER BY rowid DESC LIMIT ?",
+        (*(BEGINS, ENDS, _PASSAGE_WORDS) * 2, match, before or 2**62, conversation, conversation, limit),
     )
     return [(int(row[0]), str(row[1]), str(row[2])) for row in rows]
 

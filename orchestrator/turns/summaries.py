@@ -99,7 +99,7 @@ class Summaries:
         with self._store.writing() as db:
             if job_rows.is_wanted(db, running.job.id):  # else the conversation was cleared meanwhile
                 rows.insert_summary(db, key, upto, text, self._now(), instead_of=before.upto if before else None)
-                self._post_notice(key, upto, len(old))
+                self._post_notice(key, upto, len(old), self._conversation_of(db, upto))
         return {}
 
     def _ask_model(self, key: CubicleKey, transcript: str) -> str:
@@ -112,12 +112,12 @@ class Summaries:
         answer = read_answer(self._proxy.on_behalf(key, request, within_s=WITHIN_S))
         return answer.message.strip()[:MOST_CHARS]
 
-    def _post_notice(self, key: CubicleKey, upto: int, count: int) -> None:
+    def _post_notice(self, key: CubicleKey, upto: int, count: int, conversation: int | None) -> None:
         text = (
             f"Our conversation has grown long, so from now on {key.agent} is told its first part, "
             f"{count} more messages, as a summary. You still have all of it, and can search it."
         )
-        self._notifications.post(key, "summary", text, subject=str(upto))
+        self._notifications.post(key, "summary", text, subject=str(upto), conversation=conversation)
 
     def _conversation_of(self, db: sqlite3.Connection, turn: int | None) -> int | None:
         found = None if turn is None else turn_rows.get_turn(db, turn)

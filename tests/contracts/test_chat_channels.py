@@ -3,6 +3,7 @@ with the app of one file (``tests/support/loopback_channel.py``)."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,6 +102,71 @@ def test_a_question_is_answered(phone: Phone) -> None:
         else:
             phone.presses(shown.number, "red")
         _wait(phone, f"So it is {answer}.")
+
+
+def test_a_person_has_several_conversations(phone: Phone) -> None:
+    """One is begun, gone to by a button and by its name; a restart keeps which one it is."""
+    phone.says("hello there")
+    _wait(phone, "You said: hello there")
+    phone.says("/new Boat")
+    _wait(phone, "Your next message begins it")
+    phone.says("paint it")
+    _wait(phone, "You said: paint it")
+    phone.restart()
+    phone.says("and varnish it")
+    _wait(phone, "You said: and varnish it")
+    phone.says("/conversations")
+    listed = _wait(phone, "Your conversations with crab")
+    assert phone.presses(listed.number, "hello there") == "You write in “hello there” now."
+    phone.says("I am back")
+    _wait(phone, "You said: I am back")
+    phone.says("/switch boa")
+    _wait(phone, "now goes to Boat")
+    phone.says("is it dry?")
+    _wait(phone, "You said: is it dry?")
+    assert _prompts(phone) == {
+        "hello there": ["hello there", "I am back"],
+        "Boat": ["paint it", "and varnish it", "is it dry?"],
+    }
+    assert not _seen(phone, "In “")
+
+
+def test_an_answer_of_another_conversation_says_which(phone: Phone) -> None:
+    """The person went on in another while the agent worked; what the calendar ran there says so too."""
+    went_on = threading.Event()
+
+    def play(scene: Scene) -> None:
+        went_on.wait(30)
+        scene.say("That took a while.")
+
+    phone.install.plays["take your time"] = play
+    phone.says("take your time")
+    wait_for(lambda: _prompts(phone) == {"take your time": ["take your time"]})
+    phone.says("/new Boat")
+    _wait(phone, "Your next message begins it")
+    went_on.set()
+    assert _wait(phone, "That took a while.").text == "◆ crab:\nIn “take your time”:\nThat took a while."
+    phone.says("paint it")
+    assert "In “" not in _wait(phone, "You said: paint it").text
+    services, key = phone.install.services, CubicleKey("crab", 1)
+    (turn,) = services.turns.list_history(key)
+    fields = {"title": "Look", "prompt": "look after it", "start": "2099-01-01T10:00"}
+    entry = services.calendar.create_entry(key, fields, by=None, turn=turn.id)
+    services.calendar.run_now(entry.id)
+    assert (
+        _wait(phone, "You said: look after it").text
+        == "◆ crab:\nIn “take your time”:\n⏰ Look\nYou said: look after it"
+    )
+    assert "In “take your time”:" in _wait(phone, "put “Look” into the calendar").text
+
+
+def _prompts(phone: Phone) -> dict[str, list[str]]:
+    """What the agent was asked, by conversation."""
+    services, key = phone.install.services, CubicleKey("crab", 1)
+    return {
+        one.shown_name: [turn.prompt for turn in services.turns.list_history(key, conversation=one.id)]
+        for one in services.conversations.list_conversations(key)
+    }
 
 
 def test_a_file_in_and_a_file_out(phone: Phone) -> None:

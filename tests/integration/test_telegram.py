@@ -198,6 +198,40 @@ def test_a_restart_between_question_and_tap(phone: Phone) -> None:
     assert phone.crab.work.joinpath("ran-after").read_text(encoding="utf-8") == "once\n"
 
 
+def test_a_kill_keeps_which_conversation_is_written_to(phone: Phone) -> None:
+    """Chosen, begun by a message, begun by a topic: whenever the program is killed, each message is once in the right
+    one, and its answer in the right topic."""
+    api = phone.install.api
+    first = next(one for one in api.get("/agents/crab/conversations")["conversations"] if one["is_first"])
+    phone.says("/new The boat")
+    phone.hears("Your next message begins it")
+    phone.install.restart()
+    phone.says("paint the hull")
+    phone.install.kill()
+    topic = phone.ada.opens_topic(phone.bot, "The house")
+    phone.ada.says(phone.bot, "sweep the floor", topic=topic)
+    phone.install.start()
+    phone.hears("paint the hull")
+    phone.hears("sweep the floor")
+    phone.install.restart()
+    phone.says("varnish the hull")
+    phone.hears("varnish the hull")
+    found = {one["name"]: one["id"] for one in api.get("/agents/crab/conversations")["conversations"]}
+    said = {
+        name: [turn["prompt"] for turn in api.get("/agents/crab/history", conversation=found[name])["turns"]]
+        for name in ("The boat", "The house")
+    }
+    assert said == {"The boat": ["paint the hull", "varnish the hull"], "The house": ["sweep the floor"]}
+    (answer,) = [one for one in phone.api.messages(phone.ada, bot=phone.bot) if "sweep the floor" in _text(one)][1:]
+    assert answer["message_thread_id"] == topic["message_id"]
+    phone.says("/conversations")
+    listed = phone.question("Your conversations with crab")
+    phone.ada.presses(listed, next(text for text in _buttons(listed) if first["name"].startswith(text[:20])))
+    phone.says("/switch")
+    phone.hears("Which conversation?")
+    eventually(lambda: "you write here" in _text(phone.question("Your conversations with crab")))
+
+
 def test_a_stranger_reaches_nothing(phone: Phone) -> None:
     """Told their own number once, the owner gets a card; after "Allow" the next message is answered."""
     before = len(phone.install.model.requests)

@@ -97,9 +97,28 @@ class Person:
         with self.world.changed:
             self._room(bot)
 
-    def says(self, where: str | Group, text: str, *, reply_to: Json | None = None, **more: Any) -> Json:
-        """Writes a text; `more` goes into the message as it is (forward_origin, via_bot, entities …)."""
-        return self._put(where, {"text": text, **_reply(reply_to), **more})
+    def says(
+        self, where: str | Group, text: str, *, reply_to: Json | None = None, topic: Json | None = None, **more: Any
+    ) -> Json:
+        """Writes a text, perhaps in a topic; `more` goes into the message as it is (forward_origin, entities …)."""
+        return self._put(where, {"text": text, **_in_topic(topic), **_reply(reply_to or topic), **more})
+
+    def opens_topic(self, where: str | Group, name: str) -> Json:
+        """Opens a topic; the note of that, to which everything in it replies that replies to nothing else."""
+        with self.world.changed:
+            room = where.room if isinstance(where, Group) else self._room(where)
+            room.topics = room.topics or {}
+            note = room.add({"from": copy.deepcopy(self.user), "forum_topic_created": {"name": name, "icon_color": 1}})
+            note |= {"message_thread_id": note["message_id"], "is_topic_message": True}
+            room.topics[note["message_id"]] = note
+            self._tell(room, {"message": note})
+            return copy.deepcopy(note)
+
+    def deletes_topic(self, where: str | Group, topic: Json) -> None:
+        """Nobody can write in it any more."""
+        with self.world.changed:
+            room = where.room if isinstance(where, Group) else self._room(where)
+            (room.topics or {}).pop(topic["message_id"])
 
     def edits(self, message: Json, text: str) -> Json:
         """Changes an own message."""
@@ -243,6 +262,10 @@ def _with_commands(message: Json) -> Json:
 
 def _reply(to: Json | None) -> Json:
     return {} if to is None else {"reply_to_message": {k: v for k, v in to.items() if k != "reply_to_message"}}
+
+
+def _in_topic(topic: Json | None) -> Json:
+    return {} if topic is None else {"message_thread_id": topic["message_id"], "is_topic_message": True}
 
 
 def _button(message: Json, text: str | None) -> Json:

@@ -31,7 +31,7 @@ def opening(world: World, bot: Bot, call: Call) -> tuple[Room, Json]:
     if replied:
         message["reply_to_message"] = _without_reply(replied)
     if "message_thread_id" in given:
-        message["message_thread_id"] = given["message_thread_id"]
+        message |= _in_topic(room, given["message_thread_id"])
     if given.get("protect_content"):
         message["has_protected_content"] = True
     return room, message
@@ -43,6 +43,14 @@ def finish(world: World, room: Room, message: Json) -> Json:
     kept = room.add(copy.deepcopy(message))
     world.changed.notify_all()
     return copy.deepcopy(kept)
+
+
+def _in_topic(room: Room, thread: int) -> Json:
+    if room.topics is None:
+        return {"message_thread_id": thread}
+    if thread not in room.topics:
+        refuse("message thread not found")
+    return {"message_thread_id": thread, "is_topic_message": True}
 
 
 def _check_flood(world: World, room: Room) -> None:

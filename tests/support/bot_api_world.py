@@ -144,6 +144,8 @@ class Room:
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     last_sent: float = float("-inf")
     is_blocked: bool = False
+    topics: dict[int, Json] | None = None
+    """The notes that topics were opened, by their numbers; None where there are no topics."""
 
     def add(self, message: Json) -> Json:
         """The message as it is kept, with its number and date."""

@@ -92,6 +92,7 @@ def commands_fixture(tmp_path: Path) -> Iterator[CommandsFixture]:
                 made.groups,
                 made.temp_files,
                 made.zones,
+                made.choices,
                 lambda: {bot.agent: f"@{bot.username}" for bot in services.bots.list_bots()},
                 now=made.now,
             )

@@ -27,6 +27,7 @@ from orchestrator.channels.chat.buttons import Buttons
 from orchestrator.channels.chat.callbacks import ButtonHandler, Callbacks
 from orchestrator.channels.chat.channel_store import ChannelDb, ChannelStore
 from orchestrator.channels.chat.contact_rows import KnownChat
+from orchestrator.channels.chat.conversation_choices import ConversationChoices
 from orchestrator.channels.chat.events import (
     ButtonPress,
     ChatPlace,
@@ -46,6 +47,7 @@ from orchestrator.core.db.database import Store
 from orchestrator.core.events import Broker
 from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import Approval, CubicleKey, Turn, User
+from orchestrator.turns.conversations import Conversations
 from orchestrator.turns.queue import Turns
 from orchestrator.turns.steps import Steps
 from tests.support.chat_fakes import telegram_store
@@ -88,9 +90,11 @@ class ChatFixture:
         self.outbox = self.post or Outbox(rows, now=self.now)
         self.buttons = Buttons(rows, now=self.now)
         self.temp_files = TempFiles(rows, self.folder / "papers", now=self.now)
+        self.conversations = Conversations(self.store, Broker(), now=self.now)
+        self.choices = ConversationChoices(rows, self.conversations, self.outbox)
         self.asking = ApprovalPrompts(
             store=rows, approvals=self.approvals, turns=self.turns, users=self.users, outbox=self.outbox,
-            buttons=self.buttons, temp_files=self.temp_files, now=self.now,
+            buttons=self.buttons, temp_files=self.temp_files, choices=self.choices, now=self.now,
         )  # fmt: skip
         self.zones = TimeZonePrompt(
             store=rows, users=self.users, address_book=AddressBook(rows, self.users), outbox=self.outbox,
@@ -107,7 +111,7 @@ class ChatFixture:
         self.inquiries = QuestionPrompts(
             store=rows, questions=self.questions, address_book=AddressBook(rows, self.users),
             outbox=self.outbox, buttons=self.buttons, temp_files=self.temp_files,
-            handled=self.handled.append, now=self.now,
+            handled=self.handled.append, choices=self.choices, now=self.now,
         )  # fmt: skip
         access_context = AccessContext(rows, self.outbox, self.buttons, self.users, self.now)
         self.cards, self.groups = AccessRequests(access_context), Groups(access_context)
@@ -136,12 +140,15 @@ class ChatFixture:
         """As after a restart."""
         return ChatNotifications(
             store=self.rows, notifications=self.notifications, address_book=AddressBook(self.rows, self.users),
-            outbox=self.outbox, buttons=self.buttons, ask_zone=self.zones.ask_zone, now=self.now,
+            outbox=self.outbox, buttons=self.buttons, ask_zone=self.zones.ask_zone, choices=self.choices, now=self.now,
         )  # fmt: skip
 
     # --- what comes in -----------------------------------------------------------------------------------------
 
-    def asks(self, text: str = "go", *, key: CubicleKey = KEY, chat: int = ADA, thread: int | None = None) -> Turn:
+    def asks(
+        self, text: str = "go", *, key: CubicleKey = KEY, chat: int = ADA, thread: int | None = None,
+        conversation: int | None = None,
+    ) -> Turn:  # fmt: skip
         """Somebody writes to the bot, and a crab has begun with it."""
         self.updates += 1
         self.messages += 1
@@ -152,7 +159,7 @@ class ChatFixture:
                 "received_at) VALUES ('telegram', ?, ?, ?, ?, ?, ?, ?, '', ?, 0)",
                 (BOT, self.updates, key.agent, chat, thread, chat, self.messages, origin),
             )
-        self.turns.submit(key, text, source="telegram", origin=origin)
+        self.turns.submit(key, text, source="telegram", origin=origin, conversation=conversation)
         taken = self.turns.take_next(key, "boot", 20)
         assert taken is not None
         return taken
@@ -208,11 +215,14 @@ class ChatFixture:
         place = ChatPlace(chat, is_private=chat > 0, title=title)
         self.groups.on_membership(MembershipChange("crab", BOT, self.updates, place, Sender(by, "Eve"), is_in))
 
-    def message(self, text: str, *, by: int = ADA, chat: int | None = None, agent: str = "crab") -> IncomingMessage:
+    def message(
+        self, text: str, *, by: int = ADA, chat: int | None = None, agent: str = "crab", thread: int | None = None,
+        topic: str = "",
+    ) -> IncomingMessage:  # fmt: skip
         """A message, sorted."""
         self.updates += 1
         self.messages += 1
-        place = ChatPlace(chat or by, is_private=(chat or by) > 0)
+        place = ChatPlace(chat or by, (chat or by) > 0, "", thread, topic)
         command, _, argument = text.removeprefix("/").partition(" ") if text.startswith("/") else ("", "", "")
         return IncomingMessage(
             agent, BOT, self.updates, place, Sender(by, "someone"), self.messages, text, command=command,
@@ -265,10 +275,12 @@ class ChatFixture:
             db.execute("UPDATE chat_outbox SET state = 'sent', message = ? WHERE ref = ?", (number, ref))
         return number
 
-    def a_press(self, data: str, *, by: int, chat: int, message: int, agent: str = "crab") -> ButtonPress:
+    def a_press(
+        self, data: str, *, by: int, chat: int, message: int, agent: str = "crab", thread: int | None = None
+    ) -> ButtonPress:
         """Somebody presses, or says so."""
         self.updates += 1
-        place = ChatPlace(chat, is_private=chat > 0)
+        place = ChatPlace(chat, chat > 0, "", thread)
         return ButtonPress(
             agent, BOT, self.updates, f"query{self.updates}", place, message, Sender(by, "someone"), data
         )

@@ -151,7 +151,15 @@ class CalendarDeeds:
         request = EntryInput(**{field.name: before[field.name] for field in fields(EntryInput) if field.name in before})
         entry = rows.get_entry(db, int(notice.subject))
         if entry is None:
-            back = self._calendar.create_in(db, notice.cubicle, request, by=user, turn=None, number=int(notice.subject))
+            back = self._calendar.create_in(
+                db,
+                notice.cubicle,
+                request,
+                by=user,
+                turn=None,
+                number=int(notice.subject),
+                conversation=before.get("conversation"),
+            )
         else:
             back = self._calendar.change_in(db, entry, request, by=user, turn=None)
         return f"{saying.quote_title(back)} is as it was before."

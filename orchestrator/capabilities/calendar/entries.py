@@ -38,7 +38,8 @@ from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, NotFound, OrchestratorError, TooMany
 from orchestrator.core.events import Broker
 from orchestrator.core.hooks import Hooks
-from orchestrator.core.models import CubicleKey, Event, User
+from orchestrator.core.models import Conversation, CubicleKey, Event, User
+from orchestrator.turns import conversation_rows
 
 MOST_ENTRIES = 100
 """What one cubicle's calendar holds; entries that have ended don't count."""
@@ -121,6 +122,12 @@ class CalendarEntries:
     def list_runs(self, entry: int, limit: int = 50) -> list[Run]:
         """What came of an entry, the newest first."""
         return self._runs.list_runs(entry, limit)
+
+    def conversation_of(self, entry: CalendarEntry) -> Conversation | None:
+        """Where its next run goes; None while its person has no conversation yet."""
+        with self._store.reading() as db:
+            found = conversation_rows.find_conversation(db, entry.cubicle, entry.conversation)
+            return found or conversation_rows.get_first(db, entry.cubicle)
 
     def entry_of(self, turn: int) -> CalendarEntry | None:
         """The entry that began this turn; None when it is gone, or none did."""
@@ -206,8 +213,10 @@ class CalendarEntries:
         by: User | None,
         turn: int | None,
         number: int = 0,
+        conversation: int | None = None,
     ) -> CalendarEntry:
-        """As ``create_entry``. With a ``number``, a deleted entry comes back."""
+        """As ``create_entry``. With a ``number``, a deleted entry comes back. Its runs go to the conversation that is
+        given, else to that of the turn."""
         now = self._now()
         first = check_plan(plan_of(*request.when), now=time_of(now))
         self._check_room(db, key)
@@ -223,6 +232,7 @@ class CalendarEntries:
             settled_at=now,
             next_at=first.timestamp(),
             failures=0,
+            conversation=rows.get_conversation(db, turn) if conversation is None else conversation,
         )
         entry = replace(blank, id=rows.insert_entry(db, blank))
         self._write_audit(db, entry, "created", by, turn)

@@ -122,8 +122,21 @@ class CalendarNotifications:
         detail = (
             {}
             if before is None
-            else {"before": {**asdict(EntryInput.from_entry(before)), "status": str(before.status)}}
+            else {
+                "before": {
+                    **asdict(EntryInput.from_entry(before)),
+                    "status": str(before.status),
+                    "conversation": before.conversation,
+                }
+            }
         )
         return self._notifications.post(
-            entry.cubicle, KIND, text, turn=turn, subject=str(entry.id), detail=detail, offers=offers
+            entry.cubicle,
+            KIND,
+            text,
+            turn=turn,
+            conversation=entry.conversation if turn is None else None,
+            subject=str(entry.id),
+            detail=detail,
+            offers=offers,
         )

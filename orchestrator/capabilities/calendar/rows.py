@@ -75,6 +75,8 @@ class CalendarEntry:
     """How many of its runs have failed in a row."""
     without: str = ""
     """Days, and times like the start, on which a series does not come due; commas between them."""
+    conversation: int | None = None
+    """Where its runs go; None for the person's first conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,8 @@ class Run:
     outcome: RunResult
     claimed_at: float
     ended_at: float | None
+    conversation: int | None = None
+    """Where its turn is, as far as that was looked up; None where that is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +187,12 @@ def count_open(db: sqlite3.Connection, key: CubicleKey) -> int:
         "SELECT COUNT(*) FROM agenda_entries WHERE agent = ? AND user = ? AND status != 'ended'", (key.agent, key.user)
     ).fetchone()
     return int(row[0])
+
+
+def get_conversation(db: sqlite3.Connection, turn: int | None) -> int | None:
+    """In which conversation a turn is."""
+    row = db.execute("SELECT conversation FROM turns WHERE id = ?", (turn,)).fetchone()
+    return None if row is None else int(row[0])
 
 
 def list_due(db: sqlite3.Connection, now: float, limit: int) -> list[CalendarEntry]:

@@ -42,8 +42,13 @@ def delete_runs(db: sqlite3.Connection, entry: int, kept: int) -> None:
 
 
 def list_runs(db: sqlite3.Connection, entry: int, limit: int) -> list[Run]:
-    """The newest runs of an entry, the newest first."""
-    rows = db.execute("SELECT * FROM agenda_runs WHERE entry = ? ORDER BY id DESC LIMIT ?", (entry, limit))
+    """The newest runs of an entry, the newest first, each with the conversation of its turn."""
+    rows = db.execute(
+        "SELECT r.*, c.id AS conversation FROM agenda_runs AS r LEFT JOIN turns ON turns.id = r.turn "
+        "LEFT JOIN conversations AS c ON c.id = turns.conversation AND c.archived_at IS NULL "
+        "WHERE r.entry = ? ORDER BY r.id DESC LIMIT ?",
+        (entry, limit),
+    )
     return [_run(row) for row in rows]
 
 

@@ -28,7 +28,7 @@ from orchestrator.core.db.database import Store
 from orchestrator.core.errors import Conflict, OrchestratorError
 from orchestrator.core.events import Broker
 from orchestrator.core.hooks import Hooks
-from orchestrator.core.models import CubicleKey, Event
+from orchestrator.core.models import Event
 
 logger = logging.getLogger(__name__)
 
@@ -40,8 +40,9 @@ KEPT_ENDED = 100
 _BATCH = 500
 _TICK = timedelta(microseconds=1)
 
-Submit = Callable[[CubicleKey, str, str], int]
-"""Makes a turn of a prompt under an origin, once for each origin, and gives its number; raises an error of ours."""
+Submit = Callable[[CalendarEntry, str], int]
+"""Makes a turn of an entry's prompt under an origin, once for each origin, in the entry's conversation; where that is
+gone, in the first. Gives its number; raises an error of ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class CalendarRuns:
 
     def send_run(self, run: Run, entry: CalendarEntry) -> int:
         """The claimed run is a turn now, whose number comes back. Raises an error of ours; it is tried again then."""
-        turn = self._submit(entry.cubicle, entry.prompt, run.origin)
+        turn = self._submit(entry, run.origin)
         with self._store.writing() as db:
             run_rows.set_turns(db, [(run.id, turn)])
         self._told(entry, "run", turn=turn)
@@ -235,7 +236,7 @@ class CalendarRuns:
             sent: list[tuple[Run, CalendarEntry, int]] = []
             for run, entry in waiting:
                 try:
-                    sent.append((run, entry, self._submit(entry.cubicle, entry.prompt, run.origin)))
+                    sent.append((run, entry, self._submit(entry, run.origin)))
                 except OrchestratorError as error:
                     logger.warning("entry %d can't run yet: %s", entry.id, error.message)
                     self._give_up_late(run, entry)

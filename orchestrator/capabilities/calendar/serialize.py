@@ -10,8 +10,8 @@ MEDIA_TYPE = "text/calendar"
 """Of a feed."""
 
 
-def as_json(entry: CalendarEntry, words: str) -> dict[str, Any]:
-    """The entry as surfaces show it."""
+def as_json(entry: CalendarEntry, words: str, conversation: int | None) -> dict[str, Any]:
+    """The entry as surfaces show it; ``conversation`` is where its next run goes."""
     return {
         "id": entry.id,
         "agent": entry.cubicle.agent,
@@ -31,6 +31,7 @@ def as_json(entry: CalendarEntry, words: str) -> dict[str, Any]:
         "failures": entry.failures,
         "by": entry.by,
         "turn": entry.turn,
+        "conversation": conversation,
         "created_at": entry.created_at,
         "changed_at": entry.changed_at,
     }
@@ -47,6 +48,7 @@ def run_json(run: Run) -> dict[str, Any]:
         "id": run.id,
         "due_at": run.due_at,
         "turn": run.turn,
+        "conversation": run.conversation,
         "outcome": str(run.outcome),
         "is_late": run.is_late,
         "by_hand": run.by_hand,

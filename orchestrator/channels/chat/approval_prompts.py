@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from orchestrator.agents.users import Users
 from orchestrator.approvals.answers import (
@@ -33,6 +34,8 @@ from orchestrator.channels.chat.button_rows import TakenButton
 from orchestrator.channels.chat.buttons import Buttons
 from orchestrator.channels.chat.callbacks import NO_LONGER, ButtonHandler, PressResult
 from orchestrator.channels.chat.channel_store import ChannelStore
+from orchestrator.channels.chat.conversation_choice_rows import ChatSpot
+from orchestrator.channels.chat.conversation_choices import ConversationChoices
 from orchestrator.channels.chat.events import ButtonPress, IncomingMessage, turn_origin
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody, MessageButton
 from orchestrator.channels.chat.outbox import Outbox
@@ -40,7 +43,7 @@ from orchestrator.channels.chat.replies import build_replies
 from orchestrator.channels.chat.temp_files import TempFiles
 from orchestrator.channels.chat.text_pages import is_readable, page_text, split_pages
 from orchestrator.core.errors import Conflict, Forbidden, NotFound
-from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey, Event, User
+from orchestrator.core.models import Approval, ApprovalStatus, Event, User
 from orchestrator.turns.queue import Turns
 
 APPROVE, DENY, ALWAYS, AGAIN = "approve", "deny", "always", "again"
@@ -73,11 +76,13 @@ class ApprovalPrompts:
         outbox: Outbox,
         buttons: Buttons,
         temp_files: TempFiles,
+        choices: ConversationChoices,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
         self._approvals = approvals
         self._turns = turns
+        self._choices = choices
         self._users = users
         self._address_book = AddressBook(store, users)
         self._outbox = outbox
@@ -196,7 +201,17 @@ class ApprovalPrompts:
     def _question_of(self, approval: Approval, reader: User | None) -> ApprovalQuestion:
         owner = self._address_book.owner_of(approval.cubicle)
         zone = "UTC" if reader is None else reader.time_zone
-        return ApprovalQuestion(approval, "somebody who was removed" if owner is None else owner.name, zone)
+        named = "somebody who was removed" if owner is None else owner.name
+        is_own = reader is not None and owner is not None and reader.id == owner.id
+        return ApprovalQuestion(approval, named, zone, self._conversation_of(approval) if is_own else "")
+
+    def _conversation_of(self, approval: Approval) -> str:
+        """In which conversation it was asked, where the chat that it belongs in writes to another."""
+        key, spot = approval.cubicle, self._address_book.place_of(approval.cubicle, approval.turn)
+        if spot is None:
+            return ""
+        found = self._choices.find_elsewhere_of_turn(ChatSpot(key, spot.chat, spot.thread), approval.turn)
+        return "" if found is None else found.shown_name
 
     def _text_file(self, question: ApprovalQuestion) -> tuple[AttachedFile, ...]:
         if not question.is_long:
@@ -301,17 +316,27 @@ class ApprovalPrompts:
         origin = turn_origin(self._store.channel, press)
         with self._store.writing() as db:
             chats.give_origin(db, press.bot, press.update, origin)
-        self._turns.submit(
-            CubicleKey(key.agent, user.id),
-            approval_kinds.kind_of(approval).again.format(text=approval.text),
-            source=self._store.channel,
-            origin=origin,
-        )
+        self._submit_again(approval, press, user, origin)
         body = MessageBody(
             ended_body(self._question_of(approval, user), self._now()),
             files=self._text_file(self._question_of(approval, user)),
         )
         return PressResult(f"{key.agent} was asked to try again.", body)
+
+    def _submit_again(self, approval: Approval, press: ButtonPress, user: User, origin: str) -> None:
+        """In the conversation where it was asked; where that is gone, in the one that the person writes to."""
+        submit = partial(
+            self._turns.submit,
+            approval.cubicle,
+            approval_kinds.kind_of(approval).again.format(text=approval.text),
+            source=self._store.channel,
+            origin=origin,
+        )
+        try:
+            asked_in = None if approval.turn is None else self._turns.get(approval.turn).conversation
+            submit(conversation=self._choices.enter(press, user) if asked_in is None else asked_in)
+        except NotFound:
+            submit(conversation=self._choices.enter(press, user))
 
 
 def _first_choices(question: ApprovalQuestion) -> Choices:

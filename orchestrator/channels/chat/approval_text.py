@@ -13,7 +13,7 @@ from orchestrator.capabilities.approval_kind import ApprovalKind
 from orchestrator.channels.chat import approval_kinds
 from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.rich_text import RichText, TextEntity, move_entities, normalize_entities, utf16_len
-from orchestrator.channels.chat.system_text import NOT_THE_MARK, NoteLine, format_clock, laid_out
+from orchestrator.channels.chat.system_text import NOT_THE_MARK, NoteLine, QuotedText, format_clock, laid_out
 from orchestrator.core.models import Approval
 from orchestrator.core.text import escape_invisible, one_line
 
@@ -41,6 +41,8 @@ class ApprovalQuestion:
     """Whose cubicle it is."""
     zone: str
     """The reader's."""
+    conversation: str = ""
+    """In which it was asked, where the chat writes to another."""
 
     @property
     def agent(self) -> str:
@@ -126,7 +128,8 @@ def _asks(question: ApprovalQuestion) -> str:
 
 
 def _about(question: ApprovalQuestion) -> list[NoteLine]:
-    return [f"For {one_line(question.user, 64)}.", *question.facts]
+    place: list[NoteLine] = [("In “", QuotedText(question.conversation, 60), "”.")] if question.conversation else []
+    return [f"For {one_line(question.user, 64)}.", *place, *question.facts]
 
 
 def _laid_out(

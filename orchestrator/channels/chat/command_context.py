@@ -10,6 +10,8 @@ from orchestrator.channels.chat.access_requests import AccessRequests
 from orchestrator.channels.chat.approval_prompts import ApprovalPrompts
 from orchestrator.channels.chat.buttons import Buttons
 from orchestrator.channels.chat.channel_store import ChannelStore
+from orchestrator.channels.chat.conversation_choice_rows import ChatSpot
+from orchestrator.channels.chat.conversation_choices import ConversationChoices
 from orchestrator.channels.chat.events import IncomingMessage
 from orchestrator.channels.chat.groups import Groups
 from orchestrator.channels.chat.message import MessageBody
@@ -33,6 +35,7 @@ class CommandContext:
     groups: Groups
     temp_files: TempFiles
     zones: TimeZonePrompt
+    choices: ConversationChoices
     bot_names: Callable[[], dict[str, str]]
     """What people call the bots, by agent."""
     now: Callable[[], float] = time.time
@@ -50,6 +53,11 @@ class CommandCall:
     def key(self) -> CubicleKey:
         """The cubicle that it is about: this agent's, for this person."""
         return CubicleKey(self.message.agent, self.user.id)
+
+    @property
+    def spot(self) -> ChatSpot:
+        """Where the person writes."""
+        return ChatSpot(self.key, self.message.place.chat, self.message.place.thread)
 
     @property
     def agent(self) -> str:

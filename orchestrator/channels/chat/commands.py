@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from orchestrator.channels.chat import commands_calendar, commands_files, commands_operator, commands_own
+from orchestrator.channels.chat import (
+    commands_calendar,
+    commands_conversations,
+    commands_files,
+    commands_operator,
+    commands_own,
+)
 from orchestrator.channels.chat.callbacks import ButtonHandler
 from orchestrator.channels.chat.command_context import ChatCommand, CommandCall, CommandContext, note_reply
 from orchestrator.channels.chat.events import IncomingMessage
@@ -21,9 +27,15 @@ from orchestrator.core.models import Role, User
 KEYBOARD = (("/status", "/stop"), ("/files", "/approvals"), ("/help",))
 """What a tap sends; shown with the first words and with the help, in private."""
 _WITH_KEYBOARD = ("start", "help")
-_FOR_ALL = (*commands_own.COMMANDS, *commands_calendar.COMMANDS, *commands_files.COMMANDS)
+_FOR_ALL = (
+    *commands_own.COMMANDS,
+    *commands_conversations.COMMANDS,
+    *commands_calendar.COMMANDS,
+    *commands_files.COMMANDS,
+)
 _ORDER = (
-    *("start", "help", "status", "stop", "find", "clear", "reset", "workspace", "files", "calendar", "memory"),
+    *("start", "help", "status", "stop", "new", "conversations", "switch", "find", "clear", "reset"),
+    *("workspace", "files", "calendar", "memory"),
     *("budget", "timezone", "approvals", "logs", "apps", "agents", "containers", "users", "groups"),
 )
 
@@ -43,6 +55,7 @@ class Commands:
         return {
             **commands_files.handlers(self._context),
             **commands_own.handlers(self._context),
+            **commands_conversations.handlers(self._context),
             **commands_calendar.handlers(self._context),
         }
 

@@ -6,6 +6,7 @@ from orchestrator.capabilities.ask.questions import PENDING
 from orchestrator.channels.chat.button_rows import TakenButton
 from orchestrator.channels.chat.callbacks import ButtonHandler, PressResult
 from orchestrator.channels.chat.command_context import ChatCommand, CommandCall, CommandContext, note_reply
+from orchestrator.channels.chat.conversation_choices import BACK_IN_FIRST, GONE
 from orchestrator.channels.chat.events import ButtonPress
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.system_text import NoteLine, QuotedText, format_ago, format_count, format_size
@@ -37,6 +38,7 @@ def status(call: CommandCall) -> list[MessageBody]:
     running, waiting = _open_turns(call.context, key)
     asked = len(_questions(call.context, call.user, only_own=True))
     lines: list[NoteLine] = [_doing(call, running[0] if running else None)]
+    lines += [_conversation(call)] if call.message.place.is_private else []
     if waiting:
         lines.append(f"Waiting after that: {format_count(len(waiting), 'message')}.")
     if asked:
@@ -44,6 +46,13 @@ def status(call: CommandCall) -> list[MessageBody]:
     lines += [_container(call), _disk(call), _spent(call)]
     model = services.agents.get(call.agent).model or str(services.models()["default"])
     return note_reply(f"Status of {call.agent}", *lines, ("Model: ", QuotedText(model), "."))
+
+
+def _conversation(call: CommandCall) -> NoteLine:
+    here = call.context.choices.get_current(call.spot).conversation
+    if here is None:
+        return "Your next message begins a conversation."
+    return ("Conversation: ", QuotedText(here.shown_name, 60), ".")
 
 
 def _doing(call: CommandCall, turn: Turn | None) -> NoteLine:
@@ -96,10 +105,16 @@ def stop(call: CommandCall) -> list[MessageBody]:
 
 
 def clear(call: CommandCall) -> list[MessageBody]:
-    """The conversation is forgotten."""
-    forgotten = call.context.services.turns.clear_history(call.key)
+    """The conversation that the person writes to is forgotten; never another because that one is gone."""
+    current = call.context.choices.get_current(call.spot)
+    if current.is_lost:
+        call.context.choices.forget_choice(call.spot)
+        return note_reply(GONE, "Nothing else was forgotten.", *([] if call.spot.thread else [BACK_IN_FIRST]))
+    if current.conversation is None:
+        return note_reply("Nothing to forget", "Your next message begins a conversation.")
+    forgotten = call.context.services.turns.clear_history(call.key, current.conversation.id)
     if not forgotten:
-        return note_reply("Nothing to forget", "There is no conversation yet.")
+        return note_reply("Nothing to forget", "There is no message in this conversation yet.")
     lines = [f"{call.agent} no longer remembers {format_count(forgotten, 'message')} of this conversation. Files stay."]
     if any(_open_turns(call.context, call.key)):
         lines.append("What is running now continues. /stop ends it.")
@@ -107,15 +122,19 @@ def clear(call: CommandCall) -> list[MessageBody]:
 
 
 def find(call: CommandCall) -> list[MessageBody]:
-    """The newest turns that hold the words."""
+    """The newest turns that hold the words, of the conversation that the person writes to."""
     words = call.message.argument.strip()
     if not words:
         return note_reply("What should I look for?", "Write some words after it, as in: /find the name of the boat")
-    history = call.context.services.history
-    found = history.find_passages(call.key, words, limit=_MOST_FOUND + 1)
+    history, here = call.context.services.history, call.context.choices.get_current(call.spot).conversation
+    found = []
+    if here is not None:
+        found = history.find_passages(call.key, words, conversation=here.id, limit=_MOST_FOUND + 1)
     if not found:
         return note_reply(
-            "Nothing found", "All words, or the starts of words, must be in the same message or its answer."
+            "Nothing found in this conversation",
+            "All words, or the starts of words, must be in the same message or its answer.",
+            "The dashboard searches all of your conversations.",
         )
     lines: list[NoteLine] = []
     for passages in found[:_MOST_FOUND]:
@@ -190,8 +209,8 @@ COMMANDS = (
     ChatCommand("start", "Start", start),
     ChatCommand("status", "What is happening now", status),
     ChatCommand("stop", "Stop the current work", stop),
-    ChatCommand("clear", "Forget the conversation", clear),
-    ChatCommand("find", "Search the conversation: /find words", find, is_private=True),
+    ChatCommand("clear", "Forget this conversation", clear),
+    ChatCommand("find", "Search this conversation: /find words", find, is_private=True),
     ChatCommand("reset", "Reset: a new container; files stay", reset),
     ChatCommand("budget", "Spent today and what is left", budget),
     ChatCommand("approvals", "What is waiting for your decision", approvals),

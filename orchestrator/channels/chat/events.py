@@ -14,7 +14,9 @@ class ChatPlace:
     title: str = ""
     """Of a group."""
     thread: int | None = None
-    """The topic of a forum."""
+    """The topic, in a chat that has some."""
+    topic: str = ""
+    """What the topic is called, where the app says so."""
 
 
 @dataclass(frozen=True, slots=True)

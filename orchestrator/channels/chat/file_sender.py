@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from orchestrator.agents.users import Users
 from orchestrator.capabilities.delivery.deliveries import Deliveries
 from orchestrator.channels.chat import contact_rows as chats
+from orchestrator.channels.chat import conversation_choice_rows as choices
 from orchestrator.channels.chat import delivery_link_rows as rows
 from orchestrator.channels.chat import turn_reply_rows as places
 from orchestrator.channels.chat.agent_text import MARK
-from orchestrator.channels.chat.channel_store import ChannelStore
+from orchestrator.channels.chat.channel_store import ChannelDb, ChannelStore
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody
 from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.rich_text import RichText
@@ -167,9 +168,16 @@ class FileSender:
             place = None if first.turn is None else places.place_of(db, first.turn)
             if place is not None and place.chat == chat:
                 body = _at(place, body)
+            elif first.turn is not None:
+                body = replace(body, thread=self._find_topic(db, first, chat))
             for delivery in carried:
                 rows.put_link(db, delivery.id, ref)
             self._outbox.post_message(Message(first.cubicle.agent, chat, ref, body))
+
+    def _find_topic(self, db: ChannelDb, delivery: Delivery, chat: int) -> int | None:
+        """The topic of the conversation that the delivery's turn is in."""
+        conversation = None if delivery.turn is None else choices.get_conversation_of_turn(db, delivery.turn)
+        return None if conversation is None else choices.find_topic(db, delivery.cubicle, chat, conversation)
 
     def _on_outcome(self, ref: str, why: str | None) -> None:
         """A message was sent or failed. Of an album that is not taken, each file is tried by itself."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 from orchestrator.channels.chat.events import IncomingMessage, turn_origin
 from orchestrator.channels.chat.inbound_files import InboundFiles
@@ -14,6 +15,7 @@ from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.replies import build_replies
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.system_text import system_note
+from orchestrator.core.errors import NotFound
 from orchestrator.core.models import CubicleKey, User
 from orchestrator.files.attachments import prompt_with_files, replace_text
 from orchestrator.turns.queue import Turns
@@ -32,9 +34,11 @@ class InboundMessages:
         commands: Callable[[IncomingMessage, User], list[Message]],
         answers: Callable[[IncomingMessage, User], list[Message] | None] = lambda _message, _user: None,
         met: Callable[[IncomingMessage, User], None] = lambda _message, _user: None,
+        enter: Callable[[IncomingMessage, User], int | None] = lambda _message, _user: None,
     ) -> None:
         """In threads: ``commands`` runs what begins with a slash, and gives its answer; ``answers`` takes what answers
-        a question of the agent, and gives None where a message doesn't; ``met`` hears who wrote."""
+        a question of the agent, and gives None where a message doesn't; ``met`` hears who wrote; ``enter`` gives the
+        conversation that a message goes to, None for the first."""
         self._channel = channel
         self._turns = turns
         self._inbox = inbox
@@ -42,6 +46,7 @@ class InboundMessages:
         self._commands = commands
         self._answers = answers
         self._met = met
+        self._enter = enter
 
     async def on_message(self, message: IncomingMessage, user: User) -> list[Message]:
         """Do what it says, or have the agent do it; what there is to reply at once. Again does nothing again."""
@@ -74,9 +79,18 @@ class InboundMessages:
                 "\n\n".join([*filter(None, [prompt_text(message)]), *map(_missing, arrived.trouble)]),
                 arrived.attachments,
             )
-            await asyncio.to_thread(self._turns.submit, key, text, source=self._channel, origin=origin)
+            await asyncio.to_thread(self._submit_text, message, user, text)
             await asyncio.to_thread(self._met, message, user)
         return build_replies(message, [MessageBody(RichText(sentence)) for sentence in arrived.trouble])
+
+    def _submit_text(self, message: IncomingMessage, user: User, text: str) -> None:
+        """The turn is in the conversation that the person writes to, whatever is deleted meanwhile."""
+        key, origin = CubicleKey(message.agent, user.id), turn_origin(self._channel, message)
+        submit = partial(self._turns.submit, key, text, source=self._channel, origin=origin)
+        try:
+            submit(conversation=self._enter(message, user))
+        except NotFound:  # it was deleted at this very moment
+            submit(conversation=self._enter(message, user))
 
     def _correct_message(self, edit: IncomingMessage) -> None:
         """What the agent has not begun to read, it reads as it is now."""

@@ -45,7 +45,7 @@ class MessageBody:
     reply_to: int | None = None
     """The message of this chat that it answers; where that is gone, it is sent all the same."""
     thread: int | None = None
-    """The topic of a forum."""
+    """The topic, in a chat that has some."""
     is_silent: bool = False
     """No sound on the phone."""
 

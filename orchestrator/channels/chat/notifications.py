@@ -16,22 +16,26 @@ from orchestrator.approvals.notification_rows import Notice
 from orchestrator.approvals.notifications import Notifications
 from orchestrator.channels.chat import button_rows as rows
 from orchestrator.channels.chat import cursor_rows as marks
-from orchestrator.channels.chat.address_book import AddressBook
+from orchestrator.channels.chat.address_book import AddressBook, ChatAddress
 from orchestrator.channels.chat.button_rows import TakenButton
 from orchestrator.channels.chat.buttons import Buttons
 from orchestrator.channels.chat.callbacks import NO_LONGER, ButtonHandler, PressResult
 from orchestrator.channels.chat.channel_store import ChannelStore
+from orchestrator.channels.chat.conversation_choice_rows import ChatSpot
+from orchestrator.channels.chat.conversation_choices import ConversationChoices
 from orchestrator.channels.chat.events import ButtonPress
 from orchestrator.channels.chat.message import Message, MessageBody, MessageButton
 from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.system_text import quote_in_note
 from orchestrator.core.errors import Conflict, NotFound
 from orchestrator.core.models import CubicleKey, Event, User
+from orchestrator.core.text import in_quotes
 
 DEED = "notice"
 _MARK = "notices"
 _OF_TIMES = "calendar"
 _BATCH = 50
+_NAME_CHARS = 60
 _FIXED_S = 30 * 24 * 3600.0
 """Buttons of a notice that is older are not made again."""
 _TITLES = {
@@ -55,6 +59,7 @@ class ChatNotifications:
         outbox: Outbox,
         buttons: Buttons,
         ask_zone: Callable[[CubicleKey], None],
+        choices: ConversationChoices,
         now: Callable[[], float] = time.time,
     ) -> None:
         """``ask_zone`` asks a person where they are, if they never were, in the transaction that is open."""
@@ -64,6 +69,7 @@ class ChatNotifications:
         self._outbox = outbox
         self._buttons = buttons
         self._ask_zone = ask_zone
+        self._choices = choices
         self._now = now
 
     @property
@@ -108,7 +114,7 @@ class ChatNotifications:
 
     def _post_notification(self, notice: Notice) -> None:
         """Where there is no chat, the other surfaces have to do."""
-        spot = self._address_book.place_of(notice.cubicle, notice.turn)
+        spot = self._place_of(notice)
         if spot is None or not notice.text.strip():
             return
         body = replace(self._message_body(notice), thread=spot.thread, reply_to=spot.reply_to)
@@ -119,7 +125,20 @@ class ChatNotifications:
     def _message_body(self, notice: Notice) -> MessageBody:
         title = _TITLES.get(notice.kind, "About {agent}").format(agent=notice.cubicle.agent)
         ending = [notice.outcome] if notice.outcome else []
-        return MessageBody(quote_in_note(title, notice.text, *ending), buttons=self._build_message(notice))
+        text = f"{self._conversation_line(notice)}{notice.text}"
+        return MessageBody(quote_in_note(title, text, *ending), buttons=self._build_message(notice))
+
+    def _place_of(self, notice: Notice) -> ChatAddress | None:
+        return self._address_book.place_of(notice.cubicle, notice.turn, notice.conversation)
+
+    def _conversation_line(self, notice: Notice) -> str:
+        """To which conversation it belongs, where the chat writes to another."""
+        spot = self._place_of(notice)
+        if spot is None or notice.conversation is None:
+            return ""
+        place = ChatSpot(notice.cubicle, spot.chat, spot.thread)
+        found = self._choices.find_elsewhere(place, notice.conversation)
+        return "" if found is None else f"In {in_quotes(found.shown_name, _NAME_CHARS)}:\n"
 
     def _build_message(self, notice: Notice) -> tuple[tuple[MessageButton, ...], ...]:
         owner = self._address_book.owner_of(notice.cubicle)

@@ -279,6 +279,10 @@ def move_chat(db: ChannelDb, agent: str, old: int, new: int) -> None:
     db.sql.execute(
         "UPDATE chat_rooms SET state = 'closed' WHERE channel = ? AND agent = ? AND chat = ?", (db.channel, agent, old)
     )
+    db.sql.execute(
+        "UPDATE OR IGNORE chat_conversations SET chat = ? WHERE channel = ? AND agent = ? AND chat = ?",
+        (new, db.channel, agent, old),
+    )
 
 
 def last_known(db: ChannelDb, agent: str, chat: int, shared_above: int) -> int:

@@ -19,13 +19,15 @@ from orchestrator.channels.chat.button_rows import TakenButton
 from orchestrator.channels.chat.buttons import Buttons
 from orchestrator.channels.chat.callbacks import NO_LONGER, ButtonHandler, PressResult
 from orchestrator.channels.chat.channel_store import ChannelStore
+from orchestrator.channels.chat.conversation_choice_rows import ChatSpot
+from orchestrator.channels.chat.conversation_choices import ConversationChoices
 from orchestrator.channels.chat.events import ButtonPress, IncomingMessage
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody, MessageButton
 from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.replies import build_replies
 from orchestrator.channels.chat.temp_files import TempFiles
 from orchestrator.core.errors import BadInput, Conflict, NotFound
-from orchestrator.core.models import CubicleKey, Event, User
+from orchestrator.core.models import Conversation, CubicleKey, Event, User
 
 CHOICE = "choice"
 _GRACE_S = 120.0
@@ -47,6 +49,7 @@ class QuestionPrompts:
         buttons: Buttons,
         temp_files: TempFiles,
         handled: Callable[[IncomingMessage], None],
+        choices: ConversationChoices,
         now: Callable[[], float] = time.time,
     ) -> None:
         """``handled`` notes that a message had its effect, in the transaction that is open."""
@@ -57,6 +60,7 @@ class QuestionPrompts:
         self._buttons = buttons
         self._temp_files = temp_files
         self._handled = handled
+        self._choices = choices
         self._now = now
 
     @property
@@ -105,7 +109,10 @@ class QuestionPrompts:
             )
             for n, choice in enumerate(question.choices)
         ]
-        rich = question_text.asked_body(question, reader, self._now())
+        elsewhere = self._elsewhere(question)
+        rich = question_text.asked_body(
+            question, reader, self._now(), conversation="" if elsewhere is None else elsewhere.shown_name
+        )
         return MessageBody(rich, buttons=question_text.in_rows(made), files=self._text_file(question))
 
     # --- telling -----------------------------------------------------------------------------------------------
@@ -219,10 +226,21 @@ class QuestionPrompts:
         return found if found.status == PENDING else None
 
     def _is_here(self, question: Question, message: IncomingMessage) -> bool:
-        """It was asked in this chat: words in one chat don't answer what stands in another."""
+        """It was asked in this chat and topic, in the conversation that the person writes to: words said in one don't
+        answer what stands in another."""
         outcome = self._outbox.status_of(_ref(question))
+        spot, place = self._address_book.place_of(question.cubicle, question.turn), message.place
+        if outcome is None or outcome.state != "sent" or spot is None:
+            return False
+        return (spot.chat, spot.thread) == (place.chat, place.thread) and self._elsewhere(question) is None
+
+    def _elsewhere(self, question: Question) -> Conversation | None:
+        """The conversation in which it was asked, where the chat that it belongs in writes to another."""
         spot = self._address_book.place_of(question.cubicle, question.turn)
-        return outcome is not None and outcome.state == "sent" and spot is not None and spot.chat == message.place.chat
+        if spot is None:
+            return None
+        place = ChatSpot(question.cubicle, spot.chat, spot.thread)
+        return self._choices.find_elsewhere_of_turn(place, question.turn)
 
 
 def _ref(question: Question) -> str:

@@ -25,13 +25,16 @@ _LONG_UNITS, _BEGINNING_UNITS = 2_500, 500
 _LABEL_CHARS = 60
 _SHORT_CHARS = 14
 _ANSWER_CHARS = 300
+_NAME_CHARS = 60
 _TOAST_CHARS = 120
 
 
-def asked_body(question: Question, reader: User, now: float) -> RichText:
-    """The question, and how to answer it."""
+def asked_body(question: Question, reader: User, now: float, *, conversation: str = "") -> RichText:
+    """The question, and how to answer it; with the name of a conversation, in which one it was asked."""
     until = format_clock(question.expires_at, reader.time_zone, now)
-    return _laid_out(question, f"{question.cubicle.agent} has a question", f"{_how(question)} It expires at {until}.")
+    named = show_foreign(QuotedText(conversation, _NAME_CHARS)) if conversation else ""
+    title = f"{question.cubicle.agent} has a question" + (f" in “{unlink_text(named)}”" if named else "")
+    return _laid_out(question, title, f"{_how(question)} It expires at {until}.")
 
 
 def ended_body(question: Question, reader: User | None) -> RichText:

@@ -20,12 +20,14 @@ from orchestrator.channels.chat import turn_reply_rows as rows
 from orchestrator.channels.chat.address_book import ChatAddress
 from orchestrator.channels.chat.agent_text import MARK, add_header, agent_messages, as_file, fits_in, split_text
 from orchestrator.channels.chat.channel_store import ChannelDb, ChannelStore
+from orchestrator.channels.chat.conversation_choice_rows import ChatSpot
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody
 from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.rich_text import RichText, TextEntity, move_entities, plain_text, utf16_len
+from orchestrator.channels.chat.system_text import QuotedText, laid_out
 from orchestrator.channels.chat.turn_reply_rows import TurnPlace
 from orchestrator.core.errors import OrchestratorError
-from orchestrator.core.models import CALENDAR, CubicleKey, Turn, TurnStatus
+from orchestrator.core.models import CALENDAR, Conversation, CubicleKey, Turn, TurnStatus
 from orchestrator.core.text import one_line
 from orchestrator.turns.queue import Turns
 
@@ -50,12 +52,14 @@ class TurnReplies:
         turns: Turns,
         folder: Path,
         render: Callable[[str], RichText],
-        spot_of: Callable[[CubicleKey], ChatAddress | None] = lambda _: None,
+        spot_of: Callable[[CubicleKey, int], ChatAddress | None] = lambda _key, _conversation: None,
         title_of: Callable[[int], str] = lambda _: "",
+        elsewhere: Callable[[ChatSpot, int], Conversation | None] = lambda _spot, _conversation: None,
         now: Callable[[], float] = time.time,
     ) -> None:
         """``folder`` is private and for this alone: the files of long answers lie there until they are sent.
-        ``spot_of`` knows a person's private chat, ``title_of`` which entry of the calendar began a turn."""
+        ``spot_of`` knows a person's private chat, and its topic for a conversation; ``title_of`` which entry of the
+        calendar began a turn; ``elsewhere`` a conversation that is another one than a chat writes to."""
         self._store = store
         self._outbox = outbox
         self._turns = turns
@@ -64,6 +68,7 @@ class TurnReplies:
         self._units = store.traits.message_units
         self._spot_of = spot_of
         self._title_of = title_of
+        self._elsewhere = elsewhere
         self._now = now
         self._sweeping = asyncio.Lock()  # one sweep at a time, so that the answers of a chat keep their order
 
@@ -106,8 +111,8 @@ class TurnReplies:
     def place_of(self, turn: Turn) -> TurnPlace | None:
         """Where the answer belongs; None where nobody is to be told."""
         if turn.source == CALENDAR:
-            spot = self._spot_of(turn.cubicle) if is_told(turn) else None
-            return None if spot is None else TurnPlace(turn.cubicle.agent, spot.chat, None, None, "")
+            spot = self._spot_of(turn.cubicle, turn.conversation) if is_told(turn) else None
+            return None if spot is None else TurnPlace(turn.cubicle.agent, spot.chat, spot.thread, None, "")
         with self._store.reading() as db:
             place = rows.place_of(db, turn.id)
         if place is None:
@@ -116,22 +121,22 @@ class TurnReplies:
 
     def _build_messages(self, turn: Turn, place: TurnPlace, *, is_reply: bool) -> list[Message]:
         is_silent = turn.status is TurnStatus.STOPPED
-        bodies = [replace(body, thread=place.thread, is_silent=is_silent) for body in self._build_bodies(turn)]
+        where = self._conversation_line(turn, place)
+        bodies = [replace(body, thread=place.thread, is_silent=is_silent) for body in self._build_bodies(turn, where)]
         if is_reply:
             bodies[0] = replace(bodies[0], reply_to=place.message)
         return [Message(place.agent, place.chat, f"turn:{turn.id}:{n}", body) for n, body in enumerate(bodies, 1)]
 
-    def _build_bodies(self, turn: Turn) -> list[MessageBody]:
+    def _build_bodies(self, turn: Turn, where: RichText) -> list[MessageBody]:
         """At least one, whatever the agent wrote."""
         try:
-            return self._answer_text(turn)
+            return self._answer_text(turn, _under(where, self._origin_line(turn)))
         except Exception:  # one text that nobody has thought of must not hold up the answers of all others
             logger.exception("the answer of turn %s can't be laid out", turn.id)
             return [MessageBody(RichText(_NOT_LAID_OUT.format(app=self._store.traits.label)))]
 
-    def _answer_text(self, turn: Turn) -> list[MessageBody]:
+    def _answer_text(self, turn: Turn, about: RichText) -> list[MessageBody]:
         agent, reply = turn.cubicle.agent, turn.reply or ""
-        about = self._origin_line(turn)
         said = self._render(reply)
         said = _under(about, said) if said.text.strip() else said
         bodies = (
@@ -147,6 +152,11 @@ class TurnReplies:
         elif turn.status is TurnStatus.STOPPED:
             bodies.append(MessageBody(add_header(agent, _under(rest, RichText(_CUT_SHORT if bodies else "Stopped.")))))
         return bodies or [MessageBody(add_header(agent, _under(rest, RichText("Done."))))]
+
+    def _conversation_line(self, turn: Turn, place: TurnPlace) -> RichText:
+        """In which conversation it is, where the chat writes to another."""
+        found = self._elsewhere(ChatSpot(turn.cubicle, place.chat, place.thread), turn.conversation)
+        return RichText("") if found is None else laid_out("", [("In “", QuotedText(found.shown_name), "”:")])
 
     def _origin_line(self, turn: Turn) -> RichText:
         """What the calendar began says so in its first line, with the title that the agent or a person gave it."""
@@ -198,8 +208,8 @@ def _shows_what_it_answers(db: ChannelDb, place: TurnPlace) -> bool:
 
 def _under(first: RichText, rest: RichText) -> RichText:
     """One text below another."""
-    if not first.text:
-        return rest
+    if not first.text or not rest.text:
+        return rest if not first.text else first
     return RichText(f"{first.text}\n{rest.text}", (*first.entities, *move_entities(rest.entities, first.units + 1)))
 
 

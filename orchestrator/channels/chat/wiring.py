@@ -15,6 +15,7 @@ from orchestrator.channels.chat.callbacks import Callbacks
 from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.command_context import CommandContext
 from orchestrator.channels.chat.commands import Commands
+from orchestrator.channels.chat.conversation_choices import ConversationChoices
 from orchestrator.channels.chat.events import IncomingMessage
 from orchestrator.channels.chat.file_sender import FileSender
 from orchestrator.channels.chat.groups import Groups
@@ -50,6 +51,7 @@ class ChatWiring:
             is_linked=accounts.is_linked,
         )
         buttons, temp_files = Buttons(store), TempFiles(store, folder / "papers")
+        self.choices = choices = ConversationChoices(store, services.conversations, outbox)
         self.approval_prompts = self._build_approval_prompts(buttons, temp_files)
         address_book = AddressBook(store, services.users)
         zones = TimeZonePrompt(
@@ -61,7 +63,16 @@ class ChatWiring:
         self.access_requests, self.groups = AccessRequests(access_context), Groups(access_context)
         cards, groups = self.access_requests, self.groups
         context = CommandContext(
-            services, store, buttons, self.approval_prompts, cards, groups, temp_files, zones, accounts.bot_names
+            services,
+            store,
+            buttons,
+            self.approval_prompts,
+            cards,
+            groups,
+            temp_files,
+            zones,
+            choices,
+            accounts.bot_names,
         )
         self.commands = Commands(context)
         handlers = {
@@ -74,15 +85,7 @@ class ChatWiring:
             **self.commands.handlers,
         }
         callbacks = Callbacks(buttons=buttons, outbox=outbox, users=self.find_person, handlers=handlers)
-        self.turn_replies = TurnReplies(
-            store=store,
-            outbox=outbox,
-            turns=services.turns,
-            folder=folder / "answers",
-            render=accounts.render_markdown,
-            spot_of=address_book.private_place,
-            title_of=self._title_of,
-        )
+        self.turn_replies = self._build_turn_replies(accounts, address_book, folder / "answers")
         self.app_messages = self._build_app_messages(temp_files)
         self.progress = ProgressDisplay(
             store=store,
@@ -118,6 +121,7 @@ class ChatWiring:
             commands=self.commands.run_command,
             answers=self._answer_prompt,
             met=zones.on_message,
+            enter=self.choices.enter,
         )
         deeds = InboundHandlers(
             users=self.find_person,
@@ -135,6 +139,18 @@ class ChatWiring:
             asks=inbound_messages,
             deeds=deeds,
             adapter_of=accounts.adapter_of,
+        )
+
+    def _build_turn_replies(self, accounts: ChannelAccounts, address_book: AddressBook, folder: Path) -> TurnReplies:
+        return TurnReplies(
+            store=self._store,
+            outbox=self.outbox,
+            turns=self._services.turns,
+            folder=folder,
+            render=accounts.render_markdown,
+            spot_of=address_book.private_place,
+            title_of=self._title_of,
+            elsewhere=self.choices.find_elsewhere,
         )
 
     def _build_app_messages(self, temp_files: TempFiles) -> AppMessages:
@@ -161,6 +177,7 @@ class ChatWiring:
             outbox=self.outbox,
             buttons=buttons,
             temp_files=temp_files,
+            choices=self.choices,
         )
 
     def _build_notifications(
@@ -173,6 +190,7 @@ class ChatWiring:
             outbox=self.outbox,
             buttons=buttons,
             ask_zone=zones.ask_zone,
+            choices=self.choices,
         )
 
     def _build_question_prompts(
@@ -186,6 +204,7 @@ class ChatWiring:
             buttons=buttons,
             temp_files=temp_files,
             handled=self.inbox.mark_done,
+            choices=self.choices,
         )
 
     def _tell_of_people(self) -> None:

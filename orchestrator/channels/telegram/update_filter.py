@@ -115,8 +115,15 @@ def _place(message: Raw) -> ChatPlace | None:
         or (kind == "private") != (found > 0)
     ):
         return None
-    thread = int_field(message, "message_thread_id") if message.get("is_topic_message") is True else None
-    return ChatPlace(found, kind == "private", "" if kind == "private" else line_field(chat, "title"), thread)
+    number = int_field(message, "message_thread_id") if message.get("is_topic_message") is True else None
+    thread = number if number is not None and number > 0 else None
+    title = "" if kind == "private" else line_field(chat, "title")
+    return ChatPlace(found, kind == "private", title, thread, "" if thread is None else _topic(message))
+
+
+def _topic(message: Raw) -> str:
+    """The topic's name: what replies to nothing else replies to the note that the topic was opened."""
+    return line_field(object_field(object_field(message, "reply_to_message"), "forum_topic_created"), "name")
 
 
 def _where(raw: Raw, sender: Sender) -> ChatPlace | None:
@@ -187,9 +194,10 @@ def _is_for_us(raw: Raw, me: BotIdentity, *, is_named: bool) -> bool:
 
 
 def _answered(raw: Raw, me: BotIdentity) -> int | None:
-    """The message of the bot's own that it replies to."""
+    """The message of the bot's own that it replies to (that a topic was opened by it isn't one)."""
     replied = object_field(raw, "reply_to_message")
-    return int_field(replied, "message_id") if int_field(object_field(replied, "from"), "id") == me.bot else None
+    is_ours = int_field(object_field(replied, "from"), "id") == me.bot and "forum_topic_created" not in replied
+    return int_field(replied, "message_id") if is_ours else None
 
 
 def _edit(rules: UpdateRules, update: int, raw: Raw) -> IncomingEvent | None:

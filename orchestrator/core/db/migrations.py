@@ -1509,6 +1509,33 @@ def m049_conversation_tree(db: Database) -> None:
 
 
 @migrations()
+def m050_chat_conversations(db: Database) -> None:
+    """Which conversation a person writes to in a chat, or in one of its topics (0 is none). An entry of the calendar
+    and a notice know which conversation they belong to."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE chat_conversations (
+            channel TEXT NOT NULL,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            chat INTEGER NOT NULL,
+            thread INTEGER NOT NULL,
+            conversation INTEGER,
+            name TEXT NOT NULL DEFAULT '',
+            PRIMARY KEY (channel, agent, user, chat, thread)
+        ) STRICT, WITHOUT ROWID;
+        ALTER TABLE agenda_entries ADD COLUMN conversation INTEGER;
+        UPDATE agenda_entries SET conversation = (SELECT conversation FROM turns WHERE id = agenda_entries.turn)
+            WHERE turn IS NOT NULL;
+        ALTER TABLE notices ADD COLUMN conversation INTEGER;
+        UPDATE notices SET conversation = (SELECT conversation FROM turns WHERE id = notices.turn)
+            WHERE turn IS NOT NULL;
+        """,
+    )
+
+
+@migrations()
 def m051_first_turns(db: Database) -> None:
     """The turns that a conversation begins with are found at once: an edited first message is one more of them."""
     db.execute("CREATE INDEX turns_that_begin ON turns (conversation) WHERE parent IS NULL AND forgotten = 0")

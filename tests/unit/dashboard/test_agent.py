@@ -250,6 +250,21 @@ def test_notices_stand_where_they_were_said(webapp: AppFixture, browser: Browser
     assert "notice 2" not in earlier
 
 
+def test_a_notice_of_one_conversation_is_in_no_other(webapp: AppFixture, browser: Browser) -> None:
+    """One that belongs to none is in all of them."""
+    install = webapp.services
+    places = {name: install.conversations.create(KEY, name).id for name in ("Boat", "House")}
+    for name, place in places.items():
+        turn = install.turns.submit(KEY, f"about {name}", source="api", conversation=place).id
+        install.turns.wait_for_end(turn, PATIENCE_S)
+    for name in (*places, "everything"):
+        install.notifications.post(KEY, "calendar", f"notice of {name}", conversation=places.get(name))
+    for name, place in places.items():
+        html = page(browser, f"/agents/crab?conversation={place}")
+        found = {one for one in ("Boat", "House", "everything") if f"notice of {one}" in html}
+        assert found == {name, "everything"}
+
+
 @pytest.mark.parametrize(
     ("used", "level", "percent"),
     [

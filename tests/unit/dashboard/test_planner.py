@@ -133,6 +133,25 @@ def test_what_came_of_it_is_on_its_day(webapp: AppFixture, browser: Browser) -> 
     assert "Nothing ran on this day." in seen(browser, "/calendar?at=2026-02-11")
 
 
+def test_an_entry_leads_to_its_conversation(webapp: AppFixture, browser: Browser) -> None:
+    """On its day and on its own page; another person's does not."""
+    services = webapp.services
+    services.conversations.get(KEY)
+    boat = services.conversations.create(KEY, "The <boat>")
+    turn = services.turns.submit(KEY, "go", source="api", conversation=boat.id)
+    fields = {"title": "Look", "prompt": "look", "start": "2090-03-05T09:00"}
+    entry = services.calendar.create_entry(KEY, fields, by=None, turn=turn.id)
+    link = f'<a href="/agents/crab?conversation={boat.id}"><bdi>The &lt;boat&gt;</bdi></a>'
+    assert link in page(browser, "/calendar?at=2090-03-05")
+    assert link in page(browser, "/calendar?view=list&at=2090-03-05")
+    assert link in page(browser, f"/agents/crab/calendar/{entry.id}")
+    for path in (f"/agents/crab/calendar/{entry.id}", "/agents/crab/calendar"):
+        assert f'/run" data-go="/agents/crab?conversation={boat.id}"' in page(browser, path)
+    services.turns.wait_for_end(turn.id, 10.0)
+    services.conversations.delete(KEY, boat.id)
+    assert "boat" not in page(browser, "/calendar?at=2090-03-05")
+
+
 def test_a_full_day_is_capped(webapp: AppFixture, browser: Browser) -> None:
     """The first few, and how many more; the day itself has them all."""
     for n in range(14):

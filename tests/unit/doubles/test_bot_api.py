@@ -313,6 +313,19 @@ def test_a_message_with_a_reply_keyboard_can_not_be_changed(api: BotApi, bot: st
     assert answer["description"] == "Bad Request: message can't be edited"
 
 
+def test_topics(api: BotApi, bot: str, ada: Person) -> None:
+    """What is said in one says so, by whomever; one that is gone is refused."""
+    topic = ada.opens_topic(bot, "Boat")
+    said = ada.says(bot, "hi", topic=topic)
+    assert (said["message_thread_id"], said["is_topic_message"]) == (topic["message_id"], True)
+    assert said["reply_to_message"]["forum_topic_created"]["name"] == "Boat"
+    more = {"chat_id": ada.id, "text": "hello", "message_thread_id": topic["message_id"]}
+    answer = ask(api, bot, "sendMessage", **more)
+    assert answer["result"]["is_topic_message"] is True
+    ada.deletes_topic(bot, topic)
+    assert "message thread not found" in ask(api, bot, "sendMessage", **more)["description"]
+
+
 def test_two_bots_know_one_person_apart(api: BotApi, bot: str, ada: Person) -> None:
     """Private chats of two bots have messages with the same numbers, and buttons that lead back to the right one."""
     other = api.bot("Other")

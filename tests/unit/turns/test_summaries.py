@@ -130,6 +130,7 @@ def test_the_older_half_of_a_long_one_becomes_a_summary(fixture: Fixture, count:
     assert f"word {count - 1}" in told[-2]
     (notice,) = fixture.notifications.list_recent(KEY)
     assert "summary" in notice.text
+    assert notice.conversation == fixture.install.turns.list_history(KEY)[0].conversation
     assert len(fixture.install.turns.list_history(KEY, limit=500)) == count + 1
     assert fixture.work() == 0
 

@@ -121,9 +121,10 @@ def put_bot(db: sqlite3.Connection, bot: BotState) -> None:
 
 
 def delete_bot(db: sqlite3.Connection, agent: str) -> None:
-    """An agent's bot goes, with what another bot could do nothing with: its chats, and what waits there."""
+    """An agent's bot goes, with what another bot could do nothing with: its chats and topics, and what waits there."""
     db.execute("DELETE FROM telegram_bots WHERE agent = ?", (agent,))
     db.execute("DELETE FROM chat_rooms WHERE channel = ? AND agent = ?", (CHANNEL, agent))
+    db.execute("DELETE FROM chat_conversations WHERE channel = ? AND agent = ?", (CHANNEL, agent))
     db.execute("DELETE FROM chat_progress WHERE channel = ? AND agent = ?", (CHANNEL, agent))
     db.execute("DELETE FROM chat_inbox WHERE channel = ? AND agent = ? AND handled_at IS NULL", (CHANNEL, agent))
     db.execute(

@@ -26,6 +26,7 @@ from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.errors import BadInput, Conflict, NotFound, OrchestratorError, TooMany, Unavailable
 from orchestrator.core.models import CALENDAR, CubicleKey, TurnStatus
+from orchestrator.turns.conversations import Conversations
 from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture, heard, of_kind, watching
 
 MONDAY = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
@@ -115,11 +116,11 @@ class Fixture:
         """The same, by another one or in a turn."""
         return self.calls.run_command(caller, f"c{random.getrandbits(64):x}", name, fields)
 
-    def _submit(self, key: CubicleKey, prompt: str, origin: str) -> int:
+    def _submit(self, entry: CalendarEntry, origin: str) -> int:
         if self.fails:
             raise self.fails.pop(0)
-        self.submitted.append((prompt, origin))
-        return self.rooms.turns.submit(key, prompt, source=CALENDAR, origin=origin).id
+        self.submitted.append((entry.prompt, origin))
+        return self.rooms.turns.submit(entry.cubicle, entry.prompt, source=CALENDAR, origin=origin).id
 
 
 @contextmanager
@@ -369,8 +370,8 @@ def _dies_before_the_turn(fixture_: Fixture) -> None:
 def _dies_before_the_mark(fixture_: Fixture) -> None:
     submit = fixture_._submit
 
-    def dies(key: CubicleKey, prompt: str, origin: str) -> int:
-        submit(key, prompt, origin)
+    def dies(entry: CalendarEntry, origin: str) -> int:
+        submit(entry, origin)
         raise Crash
 
     fixture_.runs._submit = dies
@@ -407,6 +408,65 @@ def test_what_can_not_be_asked_now_is_asked_later(open_fixture: Fixture) -> None
     open_fixture.at("2026-03-03T09:00:00+00:00")
     open_fixture.at("2026-03-04T09:00:01+00:00")
     assert open_fixture.ran(entry.id)[1] == ("2026-03-03T09:00", RunResult.MISSED)
+
+
+# --- in which conversation ---------------------------------------------------------------------------------------
+
+
+def test_an_entry_belongs_to_the_conversation_of_its_turn(open_fixture: Fixture) -> None:
+    """Whatever is changed about it from where; and so does what is said about it. A person's own belongs to none."""
+    rooms, operator = open_fixture.rooms, open_fixture.rooms.operator
+    conversations = Conversations(rooms.store, rooms.broker)
+    boat, other = (conversations.create(KEY, name) for name in ("Boat", "Other"))
+    turns = [rooms.turns.submit(KEY, "go", source="api", conversation=one.id).id for one in (boat, other)]
+    fields = {"title": "Look", "prompt": "Look.", "start": "2026-03-02T10:00"}
+    open_fixture.call_as(Caller(KEY, turns[0]), "CALENDAR_CREATE", **fields)
+    (entry,) = open_fixture.calendar.list_entries()
+    open_fixture.call_as(Caller(KEY, turns[1]), "CALENDAR_UPDATE", id=entry.id, title="Look again")
+    open_fixture.calendar.change_entry(entry.id, {"prompt": "Look twice."}, by=operator)
+    assert open_fixture.calendar.get_entry(entry.id).conversation == boat.id
+    assert [one.conversation for one in open_fixture.notifications.list_recent(KEY)] == [boat.id, other.id]
+    assert open_fixture.add("2026-03-02T10:00").conversation is None
+
+
+def test_an_entry_that_comes_back_is_where_it_was(open_fixture: Fixture) -> None:
+    """An agent deleted it, and its person undoes that."""
+    rooms = open_fixture.rooms
+    boat = Conversations(rooms.store, rooms.broker).create(KEY, "Boat")
+    turn = rooms.turns.submit(KEY, "go", source="api", conversation=boat.id).id
+    fields = {"title": "Look", "prompt": "Look.", "start": "2026-03-02T10:00"}
+    open_fixture.call_as(Caller(KEY, turn), "CALENDAR_CREATE", **fields)
+    (entry,) = open_fixture.calendar.list_entries()
+    open_fixture.call_as(Caller(KEY, turn), "CALENDAR_DELETE", id=entry.id)
+    notice = open_fixture.notifications.list_recent(KEY)[-1]
+    open_fixture.notifications.press_button(notice.id, "calendar.undo", by=rooms.operator, surface="test")
+    back = open_fixture.calendar.get_entry(entry.id)
+    assert back.conversation == boat.id
+
+
+def test_what_is_paused_is_told_in_a_conversation_that_is_there(open_fixture: Fixture) -> None:
+    """Its own; where that was deleted, in none."""
+    rooms = open_fixture.rooms
+    conversations = Conversations(rooms.store, rooms.broker)
+    conversations.get(KEY)
+    boat = conversations.create(KEY, "Boat")
+    turn = rooms.turns.submit(KEY, "go", source="api", conversation=boat.id)
+    fields = {"title": "Look", "prompt": "Look.", "start": "2026-03-02T10:00", "repeat": "0 * * * *"}
+    open_fixture.call_as(Caller(KEY, turn.id), "CALENDAR_CREATE", **fields)
+    open_fixture.finish()
+    for _ in range(MOST_FAILURES):
+        open_fixture.at(open_fixture.time + timedelta(hours=1))
+        open_fixture.finish(TurnStatus.FAILED)
+    assert open_fixture.notifications.list_recent(KEY)[-1].conversation == boat.id
+    (entry,) = open_fixture.calendar.list_entries()
+    conversations.delete(KEY, boat.id)
+    open_fixture.calendar.change_entry(entry.id, {"status": "active"}, by=rooms.operator)
+    for _ in range(MOST_FAILURES):
+        open_fixture.at(open_fixture.time + timedelta(hours=1))
+        open_fixture.finish(TurnStatus.FAILED)
+    assert open_fixture.notifications.list_recent(KEY)[-1].conversation is None
+    first = conversations.get(KEY)
+    assert open_fixture.calendar.conversation_of(open_fixture.calendar.get_entry(entry.id)) == first
 
 
 # --- outcomes ----------------------------------------------------------------------------------------------------

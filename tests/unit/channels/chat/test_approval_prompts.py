@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.channels.chat.conversation_choice_rows import ChatSpot
 from orchestrator.channels.chat.events import IncomingMessage
 from orchestrator.channels.chat.message import AttachedFile
 from orchestrator.channels.chat.rich_text import RichText, utf16_len
@@ -417,3 +418,48 @@ def test_no_words_of_an_agent_decide(fixture: ChatFixture, words: str) -> None:
     fixture.asking.reconcile()
     assert fixture.approvals.get(approval.id).status is ApprovalStatus.PENDING
     assert fixture.labels(f"approval:{approval.id}")[:2] == ["Approve", "Deny"]
+
+
+# --- several conversations -------------------------------------------------------------------------------------
+
+
+def test_an_approval_of_another_conversation_says_which(fixture: ChatFixture) -> None:
+    """To its person; and asking again is asking there, whichever the person writes to by now."""
+    boat, first = fixture.conversations.create(KEY, "Boat"), fixture.conversations.get(KEY)
+    approval = fixture.wants(turn=fixture.asks(conversation=boat.id))
+    ref = f"approval:{approval.id}"
+    assert "\nIn “Boat”.\n" in fixture.text(ref)
+    end(fixture, approval.id, "expired")
+    fixture.asking.show_approval(approval.id)
+    fixture.choices.choose(ChatSpot(KEY, ADA), first.id)
+    assert fixture.press(ref, "Ask again") == "crab was asked to try again."
+    assert DANGEROUS in fixture.turns.list_history(KEY, conversation=boat.id)[-1].prompt
+    assert fixture.turns.list_history(KEY) == []
+
+
+def test_asking_again_what_was_asked_in_a_deleted_conversation(fixture: ChatFixture) -> None:
+    """Then it is in the one that the person writes to."""
+    first, boat = fixture.conversations.get(KEY), fixture.conversations.create(KEY, "Boat")
+    turn = fixture.asks(conversation=boat.id)
+    approval = fixture.wants(turn=turn)
+    end(fixture, approval.id, "expired")
+    fixture.asking.show_approval(approval.id)
+    fixture.turns.end_turn(KEY, turn.id, TurnStatus.DONE)
+    fixture.conversations.delete(KEY, boat.id)
+    assert fixture.press(f"approval:{approval.id}", "Ask again") == "crab was asked to try again."
+    (made,) = fixture.turns.list_history(KEY, conversation=first.id)
+    assert DANGEROUS in made.prompt
+
+
+def test_a_long_name_leaves_room_for_the_command(fixture: ChatFixture) -> None:
+    """Whole, where it fits into a message; else under its file."""
+    boat = fixture.conversations.create(KEY, "B" * 100)
+    fixture.conversations.get(KEY)
+    for units in (2_990, 3_500):
+        command = "rm -rf " + "x" * units
+        ref = f"approval:{fixture.wants(command, turn=fixture.asks(conversation=boat.id)).id}"
+        body = fixture.body(ref)
+        assert body.rich.units <= (1024 if body.files else 4096)
+        assert bool(body.files) == (units > 3_000)
+        assert "In “BBB" in body.rich.text
+        assert body.files or part(body.rich, "pre") == command

@@ -11,6 +11,7 @@ import pytest
 
 from orchestrator.agents.users import Users
 from orchestrator.channels.chat.channel_store import ChannelDb
+from orchestrator.channels.chat.conversation_choice_rows import ChatSpot, ConversationChoice, put_choice
 from orchestrator.channels.chat.file_sender import FileSender
 from orchestrator.channels.chat.outbox_rows import note_number
 from orchestrator.channels.telegram.accounts import rows as bots
@@ -18,7 +19,7 @@ from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus
 from orchestrator.core.db.database import Store
 from orchestrator.core.models import CubicleKey, Delivery, DeliveryStatus
 from orchestrator.turns import rows as turn_rows
-from orchestrator.turns.conversation_rows import ensure_first
+from orchestrator.turns.conversation_rows import ensure_first, insert_conversation
 from tests.support.bot_api import BotApi, Person
 from tests.support.chat_fakes import telegram_store
 from tests.support.delivery_fixture import KEY, DeliveryFixture, outgoing
@@ -260,3 +261,16 @@ def test_giving_it_twice_changes_nothing(api: BotApi, install: Fixture) -> None:
             install.carrier.send_file(one, install.out.deliveries.copy_of(one))
         install.wait(2)
     assert len(api.messages(42)) == 2
+
+
+def test_what_the_calendar_made_for_a_topic_goes_there(api: BotApi, install: Fixture) -> None:
+    """The turn is in the conversation that the person has as a topic in their private chat."""
+    store = telegram_store(install.out.store)
+    with store.writing() as db:
+        place = insert_conversation(db.sql, KEY, name="Boat", now=1.0)
+        put_choice(db, ChatSpot(KEY, 42, 9), ConversationChoice(place.id))
+        turn = turn_rows.insert_turn(db.sql, place, source="calendar", prompt="x", origin=None, now=time.time())
+        turn_rows.claim_turn(db.sql, turn, "boot", time.time() - 1)
+    install.take("report.txt")
+    install.wait(1)
+    assert api.calls("sendDocument")[0].parameters["message_thread_id"] == 9

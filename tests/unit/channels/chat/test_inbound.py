@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.channels.chat.conversation_choice_rows import ChatSpot
+from orchestrator.channels.chat.conversation_choices import ConversationChoices
 from orchestrator.channels.chat.events import (
     ButtonPress,
     IncomingMessage,
@@ -36,6 +38,7 @@ from orchestrator.channels.telegram.updates import PollPace, UpdatePoller
 from orchestrator.core.audit import Audit
 from orchestrator.core.errors import Conflict, Unavailable
 from orchestrator.core.models import CubicleKey, TurnStatus, User
+from orchestrator.turns.conversations import Conversations
 from tests.support.bot_api import BotApi, Group, Person
 from tests.support.chat_fakes import telegram_store
 from tests.support.core_fixture import CoreFixture, core_fixture
@@ -74,6 +77,7 @@ class Scene:
     memberships: list[MembershipChange] = field(default_factory=list)
     on_command: Callable[[IncomingMessage], list[MessageBody]] = lambda _: [MessageBody(RichText("fine"))]
     on_press: Callable[[ButtonPress], str] = lambda _: "done"
+    enter: Callable[[IncomingMessage, User], int | None] = lambda _message, _user: None
     line: TelegramClient | None = None
 
     def users(self, telegram_id: int) -> User | None:
@@ -125,6 +129,7 @@ class Scene:
                 inbox=inbox,
                 inbound_files=inbound_files,
                 commands=self.run_command,
+                enter=self.enter,
             ),
             deeds=InboundHandlers(
                 users=self.users,
@@ -267,6 +272,45 @@ async def test_a_correction_counts_while_the_message_waits(scene: Scene) -> None
     told = '\n\n[Files that came with this message: 1]\n- "/app/workspace/in/a.txt" (1 bytes, text/plain)'
     assert scene.prompts() == ["helo", "sum up" + told]
     assert len(scene.install.audited("turn.reworded")) == 1
+
+
+async def test_a_message_goes_where_its_person_writes(scene: Scene) -> None:
+    """Also when that is deleted at this very moment: it is looked up again, and the message is not lost."""
+    conversations, key = Conversations(scene.install.store, scene.install.broker), CubicleKey("crab", 1)
+    first, boat, gone = conversations.get(key), conversations.create(key, "Boat"), conversations.create(key, "Gone")
+    conversations.delete(key, gone.id)
+    chosen = [boat.id, gone.id, None]
+    scene.enter = lambda _message, _user: chosen.pop(0)
+    async with scene.listening():
+        scene.ada.says(scene.token, "paint it")
+        await scene.settled()
+        scene.ada.says(scene.token, "what now?")
+        await scene.settled()
+    turns = scene.install.turns
+    assert [turn.prompt for turn in turns.list_history(key, conversation=boat.id)] == ["paint it"]
+    assert [turn.prompt for turn in turns.list_history(key, conversation=first.id)] == ["what now?"]
+    assert chosen == []
+
+
+async def test_a_death_after_the_choice_loses_no_message(scene: Scene) -> None:
+    """The conversation was begun, and then the program died: the message that is heard again goes into it."""
+    store, key = telegram_store(scene.install.store), CubicleKey("crab", 1)
+    conversations = Conversations(scene.install.store, scene.install.broker)
+    choices = ConversationChoices(store, conversations, Outbox(store))
+    choices.begin_next(ChatSpot(key, ADA), "Boat")
+
+    scene.ada.says(scene.token, "paint it")
+    scene.keep(*scene.api.pending(scene.token))
+    found = scene.inbox().first_waiting("crab", ADA, "talk")
+    assert found is not None
+    assert isinstance(found.item, IncomingMessage)
+    assert choices.enter(found.item, scene.install.operator) is not None  # and nothing more of this life
+    scene.enter = ConversationChoices(store, conversations, Outbox(store)).enter
+    async with scene.listening():
+        await scene.settled()
+    assert [one.name for one in conversations.list_conversations(key)] == ["Boat", ""]
+    boat = conversations.list_conversations(key)[0]
+    assert [turn.prompt for turn in scene.install.turns.list_history(key, conversation=boat.id)] == ["paint it"]
 
 
 # --- files ------------------------------------------------------------------------------------------------------

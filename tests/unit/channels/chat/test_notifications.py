@@ -13,6 +13,7 @@ import pytest
 from orchestrator.approvals.notification_rows import Notice, Offer
 from orchestrator.approvals.notifications import as_json
 from orchestrator.channels.chat.agent_text import MARK
+from orchestrator.channels.chat.conversation_choice_rows import ChatSpot
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.system_text import quote_in_note
@@ -233,3 +234,33 @@ def test_a_very_long_notice_fits(fixture: ChatFixture) -> None:
     assert body.rich.units <= 4096
     assert len(body.rich.entities) <= 100
     assert body.rich.text.endswith("Kept.")
+
+
+# --- several conversations -------------------------------------------------------------------------------------
+
+
+def test_a_notice_of_another_conversation_says_which(fixture: ChatFixture) -> None:
+    """As a quote, in private alone; of a deleted one nothing is said."""
+    first, boat = fixture.conversations.get(KEY), fixture.conversations.create(KEY)
+    turn = fixture.turns.submit(KEY, "Boat “” \u202e x.com", source="api", conversation=boat.id)
+    rich = fixture.body(ref(say(fixture, turn=turn.id))).rich
+    line = rich.text.splitlines()[1]
+    assert line.startswith("In “Boat ")
+    assert line.endswith("”:")
+    assert "\u202e" not in line
+    assert codes(rich)[0] == line.removeprefix("In “").removesuffix("”:")
+    for conversation, is_said in ((boat.id, True), (first.id, False), (None, False)):
+        assert ("In “" in fixture.text(ref(say(fixture, conversation=conversation)))) == is_said
+    fixture.turns.stop(turn.id)
+    asked = fixture.asks(chat=GROUP, conversation=boat.id)
+    assert "In “" not in fixture.text(ref(say(fixture, turn=asked.id)))
+    fixture.choices.choose(ChatSpot(KEY, ADA), boat.id)
+    assert "In “" not in fixture.text(ref(say(fixture, turn=turn.id)))
+
+
+def test_a_notice_of_a_topic_is_told_there(fixture: ChatFixture) -> None:
+    """Where its conversation is one of the person's topics."""
+    number = fixture.choices.enter(fixture.message("hi", thread=7, topic="Boat"), fixture.users.get_operator())
+    notice = say(fixture, conversation=number)
+    assert (fixture.chat_of(ref(notice)), fixture.body(ref(notice)).thread) == (ADA, 7)
+    assert "In “" not in fixture.text(ref(notice))

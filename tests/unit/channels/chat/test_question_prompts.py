@@ -12,6 +12,8 @@ import pytest
 
 from orchestrator.capabilities.ask.questions import Question, as_json
 from orchestrator.channels.chat.agent_text import MARK
+from orchestrator.channels.chat.conversation_choice_rows import ChatSpot
+from orchestrator.channels.chat.events import ChatPlace
 from orchestrator.channels.chat.message import Message
 from orchestrator.channels.chat.rich_text import utf16_len
 from orchestrator.core.errors import Conflict
@@ -277,3 +279,40 @@ def test_without_a_chat_other_surfaces_ask(fixture: ChatFixture) -> None:
     turn = fixture.turns.take_next(OTHER, "boot", 0)
     question = fixture.inquires("Tea?", turn=turn)
     assert ref(question) not in fixture.refs
+
+
+# --- several conversations -------------------------------------------------------------------------------------
+
+
+def test_a_question_of_another_conversation_is_not_answered_by_the_next_words(fixture: ChatFixture) -> None:
+    """It says which conversation it is of, and a reply or a button answers it; in its own the words do."""
+    boat = fixture.conversations.create(KEY)
+    fixture.choices.choose(ChatSpot(KEY, ADA), fixture.conversations.get(KEY).id)
+    turn = fixture.asks("Boat e\u202evil.com", conversation=boat.id)
+    question = fixture.inquires("Which paint?", "red", "blue", free_text=True, turn=turn)
+    number = fixture.arrives(ref(question))
+    assert "crab has a question in “Boat e" in fixture.text(ref(question))
+    assert not {"\u202e", "vil.com"} & set(fixture.text(ref(question)))
+    assert "vil․com" in fixture.text(ref(question))
+    assert says(fixture, "green") is None
+    assert says(fixture, "red") is None
+    assert answer(fixture, question) == ("pending", None)
+    fixture.choices.choose(ChatSpot(KEY, ADA), boat.id)
+    assert says(fixture, "red") == []
+    assert answer(fixture, question) == ("answered", "red")
+    fixture.choices.forget_choice(ChatSpot(KEY, ADA))
+    other = fixture.inquires("Which brush?", free_text=True, turn=fixture.asks("go", conversation=boat.id))
+    assert number != fixture.arrives(ref(other))
+    assert says(fixture, "broad", answers=fixture.arrives(ref(other))) == []
+    assert answer(fixture, other) == ("answered", "broad")
+
+
+def test_words_in_one_topic_answer_nothing_in_another(fixture: ChatFixture) -> None:
+    """Nor do words beside the topics."""
+    boat = fixture.choices.enter(fixture.message("hi", thread=7, topic="Boat"), fixture.users.get_operator())
+    question = fixture.inquires("Which paint?", free_text=True, turn=fixture.asks("go", thread=7, conversation=boat))
+    fixture.arrives(ref(question))
+    for thread in (None, 8):
+        assert says(fixture, "red", place=ChatPlace(ADA, is_private=True, thread=thread)) is None
+    assert says(fixture, "red", place=ChatPlace(ADA, is_private=True, thread=7)) == []
+    assert answer(fixture, question) == ("answered", "red")

@@ -37,7 +37,7 @@ def answers(fixture: TurnsFixture, turns: Any = None) -> TurnReplies:
         outbox=fixture.outbox,
         turns=turns or fixture.install.turns,
         folder=fixture.install.home / "answers",
-        spot_of=lambda key: ChatAddress(CHAT) if key == KEY else None,
+        spot_of=lambda key, _: ChatAddress(CHAT) if key == KEY else None,
         title_of=lambda _: TITLE,
     )
 

@@ -124,8 +124,9 @@ def test_a_bot_that_is_taken_away_leaves_nothing(fixture: BotsFixture) -> None:
 
 
 def chat_and_message(fixture: BotsFixture) -> None:
-    """An open chat, and a message that waits there."""
+    """An open chat with a topic, and a message that waits there."""
     with fixture.install.store.writing() as db:
+        db.execute("INSERT INTO chat_conversations VALUES ('telegram', 'crab', 1, 1, 5, NULL, 'Boat')")
         db.execute("INSERT INTO chat_rooms VALUES ('telegram', 'crab', 1, '', 'open', 7, 0)")
         db.execute(
             "INSERT INTO chat_outbox (channel, agent, chat, ref, body, state, amendment, created_at) "
@@ -136,7 +137,8 @@ def chat_and_message(fixture: BotsFixture) -> None:
 def left(fixture: BotsFixture) -> tuple[list[Any], list[Any]]:
     """The chats, and the messages with what is to be changed about them."""
     with fixture.install.store.reading() as db:
-        chats = [tuple(row) for row in db.execute("SELECT chat FROM chat_rooms")]
+        every = "SELECT chat FROM chat_rooms UNION SELECT chat FROM chat_conversations"
+        chats = [tuple(row) for row in db.execute(every)]
         return chats, [tuple(row) for row in db.execute("SELECT state, amendment FROM chat_outbox")]
 
 

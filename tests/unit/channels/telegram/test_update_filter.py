@@ -8,6 +8,7 @@ import copy
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -377,6 +378,32 @@ def test_a_question_about_somebodys_message_quotes_it(scene: Scene) -> None:
     assert (found.place.thread, found.place.title, found.place.is_private) == (17, "The lab", False)
 
 
+def test_a_topic_has_a_number_and_a_name(scene: Scene) -> None:
+    """In private too; the name where the message replies to nothing else. That it was opened, by whomever, is no
+    message and no question of the bot's."""
+    topic = scene.ada.opens_topic(scene.token, "The\u202e boat")
+    assert scene.one(lambda s: s.ada.opens_topic(s.token, "Another")) is None
+    found = scene.message(lambda s: s.ada.says(s.token, "hi", topic=topic))
+    assert (found.place.thread, found.place.is_private) == (topic["message_id"], True)
+    assert found.place.topic.startswith("The")
+    assert "\u202e" not in found.place.topic
+    assert (found.quoted, found.answers) == ("", None)
+    theirs = scene.bot_says(scene.ada)
+    replied = scene.message(lambda s: s.ada.says(s.token, "why?", topic=topic, reply_to=theirs))
+    assert (replied.place.topic, replied.answers) == ("", theirs["message_id"])
+    opened = {**theirs, "forum_topic_created": {"name": "Opened by the bot"}}
+    answered = scene.message(lambda s: s.ada.says(s.token, "hi", topic=topic, reply_to=opened))
+    assert (answered.place.topic, answered.answers) == ("Opened by the bot", None)
+    beside = [
+        scene.message(partial(_says_in_thread, number=number)).place.thread for number in (0, -3, topic["message_id"])
+    ]
+    assert beside == [None, None, topic["message_id"]]
+
+
+def _says_in_thread(scene: Scene, number: int) -> Json:
+    return scene.ada.says(scene.token, "hi", is_topic_message=True, message_thread_id=number)
+
+
 # --- who doesn't count ------------------------------------------------------------------------------------------
 
 
@@ -586,7 +613,10 @@ _FILE = _objects(file_id=_TEXT, file_name=_TEXT, mime_type=_TEXT, file_size=st.i
 _MESSAGES = _objects(
     **{"from": _USERS}, message_id=st.integers(), chat=_CHATS, text=_TEXT, caption=_TEXT, entities=_ENTITIES,
     caption_entities=_ENTITIES, document=_FILE, photo=st.lists(_FILE, max_size=3), sticker=_FILE, voice=_FILE,
-    reply_to_message=_objects(**{"from": _USERS}, text=_TEXT, document=_FILE), quote=_objects(text=_TEXT),
+    reply_to_message=_objects(
+        **{"from": _USERS}, text=_TEXT, document=_FILE, forum_topic_created=_objects(name=_TEXT)
+    ),
+    quote=_objects(text=_TEXT),
     forward_origin=_objects(sender_user=_USERS, chat=_CHATS), media_group_id=_TEXT, message_thread_id=_IDS,
     is_topic_message=st.booleans(), location=_objects(latitude=st.floats(), longitude=_IDS), contact=_ANY, venue=_ANY,
     via_bot=_USERS, sender_chat=_CHATS,

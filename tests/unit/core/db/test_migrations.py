@@ -138,6 +138,37 @@ def test_chats_keep_their_rows_under_the_name_of_their_channel() -> None:
     connection.close()
 
 
+def test_entries_and_notices_know_the_conversation_of_their_turn() -> None:
+    """Those of no turn, or of one that is gone, belong to none."""
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    db.row_factory = sqlite3.Row
+    migrations.apply(db, stop_before="m050_chat_conversations")
+    db.execute(_AGENT)
+    db.execute(_USERS + "(1, 'ada', 'operator', NULL, 'UTC', 1)")
+    db.execute("INSERT INTO conversations (id, agent, user, created_at) VALUES (1, 'crab', 1, 1), (7, 'crab', 1, 1)")
+    db.execute(
+        "INSERT INTO turns (id, agent, user, source, prompt, status, created_at, conversation) "
+        "VALUES (3, 'crab', 1, 'api', 'a', 'done', 5, 7)"
+    )
+    for turn in (3, 4, None):
+        db.execute(
+            'INSERT INTO agenda_entries (agent, user, title, prompt, start, "end", time_zone, repeat, color, missed, '
+            "status, by, turn, created_at, changed_at, settled_at, failures) "
+            "VALUES ('crab', 1, 't', 'p', 's', '', 'UTC', '', '', 'run', 'active', 'agent', ?, 1, 1, 1, 0)",
+            (turn,),
+        )
+        db.execute(
+            "INSERT INTO notices (agent, user, turn, at, kind, text, subject, detail, offers, outcome) "
+            "VALUES ('crab', 1, ?, 1, 'calendar', 't', '', '{}', '[]', '')",
+            (turn,),
+        )
+    migrations.apply(db)
+    for table in ("agenda_entries", "notices"):
+        found = [row[0] for row in db.execute(f"SELECT conversation FROM {table} ORDER BY id")]  # noqa: S608 - constants
+        assert found == [7, None, None], table
+    db.close()
+
+
 _AGENT = """
     INSERT INTO agents (name, role, personality, provider, model, fallback_model, image, approval, approval_timeout_s,
     step_limit, command_timeout_s, daily_budget_micro, limits, toolsets, created_at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -140,6 +141,34 @@ def test_an_entry_runs_by_hand(webapp: AppFixture, operator: Api) -> None:
     assert (ended.source, ended.prompt, ended.reply) == (CALENDAR, "Make tea.", "You said: Make tea.")
     shown = operator.get(path)
     assert (shown["runs"][0]["turn"], shown["runs"][0]["by_hand"]) == (turn, True)
+
+
+def test_runs_go_to_the_conversation_of_their_entry(webapp: AppFixture, operator: Api) -> None:
+    """The API says which, of the entry and of each run; where it was deleted, the next run goes to the first."""
+    services, key = webapp.services, CubicleKey("crab", operator.user.id)
+    first, boat = services.conversations.get(key), services.conversations.create(key, "Boat")
+    turn = services.turns.submit(key, "go", source="api", conversation=boat.id)
+    fields = {"title": "Tea", "prompt": "Make tea.", "start": "2190-03-01T09:00"}
+    path = f"{CALENDAR_PATH}/{services.calendar.create_entry(key, fields, by=None, turn=turn.id).id}"
+    assert operator.get(path)["conversation"] == boat.id
+    run = services.turns.wait_for_end(operator.post(f"{path}/run")["turn"], 10.0)
+    assert run.conversation == boat.id
+    assert [one["conversation"] for one in operator.get(path)["runs"]] == [boat.id]
+    assert operator.get("/agents/crab/notices")["notices"][-1]["conversation"] == boat.id
+    services.conversations.delete(key, boat.id)
+    shown = operator.get(path)
+    assert (shown["conversation"], [one["conversation"] for one in shown["runs"]]) == (first.id, [None])
+    assert services.calendar.get_entry(shown["id"]).conversation == boat.id
+    again = services.turns.wait_for_end(_run_again(operator, path), 10.0)
+    assert again.conversation == first.id
+
+
+def _run_again(api: Api, path: str) -> int:
+    """As soon as the run before it is booked."""
+    deadline = time.monotonic() + 10
+    while api.get(path)["runs"][0]["ended_at"] is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return int(api.post(f"{path}/run")["turn"])
 
 
 def test_the_feed_needs_no_login_and_is_its_own_key(app: Flask, operator: Api, member: Api) -> None:
