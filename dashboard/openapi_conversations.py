@@ -64,7 +64,7 @@ ROUTES: tuple[ApiRoute, ...] = (
         "NewBranch",
         202,
         query=USER,
-        fails=(400, 404, 413, 429),
+        fails=(400, 404, 409, 413, 429, 503),
     ),
     ApiRoute(
         "get",
@@ -135,6 +135,7 @@ SCHEMAS: dict[str, Schema] = {
         {
             "turn": {**INTEGER, "description": "the message that is sent again"},
             "text": {**STRING, "description": "its new words; left out: the same message, for another answer"},
+            "files": {**BOOLEAN, "description": "first put all files back as they were before that message"},
         },
         required=("turn",),
     ),

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dashboard.contents import read_lines
+from dashboard.paths import encode_path
 from dashboard.times import iso_time, with_iso_times
 from orchestrator.agents import agents
 from orchestrator.agents.cubicles import CubicleState
@@ -19,6 +21,7 @@ from orchestrator.approvals.serialize import approval_json as approval_body
 from orchestrator.capabilities.delivery import deliveries
 from orchestrator.channels.services import DashboardServices
 from orchestrator.channels.telegram.accounts.rows import BotState, CodeWay
+from orchestrator.checkpoints.models import Change, Checkpoint, EntryFacts, PointKind, RestoreResult
 from orchestrator.core.db.audit_rows import AuditRow
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import (
@@ -36,8 +39,10 @@ from orchestrator.core.models import (
     User,
 )
 from orchestrator.core.text import one_line
+from orchestrator.files.names import display_path
 from orchestrator.llm.budget import BudgetState
 from orchestrator.operations.quota.monitor import DiskUse
+from orchestrator.operations.undo import UndoPlan, UndoResult
 from orchestrator.turns.branches import Stretch
 from orchestrator.turns.serialize import step_json as step_body
 from orchestrator.turns.serialize import turn_json as turn_body
@@ -184,6 +189,79 @@ def stretch_json(stretch: Stretch) -> dict[str, Any]:
         "words": one_line(stretch.first.prompt, 120),
         "created_at": iso_time(stretch.first.created_at),
         "is_shown": stretch.is_shown,
+    }
+
+
+def checkpoint_json(point: Checkpoint) -> dict[str, Any]:
+    """A point of time of a workspace."""
+    return {
+        "id": point.id,
+        "kind": str(point.kind),
+        "name": point.label if point.kind is PointKind.NAMED else None,
+        "turn": point.turn,
+        "step": point.step,
+        "at": iso_time(point.at),
+        "changed": point.changed,
+        "torn": point.torn,
+        "unkept": point.unkept,
+    }
+
+
+def change_json(change: Change, points: tuple[CubicleKey, int, int] | None = None) -> dict[str, Any]:
+    """A path that differs between two points; with these, whose and which, the lines that differ too."""
+    body = {
+        "path": encode_path(*change.path),
+        "shown": display_path(*change.path),
+        "kind": change.kind,
+        "old": _entry_facts(change.old),
+        "new": _entry_facts(change.new),
+    }
+    if points is not None:
+        lines = read_lines(change, *points)
+        body["lines"] = None if lines is None else [f"{line.sign}{line.text}" for line in lines]
+    return body
+
+
+def restore_json(done: RestoreResult) -> dict[str, Any]:
+    """What going back did; going back to ``before`` takes it back."""
+    return {
+        "before": done.before.id,
+        "after": done.after.id,
+        "changed": [encode_path(*path) for path in done.changed],
+        "left": [{"path": encode_path(*one.path), "why": one.why} for one in done.left],
+    }
+
+
+def undo_plan_json(plan: UndoPlan, *, most: int) -> dict[str, Any]:
+    """What taking a turn back would do."""
+    return {
+        "turn": plan.turn.id,
+        "turns": list(plan.turns),
+        "total": len(plan.changes),
+        "changes": [change_json(change) for change in plan.changes[:most]],
+        "conflicts": [change_json(change) for change in plan.conflicts[:most]],
+        "stays": [asdict(deed) for deed in plan.stays],
+        "undone_at": iso_time(plan.undone_at),
+    }
+
+
+def undo_result_json(done: UndoResult) -> dict[str, Any]:
+    """What taking a turn back did."""
+    return {
+        "files": None if done.files is None else restore_json(done.files),
+        "conversation_moved": done.has_moved,
+        "stays": [asdict(deed) for deed in done.stays],
+    }
+
+
+def _entry_facts(facts: EntryFacts | None) -> dict[str, Any] | None:
+    if facts is None:
+        return None
+    return {
+        "type": facts.kind.name.lower(),
+        "size": facts.size_bytes,
+        "mode": f"{facts.mode:04o}",
+        "kept": facts.is_kept,
     }
 
 

@@ -23,6 +23,7 @@ from orchestrator.capabilities.delivery.deliveries import Deliveries
 from orchestrator.capabilities.downloads.downloads import DownloadRequests
 from orchestrator.capabilities.memory.memory import Memories
 from orchestrator.capabilities.packages.installs import Packages
+from orchestrator.checkpoints.checkpoints import Checkpoints
 from orchestrator.core.audit import Audit
 from orchestrator.core.config import Settings
 from orchestrator.core.events import Broker
@@ -36,12 +37,14 @@ from orchestrator.operations.backup.backups import Backups
 from orchestrator.operations.doctor.runner import DoctorRunner
 from orchestrator.operations.metrics import Metrics
 from orchestrator.operations.quota.monitor import QuotaMonitor
+from orchestrator.operations.undo import Undo
 from orchestrator.operations.usage_samples import UsageSamples
 from orchestrator.turns.branches import Branches
 from orchestrator.turns.conversations import Conversations
 from orchestrator.turns.history import History
 from orchestrator.turns.queue import Turns
 from orchestrator.turns.read_marks import ReadMarks
+from orchestrator.turns.restores import Restores
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,11 @@ class Services:
     turns: Turns
     conversations: Conversations
     branches: Branches
+    checkpoints: Checkpoints
+    restores: Restores
+    undo: Undo
+    files_changed: Callable[[CubicleKey], None]
+    """A person has changed something in a workspace."""
     history: History
     prestart: Callable[[CubicleKey], None]
     """Has a cubicle up ahead of a message."""

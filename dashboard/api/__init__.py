@@ -11,6 +11,7 @@ from dashboard.api.backups import api as backups_api
 from dashboard.api.branches import api as branches_api
 from dashboard.api.budgets import api as budgets_api
 from dashboard.api.calendar import api as calendar_api
+from dashboard.api.checkpoints import api as checkpoints_api
 from dashboard.api.conversations import api as conversations_api
 from dashboard.api.cubicles import api as cubicles_api
 from dashboard.api.deliveries import api as deliveries_api
@@ -52,6 +53,7 @@ BLUEPRINTS = (
     health_api,
     me_api,
     branches_api,
+    checkpoints_api,
     conversations_api,
     memories_api,
     messages_api,

@@ -18,12 +18,17 @@ api = Blueprint("branches", __name__)
 @api.post("/api/agents/<name>/conversations/<id:conversation>/branch")
 def add_branch(name: str, conversation: int) -> Any:
     """A message is sent again beside itself: with other words, or as it was for another answer."""
-    key, body = own_cubicle(name), bodies.json_body("turn", "text")
+    key, body = own_cubicle(name), bodies.json_body("turn", "text", "files")
     place = get_services().conversations.get(key, conversation)
+    asked = bodies.int_field(body, "turn", default=-1)
+    text = bodies.text_field(body, "text") if body.get("text") is not None else None
+    if bodies.flag_field(body, "files"):
+        get_services().branches.check_member(place, asked)
+        get_services().undo.put_back_files(asked, by=require_asker().user.name)
     turn = get_services().branches.send_again(
         place,
-        bodies.int_field(body, "turn", default=-1),
-        bodies.text_field(body, "text") if body.get("text") is not None else None,
+        asked,
+        text,
         source=require_asker().surface,
         origin=origin_of_request(name),
     )

@@ -98,6 +98,7 @@ def delete_path(name: str, path: str) -> Any:  # noqa: ARG001 - as above
         services.audit.record_event, "file.deleted", text, key, path=display_path(*parts), by=_current_person()
     )
     services.workspaces.delete_path(key, parts, note=note)
+    services.files_changed(key)
     return "", 204
 
 
@@ -135,7 +136,7 @@ def _zip_folder(key: CubicleKey, parts: tuple[bytes, ...]) -> Response:
         until_sent.callback(get_transfers().begin_transfer(require_asker().user.id))
         name = f"{safe_name(parts[-1] if parts else key.agent)}.zip"
         pieces = archives.stream_zip(services.workspaces, key, parts, most_file_bytes=_most_bytes())
-        response = _file_response(pieces, "application/zip", name)
+        response = file_response(pieces, "application/zip", name)
         response.call_on_close(until_sent.pop_all().close)
     return response
 
@@ -151,11 +152,11 @@ def _send_file(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Re
     kind = f"{PLAIN}; charset=utf-8" if showable == PLAIN else showable or UNKNOWN
     is_inline = showable is not None and _query_flag("inline")
     if request.method == "HEAD":
-        return _file_response(iter(()), kind, name, is_inline=is_inline, size_bytes=entry.size_bytes)
+        return file_response(iter(()), kind, name, is_inline=is_inline, size_bytes=entry.size_bytes)
     with ExitStack() as until_sent:
         until_sent.callback(get_transfers().begin_transfer(require_asker().user.id))
         copy = until_sent.enter_context(get_services().workspaces.copy_out(key, parts, max_bytes=_most_bytes()))
-        response = _file_response(_read_pieces(copy.file), kind, name, is_inline=is_inline, size_bytes=copy.size_bytes)
+        response = file_response(_read_pieces(copy.file), kind, name, is_inline=is_inline, size_bytes=copy.size_bytes)
         response.call_on_close(until_sent.pop_all().close)
     return response
 
@@ -165,7 +166,7 @@ def _read_pieces(file: Readable) -> Iterator[bytes]:
         yield piece
 
 
-def _file_response(
+def file_response(
     pieces: Iterator[bytes], kind: str, name: str, *, is_inline: bool = False, size_bytes: int | None = None
 ) -> Response:
     """An answer that is a file, of which nothing can run."""

@@ -37,6 +37,16 @@ _UIDS = 1_000
 """The image knows a user ``hermit`` for each of these uids; later cubicles share them again from the first."""
 
 
+class Histories(Protocol):
+    """Keeps the past of workspaces."""
+
+    def delete_cubicle(self, key: CubicleKey) -> None:
+        """Nothing is left of a cubicle's; gone is success."""
+
+    def delete_agent(self, agent: str) -> None:
+        """Nothing is left of an agent's, for any person; gone is success."""
+
+
 class SocketOpener(Protocol):
     """Opens and closes the sockets."""
 
@@ -81,6 +91,7 @@ class Cubicles:
         store: Store,
         engine: CubicleEngine,
         workspaces: Workspaces,
+        histories: Histories,
         doors: SocketOpener,
         agents: Agents,
         broker: Broker,
@@ -92,6 +103,7 @@ class Cubicles:
         self._store = store
         self._engine = engine
         self._workspaces = workspaces
+        self._histories = histories
         self._doors = doors
         self._agents = agents
         self._broker = broker
@@ -201,23 +213,26 @@ class Cubicles:
         return self.ensure_running(key)
 
     def remove(self, key: CubicleKey) -> None:
-        """Container, door and workspace are gone."""
+        """Container, door and workspace are gone, with the workspace's past."""
         with self._change_lock(key):
             self._engine.remove(self.container_name(key))
             self._doors.close(key)
             self._workspaces.remove_cubicle(key)
+            self._histories.delete_cubicle(key)
             self._record_change(key, "removed")
 
     def remove_agent(self, agent: str) -> None:
         """Every cubicle of an agent is gone, with all its folders; once it is leaving, none comes back."""
         self._remove_those(lambda key: key.agent == agent)
         self._workspaces.remove_agent(agent)
+        self._histories.delete_agent(agent)
 
     def remove_user(self, user: int) -> None:
         """Every cubicle of a person is gone, with all its folders, those that were never started too."""
         self._remove_those(lambda key: key.user == user)
         for agent in self._agents.list_agents():
             self._workspaces.remove_cubicle(CubicleKey(agent.name, user))
+            self._histories.delete_cubicle(CubicleKey(agent.name, user))
 
     def poll(self, key: CubicleKey) -> Exit | None:
         """None while the cubicle runs, else how it ended."""

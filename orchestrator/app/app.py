@@ -27,6 +27,7 @@ from orchestrator.app.wiring import (
     build_thumbnails,
 )
 from orchestrator.app.wiring_capabilities import Capabilities
+from orchestrator.app.wiring_history import WorkspaceHistory, build_checkpoints
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.lock_files import LockFiles
@@ -66,7 +67,6 @@ from orchestrator.operations.retention import Retention
 from orchestrator.operations.usage_samples import UsageSamples
 from orchestrator.operations.watchdog import Watchdog
 from orchestrator.services import Health
-from orchestrator.turns.branches import Branches
 from orchestrator.turns.conversations import Conversations
 from orchestrator.turns.history import History
 from orchestrator.turns.queue import Turns
@@ -126,9 +126,11 @@ class App:
         self._server, self._reverse_tunnel, door = HttpServer(), ReverseTunnel(), DoorRoutes(hooks.door_called.fire)
         self._doors = DoorSockets(self._server, workspaces, door, on_close=hooks.door_closed.fire)
         self._deliveries, self._intake, self._outbox_watcher = build_outgoing(context)
-        self._cubicles = build_cubicles(context, WatchedDoors(self._doors, self._outbox_watcher))
+        checkpoints = build_checkpoints(context)
+        self._cubicles = build_cubicles(context, WatchedDoors(self._doors, self._outbox_watcher), checkpoints)
         self._waker = Waker(self._cubicles, hooks)
         self._turns = self._build_turns(context)
+        self._history = WorkspaceHistory(context, checkpoints, self._cubicles, self._turns)
         self._quota = build_disk(context, self._cubicles, self._turns)
         self._capabilities = Capabilities(context, self._approvals, self._turns, self._intake, self._quota)
         inject = self._capabilities.memories.inject_memories
@@ -144,7 +146,13 @@ class App:
         self._previews = build_previews(context, self._reverse_tunnel)
         self._thumbnails = build_thumbnails(context, self._previews, self._capabilities.jobs)
         # Without the setting none is opened, but those that an earlier run left are still ended.
-        self._terminals = Terminals(self._cubicles, self._audit, parts.engine.exec, folder=home.path / "terminals")
+        self._terminals = Terminals(
+            self._cubicles,
+            self._audit,
+            parts.engine.exec,
+            folder=home.path / "terminals",
+            on_close=hooks.files_changed.fire,
+        )
         self._steps = build_steps(context, self._step_approvals, self._turns)
         add_door_routes(door, self._behind_the_door(context))
         self.services = self._build_services(context)
@@ -184,7 +192,11 @@ class App:
             deliveries=self._deliveries,
             read_marks=ReadMarks(self._store, self._broker),
             conversations=Conversations(self._store, self._broker),
-            branches=Branches(self._store, self._broker, self._turns),
+            branches=self._history.branches,
+            checkpoints=self._history.checkpoints,
+            restores=self._history.restores,
+            undo=self._history.build_undo(self._deliveries, self._approvals, self._capabilities),
+            files_changed=context.hooks.files_changed.fire,
             is_settling=self._outbox_watcher.is_settling,
             strangers=self._list_strangers,
             decide_stranger=self._decide_stranger,
@@ -212,7 +224,7 @@ class App:
             calls=self._capabilities.calls,
             reverse_tunnel=self._reverse_tunnel,
             told=self._summaries.history_messages,
-            notes=self._capabilities.notes,
+            notes=(*self._capabilities.notes, lambda turn: self._history.restores.turn_note(turn.cubicle, turn.id)),
             memories=self._capabilities.memories.for_the_door,
             missing=self._intake.missing_files,
         )
@@ -271,6 +283,7 @@ class App:
         self._deliveries.reconcile()
         self._outbox_watcher.start(self._cubicles.list_cubicles())
         self._sweep()
+        self._history.start()
         self._cubicles.reconcile()
         self._terminals.reconcile()
         self._approvals.reconcile()
@@ -299,6 +312,7 @@ class App:
         self._outbox_watcher.close()
         self._idle_stop.close()
         self._watchdog.close()
+        self._history.close()
         self._waker.close()
         # The doors first: a crab whose model call is cut must not be told that somebody stopped its turn, but ask
         # again.

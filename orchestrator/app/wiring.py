@@ -27,6 +27,7 @@ from orchestrator.capabilities.memory.embedder import Embedder
 from orchestrator.capabilities.packages.indexes import PackageIndexes
 from orchestrator.channels.telegram import lazy_import
 from orchestrator.channels.telegram.accounts.bots import Bots
+from orchestrator.checkpoints.checkpoints import Checkpoints
 from orchestrator.core.audit import Audit
 from orchestrator.core.config import Settings
 from orchestrator.core.db.database import Store
@@ -165,13 +166,14 @@ def build_disk(context: AppContext, cubicles: Cubicles, turns: Turns) -> QuotaMo
     )
 
 
-def build_cubicles(context: AppContext, doors: WatchedDoors) -> Cubicles:
+def build_cubicles(context: AppContext, doors: WatchedDoors, checkpoints: Checkpoints) -> Cubicles:
     """The containers, with their doors."""
     return Cubicles(
         install=build_install(context.home, context.settings),
         store=context.store,
         engine=context.parts.engine.cubicles,
         workspaces=context.workspaces,
+        histories=checkpoints,
         doors=doors,
         agents=context.agents,
         broker=context.broker,

@@ -118,8 +118,8 @@ class Undo:
         found = self._turns.get(turn)
         if not found.status.is_final:
             raise Conflict(f"{found.cubicle.agent} is still working on this message. Stop it first, then undo it.")
-        span = self.get_span(turn)
         turns = self._list_turns(found, is_since=is_since)
+        span = self._first_span(turns)
         changes: tuple[Change, ...] = ()
         conflicts: tuple[Change, ...] = ()
         if span is not None:
@@ -129,9 +129,16 @@ class Undo:
             else:
                 plan = self._checkpoints.preview_revert(found.cubicle, span.before, span.after)
                 changes, conflicts = plan.changes, plan.conflicts
-        return UndoPlan(
-            found, turns, changes, conflicts, self._list_kept(found.cubicle, turns), span.undone_at if span else None
-        )
+        own = self.get_span(turn)
+        undone_at = own.undone_at if own else None
+        return UndoPlan(found, turns, changes, conflicts, self._list_kept(found.cubicle, turns), undone_at)
+
+    def put_back_files(self, turn: int, *, by: str) -> RestoreResult | None:
+        """All files are as they were before this turn, and the conversation stays where it is; None where nothing has
+        had a command since. Raises as ``preview``."""
+        plan = self.preview(turn, is_since=True)
+        span = self._first_span(plan.turns)
+        return None if span is None else self._restores.restore(plan.turn.cubicle, span.before, by=by)
 
     def undo(self, turn: int, *, by: str, is_since: bool = False, including: Sequence[FilePath] = ()) -> UndoResult:
         """Take a turn back; with ``is_since`` that and everything since.
@@ -144,7 +151,8 @@ class Undo:
 
         Raises as ``preview``, and Conflict for a turn that was taken back before, or while the agent works.
         """
-        plan, span = self.preview(turn, is_since=is_since), self.get_span(turn)
+        plan = self.preview(turn, is_since=is_since)
+        span = self._first_span(plan.turns)
         found, key = plan.turn, plan.turn.cubicle
         if plan.undone_at is not None:
             raise Conflict("This message was undone already.")
@@ -168,6 +176,10 @@ class Undo:
             return (turn.id,)
         with self._store.reading() as db:
             return tuple(sorted({turn.id, *point_rows.list_since(db, turn.cubicle, turn.id)}))
+
+    def _first_span(self, turns: Sequence[int]) -> TurnSpan | None:
+        """The span of the first of these turns that had a command."""
+        return next((span for turn in turns if (span := self.get_span(turn)) is not None), None)
 
     def _check_kept(self, key: CubicleKey, span: TurnSpan) -> None:
         try:

@@ -65,9 +65,7 @@ class Branches:
 
         Returns the new turn, which the conversation goes on with. Raises as ``Turns.submit`` does.
         """
-        found = self._turns.get(turn)
-        if found.cubicle != conversation.cubicle:
-            raise NotFound(f"There is no message {turn} in this conversation.")
+        found = self.check_member(conversation, turn)
         return self._turns.submit(
             conversation.cubicle,
             found.prompt if text is None else prompt_with_files(text, split_prompt(found.prompt)[1]),
@@ -76,6 +74,14 @@ class Branches:
             conversation=conversation.id,
             instead_of=turn,
         )
+
+    def check_member(self, conversation: Conversation, turn: int) -> Turn:
+        """The turn, if it can be reached in this conversation; raises NotFound."""
+        with self._store.reading() as db:
+            found = turn_rows.get_turn(db, turn)
+            if found is None or not branch_rows.is_member(db, conversation, found):
+                raise NotFound(f"There is no message {turn} in this conversation.")
+        return found
 
     def select(self, conversation: Conversation, turn: int) -> Conversation:
         """Show the branch with this turn, by its newest end, and go on with it. Raises NotFound."""

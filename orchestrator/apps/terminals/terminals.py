@@ -11,6 +11,7 @@ import logging
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -36,7 +37,17 @@ LOOK_S = 1.0
 class Terminals:
     """Opens, finds and ends terminals."""
 
-    def __init__(self, cubicles: Cubicles, audit: Audit, programs: ExecEngine, *, folder: Path) -> None:
+    def __init__(
+        self,
+        cubicles: Cubicles,
+        audit: Audit,
+        programs: ExecEngine,
+        *,
+        folder: Path,
+        on_close: Callable[[CubicleKey], None] = lambda _: None,
+    ) -> None:
+        """``on_close`` is told whose cubicle a terminal was closed in."""
+        self._on_close = on_close
         self._cubicles, self._audit, self._programs, self._folder = cubicles, audit, programs, folder
         self._open: dict[str, Terminal] = {}
         self._opening = 0
@@ -80,6 +91,7 @@ class Terminals:
             return
         self._forget_terminal(terminal, is_quiet=self._hang_up(terminal))
         terminal.finish()
+        self._on_close(terminal.key)
         seconds = round(time.monotonic() - terminal.opened_at)
         text = (
             f"The terminal of {terminal.opener.user.name} in the cubicle of {terminal.key.agent} was closed after "

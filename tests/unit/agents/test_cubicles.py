@@ -20,6 +20,7 @@ from orchestrator.core.hooks import CubicleFailed
 from orchestrator.core.models import CubicleKey, TurnStatus
 from tests.support.core_fixture import KEY, OTHER, CoreFixture, at_once, core_fixture
 from tests.support.fakes import DeadEngine, FakeEngine, RefusingEngine, SlowEngine
+from tests.support.histories import KeptHistories
 
 NAME = "hermit-abcd1234-crab-1"
 
@@ -53,6 +54,7 @@ class Block:
         self.doors = FakeDoors()
         self.hooks = install.hooks
         self.cubicles = Cubicles(
+            histories=KeptHistories(),
             install=InstallId("abcd1234", str(install.home), "", is_root=False, uid=os.geteuid(), gid=os.getegid()),
             store=install.store,
             engine=engine,

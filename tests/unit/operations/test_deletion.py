@@ -15,6 +15,7 @@ from orchestrator.core.models import CubicleKey, TurnStatus
 from orchestrator.operations.deletion import Deletion
 from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture
 from tests.support.fakes import ENGINE_SILENT, FakeEngine
+from tests.support.histories import KeptHistories
 
 
 class NoDoors:
@@ -50,6 +51,7 @@ class Exit:
         self.engine = StuckEngine()
         self.forgotten: list[str] = []
         self.cubicles = Cubicles(
+            histories=KeptHistories(),
             install=InstallId("abcd1234", str(install.home), "", is_root=False, uid=os.geteuid(), gid=os.getegid()),
             store=install.store,
             engine=self.engine,

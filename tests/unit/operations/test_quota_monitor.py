@@ -25,6 +25,7 @@ from orchestrator.operations.quota.sampling import ROUTINE_S, ROUTINE_SHARE, URG
 from orchestrator.turns.rows import TurnClaim
 from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture, heard, of_kind, watching
 from tests.support.fakes import ENGINE_SILENT, FakeEngine
+from tests.support.histories import KeptHistories
 from tests.support.small_disks import mounted
 
 NAMES = {KEY: "hermit-abcd1234-crab-1", OTHER: "hermit-abcd1234-crab-2"}
@@ -111,6 +112,7 @@ class Post:
         self.paper = FakeDisk(home / "ballast")
         self.engine = StuckEngine()
         self.cubicles = Cubicles(
+            histories=KeptHistories(),
             install=InstallId("abcd1234", str(home), "", is_root=False, uid=os.geteuid(), gid=os.getegid()),
             store=install.store,
             engine=self.engine,

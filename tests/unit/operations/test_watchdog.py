@@ -16,6 +16,7 @@ from orchestrator.core.models import CubicleKey, Turn, TurnStatus
 from orchestrator.operations.watchdog import SILENCE_S, STOP_GRACE_S, Watchdog
 from tests.support.core_fixture import KEY, CoreFixture, core_fixture
 from tests.support.fakes import DeadEngine
+from tests.support.histories import KeptHistories
 
 NAME = "hermit-abcd1234-crab-1"
 
@@ -47,6 +48,7 @@ class Post:
         self.busy: set[CubicleKey] = set()
         self.doors = _NoDoors()
         self.cubicles = Cubicles(
+            histories=KeptHistories(),
             install=InstallId("abcd1234", str(install.home), "", is_root=False, uid=os.geteuid(), gid=os.getegid()),
             store=install.store,
             engine=self.engine,
