@@ -111,6 +111,15 @@ _STAYS = array_of(
         }
     )
 )
+_RESTORED: dict[str, Schema] = {
+    "before": {**INTEGER, "description": "the point before; going back to it takes this back"},
+    "after": INTEGER,
+    "changed": array_of(STRING),
+    "left": {
+        **array_of(object_of({"path": STRING, "why": STRING})),
+        "description": "what could not be put back, and why",
+    },
+}
 SCHEMAS: dict[str, Schema] = {
     "Checkpoint": object_of(
         {
@@ -156,17 +165,7 @@ SCHEMAS: dict[str, Schema] = {
     "RestoreWish": object_of(
         {"paths": {**array_of(STRING), "description": "percent-encoded; left out: everything"}}, required=()
     ),
-    "Restored": object_of(
-        {
-            "before": {**INTEGER, "description": "the point before; going back to it takes this back"},
-            "after": INTEGER,
-            "changed": array_of(STRING),
-            "left": {
-                **array_of(object_of({"path": STRING, "why": STRING})),
-                "description": "what could not be put back, and why",
-            },
-        }
-    ),
+    "Restored": object_of(_RESTORED),
     "UndoPlan": object_of(
         {
             "turn": INTEGER,
@@ -190,7 +189,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Undone": object_of(
         {
-            "files": nullable(schema_ref("Restored")),
+            "files": nullable(object_of(_RESTORED)),
             "conversation_moved": {**BOOLEAN, "description": "it goes on from before the turn"},
             "stays": _STAYS,
         }

@@ -209,7 +209,7 @@ def checkpoint_json(point: Checkpoint) -> dict[str, Any]:
 
 def change_json(change: Change, points: tuple[CubicleKey, int, int] | None = None) -> dict[str, Any]:
     """A path that differs between two points; with these, whose and which, the lines that differ too."""
-    body = {
+    body: dict[str, Any] = {
         "path": encode_path(*change.path),
         "shown": display_path(*change.path),
         "kind": change.kind,

@@ -23,7 +23,7 @@ def add_branch(name: str, conversation: int) -> Any:
     asked = bodies.int_field(body, "turn", default=-1)
     text = bodies.text_field(body, "text") if body.get("text") is not None else None
     if bodies.flag_field(body, "files"):
-        get_services().branches.check_member(place, asked)
+        get_services().branches.make_prompt(place, asked, text)  # what is refused should change nothing
         get_services().undo.put_back_files(asked, by=require_asker().user.name)
     turn = get_services().branches.send_again(
         place,

@@ -24,6 +24,7 @@ from orchestrator.app.wiring import (
     build_proxy,
     build_steps,
     build_summaries,
+    build_terminals,
     build_thumbnails,
 )
 from orchestrator.app.wiring_capabilities import Capabilities
@@ -32,7 +33,6 @@ from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.lock_files import LockFiles
 from orchestrator.approvals.notifications import Notifications
-from orchestrator.apps.terminals.terminals import Terminals
 from orchestrator.capabilities.delivery.watcher import WatchedDoors
 from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.channels.chat.contact_rows import KnownStranger
@@ -145,14 +145,7 @@ class App:
         )
         self._previews = build_previews(context, self._reverse_tunnel)
         self._thumbnails = build_thumbnails(context, self._previews, self._capabilities.jobs)
-        # Without the setting none is opened, but those that an earlier run left are still ended.
-        self._terminals = Terminals(
-            self._cubicles,
-            self._audit,
-            parts.engine.exec,
-            folder=home.path / "terminals",
-            on_close=hooks.files_changed.fire,
-        )
+        self._terminals = build_terminals(context, self._cubicles)
         self._steps = build_steps(context, self._step_approvals, self._turns)
         add_door_routes(door, self._behind_the_door(context))
         self.services = self._build_services(context)

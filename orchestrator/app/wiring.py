@@ -16,6 +16,7 @@ from orchestrator.approvals.scripts import ScriptHashes
 from orchestrator.apps.pdf_pages import PdfPages
 from orchestrator.apps.previews.changed_apps import AppChanges
 from orchestrator.apps.previews.previews import Previews
+from orchestrator.apps.terminals.terminals import Terminals
 from orchestrator.apps.thumbnails.renderer import ThumbnailRenderer
 from orchestrator.apps.thumbnails.thumbnails import Thumbnails
 from orchestrator.capabilities.delivery.deliveries import Deliveries
@@ -238,6 +239,17 @@ def build_thumbnails(context: AppContext, previews: Previews, jobs: Jobs) -> Thu
     )
     context.hooks.turn_ended.subscribe(lambda ended: thumbnails.on_turn_end(ended.turn))
     return thumbnails
+
+
+def build_terminals(context: AppContext, cubicles: Cubicles) -> Terminals:
+    """Terminals in cubicles. Without the setting none is opened, but those that an earlier run left are still ended."""
+    return Terminals(
+        cubicles,
+        Audit(context.store),
+        context.parts.engine.exec,
+        folder=context.home.path / "terminals",
+        on_close=context.hooks.files_changed.fire,
+    )
 
 
 def build_pdf_pages(context: AppContext, jobs: Jobs) -> PdfPages:

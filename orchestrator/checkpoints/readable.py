@@ -50,9 +50,8 @@ def _compare_lines(before: list[str], after: list[str]) -> tuple[DiffLine, ...]:
     found: list[DiffLine] = []
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     for group in matcher.get_grouped_opcodes(_CONTEXT):
-        found.append(
-            DiffLine("@", _place(group[0][1], group[-1][2] - group[0][1], group[0][3], group[-1][4] - group[0][3]))
-        )
+        (_, old_start, _, new_start, _), (_, _, old_end, _, new_end) = group[0], group[-1]
+        found.append(DiffLine("@", _place(old_start, old_end - old_start, new_start, new_end - new_start)))
         for tag, old_from, old_to, new_from, new_to in group:
             if tag == "equal":
                 found += [DiffLine(" ", line) for line in before[old_from:old_to]]

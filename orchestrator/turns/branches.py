@@ -15,6 +15,7 @@ from orchestrator.files.attachments import prompt_with_files, split_prompt
 from orchestrator.turns import branch_rows, conversation_rows
 from orchestrator.turns import rows as turn_rows
 from orchestrator.turns.branch_rows import TurnLink
+from orchestrator.turns.prompts import check_prompt
 from orchestrator.turns.queue import Turns
 
 Siblings = Mapping[int, tuple[int, ...]]
@@ -65,23 +66,22 @@ class Branches:
 
         Returns the new turn, which the conversation goes on with. Raises as ``Turns.submit`` does.
         """
-        found = self.check_member(conversation, turn)
         return self._turns.submit(
             conversation.cubicle,
-            found.prompt if text is None else prompt_with_files(text, split_prompt(found.prompt)[1]),
+            self.make_prompt(conversation, turn, text),
             source=source,
             origin=origin,
             conversation=conversation.id,
             instead_of=turn,
         )
 
-    def check_member(self, conversation: Conversation, turn: int) -> Turn:
-        """The turn, if it can be reached in this conversation; raises NotFound."""
-        with self._store.reading() as db:
-            found = turn_rows.get_turn(db, turn)
-            if found is None or not branch_rows.is_member(db, conversation, found):
-                raise NotFound(f"There is no message {turn} in this conversation.")
-        return found
+    def make_prompt(self, conversation: Conversation, turn: int, text: str | None) -> str:
+        """What ``send_again`` sends. Raises NotFound for a turn that is not in the conversation, BadInput or TooLarge
+        for what is no message."""
+        found = self._check_member(conversation, turn)
+        prompt = found.prompt if text is None else prompt_with_files(text, split_prompt(found.prompt)[1])
+        check_prompt(prompt)
+        return prompt
 
     def select(self, conversation: Conversation, turn: int) -> Conversation:
         """Show the branch with this turn, by its newest end, and go on with it. Raises NotFound."""
@@ -141,6 +141,14 @@ class Branches:
             if first is not None and last is not None:
                 tree.append(Stretch(first, last, len(ids), depth, is_shown))
         return tree
+
+    def _check_member(self, conversation: Conversation, turn: int) -> Turn:
+        """The turn, if it can be reached in this conversation; raises NotFound."""
+        with self._store.reading() as db:
+            found = turn_rows.get_turn(db, turn)
+            if found is None or not branch_rows.is_member(db, conversation, found):
+                raise NotFound(f"There is no message {turn} in this conversation.")
+        return found
 
 
 def _cut_into_stretches(links: Sequence[TurnLink], head: int | None) -> list[tuple[list[int], int, bool]]:
