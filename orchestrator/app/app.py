@@ -140,9 +140,8 @@ class App:
         self._metrics = build_metrics(context, self._cubicles, self._quota, self._usage_samples)
         self._deletion = self._build_deletion(agents, users)
         self._watchdog = self._build_watchdog(context)
-        self._idle_stop = IdleStop(
-            self._cubicles, self._store, after_s=settings.sleep_after_s, is_waking=self._waker.is_waking
-        )
+        after_s, is_waking = settings.sleep_after_s, self._waker.is_waking
+        self._idle_stop = IdleStop(self._cubicles, self._store, after_s=after_s, is_waking=is_waking)
         self._previews = build_previews(context, self._reverse_tunnel)
         self._thumbnails = build_thumbnails(context, self._previews, self._capabilities.jobs)
         self._terminals = build_terminals(context, self._cubicles)
