@@ -77,9 +77,7 @@ class Restores:
         """
         for path in paths:
             if parts_of(path)[:1] not in {(covered,) for covered in COVERED}:
-                raise BadInput(
-                    "paths: the history is of what lies in work/, out/ and www/. Name files or folders there."
-                )
+                raise BadInput("paths: name files or folders in work/, out/ or www/, which the history is about.")
         label = f"Back to point {point}"
         work = partial(self._checkpoints.restore, key, point, paths, label=label, turn=turn)
         what = f"the files of point {point}" if not paths else _name_paths(paths)

@@ -62,10 +62,12 @@ class Desk:
         """What the agent is told before its next turn."""
         told: list[str] = []
         key = CubicleKey("crab", self.api.user.id)
-        self.webapp.plays["?"] = lambda scene: (
-            told.append(self.webapp.services.restores.turn_note(key, scene.turn.id)),
-            scene.say("ok"),
-        )
+
+        def play(scene: Scene) -> None:
+            told.append(self.webapp.services.restores.turn_note(key, scene.turn.id))
+            scene.say("ok")
+
+        self.webapp.plays["?"] = play
         self.api.post("/agents/crab/messages", {"text": "?", "wait": True})
         return [text for text in told if text]
 
@@ -213,15 +215,16 @@ def test_points_are_listed_and_compared(desk: Desk) -> None:
     """One before the first command, one after each, line by line where it is text."""
     turn = desk.turn("work", write("work/a.txt", "one\ntwo\n"), write("work/a.txt", "one\n2\nthree\n"))
     found = desk.api.get(POINTS)["checkpoints"]
-    kinds = [(point["kind"], point["turn"], point["step"]) for point in reversed(found)]
-    assert kinds[0] == ("before", turn, None)
-    assert kinds[-1][1] == turn
+    assert [(point["kind"], point["turn"], point["step"]) for point in reversed(found)] == [
+        ("before", turn, None),
+        ("command", turn, 1),
+        ("command", turn, 2),
+    ]
     first, last = found[-1]["id"], found[0]["id"]
     diff = desk.api.get(f"{POINTS}/{first}/diff")
     assert (diff["to"], paths(diff["changes"])) == (last, [("work/a.txt", "made")])
-    if len(found) > 2:
-        lines = desk.api.get(f"{POINTS}/{found[1]['id']}/diff?to={last}&path=work/a.txt")["changes"][0]["lines"]
-        assert lines == ["@@@ -1,2 +1,3 @@", " one", "-two", "+2", "+three"]
+    lines = desk.api.get(f"{POINTS}/{found[1]['id']}/diff?to={last}&path=work/a.txt")["changes"][0]["lines"]
+    assert lines == ["@@@ -1,2 +1,3 @@", " one", "-two", "+2", "+three"]
     content = desk.api.call("GET", f"{POINTS}/{last}/files/work/a.txt")
     assert (content.data, content.headers["Content-Disposition"].split(";")[0]) == (b"one\n2\nthree\n", "attachment")
     page = desk.api.get(f"{POINTS}?limit=1")
