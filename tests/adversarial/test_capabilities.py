@@ -105,6 +105,7 @@ def test_a_member_walks_every_route_with_the_operators_ids(tenants: TwoTenants) 
     rows = {"approval": approval.id, "asset": approval.id, "question": question.id, "notice": notice.id}
     ids = {**rows, "entry": entry, "memory": fact, "turn": turn, "name": "crab", "user": tenants.owner.id}
     ids |= {"grant": grant, "path": "out/secret.txt", "delivery": delivery, "app": "x", "host": "example.com"}
+    ids["point"] = services.restores.create_point(tenants.mine, CANARY).id
     ids["conversation"] = services.conversations.create(tenants.mine, CANARY).id
     ids |= {
         "provider": "custom",
