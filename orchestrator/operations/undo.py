@@ -163,8 +163,7 @@ class Undo:
         elif span is not None and span.after is not None:
             what = f"what you did for “{words}”"
             files = self._restores.revert(key, span.before, span.after, including=including, by=by, what=what)
-        is_last = not self._branches.list_children(turn)
-        has_moved = (is_since or is_last) and self._branches.go_before(found)
+        has_moved = self._branches.go_before(found, with_later=is_since)
         with self._store.writing() as db:
             point_rows.mark_undone(db, plan.turns, time.time())
         for each in plan.turns:

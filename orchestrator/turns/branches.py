@@ -94,12 +94,14 @@ class Branches:
         self._broker.publish(Event("conversation", now.cubicle, {"conversation": now.id, "head": now.head}))
         return now
 
-    def go_before(self, turn: Turn) -> bool:
+    def go_before(self, turn: Turn, *, with_later: bool) -> bool:
         """The conversation goes on from what was before this turn, which stays on a branch of its own; False where it
-        had gone another way anyway."""
+        goes another way anyway, or, unless ``with_later``, has gone on since."""
         with self._store.writing() as db:
             place = conversation_rows.get_conversation(db, turn.conversation)
-            if place is None or place.head is None or not branch_rows.has_ancestor(db, place.head, turn.id):
+            if place is None or place.head is None:
+                return False
+            if place.head != turn.id and not (with_later and branch_rows.has_ancestor(db, place.head, turn.id)):
                 return False
             conversation_rows.set_head(db, place.id, turn.parent)
         self._broker.publish(Event("conversation", place.cubicle, {"conversation": place.id, "head": turn.parent}))

@@ -13,7 +13,7 @@ from functools import partial
 
 from orchestrator.agents.cubicles import Cubicles
 from orchestrator.checkpoints.checkpoints import Checkpoints
-from orchestrator.checkpoints.models import Checkpoint, Parts, PointKind, RestoreResult
+from orchestrator.checkpoints.models import COVERED, Checkpoint, Parts, PointKind, RestoreResult
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Conflict, NotFound, OrchestratorError
@@ -72,9 +72,12 @@ class Restores:
             by: who wants it, as it is written down.
             turn: the agent's own turn, where the agent wants it.
 
-        Raises NotFound for a point that is gone, Conflict while the agent works on another turn, UnsafePath, TooLarge,
-        or Unavailable.
+        Raises BadInput for other folders, NotFound for a point that is gone, Conflict while the agent works on another
+        turn, UnsafePath, TooLarge, or Unavailable.
         """
+        for path in paths:
+            if parts_of(path)[:1] not in {(covered,) for covered in COVERED}:
+                raise BadInput("paths: name files or folders in work/, out/ or www/, which the history is about.")
         label = f"Back to point {point}"
         work = partial(self._checkpoints.restore, key, point, paths, label=label, turn=turn)
         what = f"the files of point {point}" if not paths else _name_paths(paths)

@@ -1,5 +1,5 @@
-"""Points of time around turns: one before a turn's first command, one after each command, one at its end. Nobody waits
-for them but the first command of a turn, and that only for what has not been looked at while the model thought.
+"""Points of time around turns: one before a turn's first command, one after each command, one at its end. They are taken
+while the model thinks; a command waits only for what has not been looked at by then, so that each has its own changes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class TurnPoints:
         self._ended_steps: dict[CubicleKey, StepMoment] = {}
         """The newest command of each cubicle that no point was taken after."""
         hooks.turn_started.subscribe(self._on_turn_started)
-        hooks.step_starting.subscribe(self._await_first)
+        hooks.step_starting.subscribe(self._await_points)
         hooks.step_ended.subscribe(self._on_step_ended)
         hooks.turn_ended.subscribe(self._on_turn_ended)
         hooks.files_changed.subscribe(self._on_files_changed)
@@ -69,9 +69,10 @@ class TurnPoints:
         if not self._checkpoints.has_journal:
             self._begin_span(turn.cubicle, turn.id)
 
-    def _await_first(self, moment: StepMoment) -> None:
+    def _await_points(self, moment: StepMoment) -> None:
         try:
             self._begin_span(moment.cubicle, moment.turn).result(_PATIENCE_S)
+            self._work.add(moment.cubicle, _do_nothing).result(_PATIENCE_S)  # the point after the command before
         except TimeoutError:
             logger.warning("turn %s goes on without a point before it: that takes too long", moment.turn)
         except OrchestratorError as error:
@@ -143,3 +144,7 @@ class TurnPoints:
             self._work.add(key, guarded)
         except OrchestratorError as error:
             logger.info("no point of %s is taken any more: %s", key, error.message)
+
+
+def _do_nothing() -> None:
+    """Comes after all that was added before."""
