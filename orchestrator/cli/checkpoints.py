@@ -23,7 +23,7 @@ _MOST_COMPARED = 20
 _TEXTS = {
     "checkpoints": (
         (
-            "Points of time of an agent's files in work/, out/ and www/. One is taken before the first command of each\n"
+            "Points of time of an agent's files in work/, out/ and www/. One is taken before the first command of a\n"
             "message, after each command and at the end; you can go back to any of them."
         ),
         "checkpoints crab list",
@@ -32,7 +32,7 @@ _TEXTS = {
     "list": ("The points that can be gone back to, the newest first.", "checkpoints crab list --limit 200"),
     "diff": (
         (
-            "What differs: between two points, between one and now, or without any number what the last message changed.\n"
+            "What differs: between two points, between one and now, or, without any number, what the last turn did.\n"
             "Text files are shown line by line."
         ),
         "checkpoints crab diff",
