@@ -189,5 +189,10 @@ def branches(name: str) -> str:
     conversation = _shown_conversation(own_key(name))
     tree = get_services().branches.get_tree(conversation)
     return render_template(
-        "branches.html", **agent_frame(name, ""), conversation=conversation, tree=tree[:MOST_STRETCHES], count=len(tree)
+        "branches.html",
+        **agent_frame(name, ""),
+        conversation=conversation,
+        tree=tree[:MOST_STRETCHES],
+        count=len(tree),
+        ends={stretch.last.id for stretch in tree} - {stretch.first.parent for stretch in tree},
     )

@@ -165,6 +165,10 @@ class TurnView:
     """The entry of the calendar that made it, while there is one."""
     apps: tuple[SeenApp, ...] = ()
     """The web apps that it made or changed, those that are still there."""
+    changed: int = 0
+    """How many files it changed, as far as that can be looked at."""
+    is_undone: bool = False
+    """Its changes of files were taken back."""
     siblings: tuple[int, ...] = ()
     """What could stand in its place in the conversation that is shown, itself too; nothing elsewhere."""
 
@@ -251,6 +255,7 @@ def turn_view(turn: Turn, siblings: tuple[int, ...] = ()) -> TurnView:
     services = get_services()
     now = services.turns.get(turn.id)
     words, files = split_prompt(now.prompt)
+    span = services.undo.get_span(turn.id)
     asked = (ApprovalView(approval, "") for approval in services.approvals.of_turn(turn.id))
     return TurnView(
         now,
@@ -263,6 +268,8 @@ def turn_view(turn: Turn, siblings: tuple[int, ...] = ()) -> TurnView:
         tuple(services.notifications.of_turn(now.cubicle, turn.id)),
         _planned(now),
         tuple(changed_in(now)),
+        span.changed if span else 0,
+        span is not None and span.undone_at is not None,
         siblings,
     )
 

@@ -29,7 +29,8 @@ export function startBranches() {
       show(form.querySelector(".trouble"), new Error("Write a message first."));
       return;
     }
-    act(form.querySelector("button:not([type])"), () => send(form.closest(".turn"), text), form.querySelector(".trouble"));
+    const files = form.elements.files.checked;
+    act(form.querySelector("button:not([type])"), () => send(form.closest(".turn"), text, files), form.querySelector(".trouble"));
   });
   talk.addEventListener("keydown", (event) => {
     const form = event.target.closest(".edit-form");
@@ -52,8 +53,8 @@ export function startBranches() {
     button.disabled = false;
   }
 
-  async function send(turn, text) {
-    const body = { turn: Number(turn.dataset.turn), ...(text === undefined ? {} : { text }) };
+  async function send(turn, text, files = false) {
+    const body = { turn: Number(turn.dataset.turn), files, ...(text === undefined ? {} : { text }) };
     const made = await call("POST", `${path}/${conversation}/branch`, body);
     close(turn);
     tell(made.turn);

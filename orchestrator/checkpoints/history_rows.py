@@ -432,11 +432,11 @@ def measure_pages(db: sqlite3.Connection) -> int:
     return int(db.execute("PRAGMA page_count").fetchone()[0]) * _PAGE_BYTES
 
 
-def measure_needed(db: sqlite3.Connection) -> int:
-    """Bytes that the history would take if nothing in it were dead."""
+def measure_needed(db: sqlite3.Connection) -> tuple[int, int]:
+    """Bytes that contents and rows would take if nothing in them were dead."""
     live = int(db.execute("SELECT COALESCE(SUM(live), 0) FROM packs").fetchone()[0])
     free = int(db.execute("PRAGMA freelist_count").fetchone()[0]) * _PAGE_BYTES
-    return live + measure_pages(db) - free
+    return live, measure_pages(db) - free
 
 
 # --- going back ---------------------------------------------------------------------------------------------------

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
 MAX_BYTES = 64 * 1024
 """Of each content, to be compared line by line."""
 _CONTEXT = 3
-_MOST_COMPARED = 400_000
-"""Lines of one content times lines of the other, where they differ: beyond it everything there has changed."""
+_MOST_COMPARED = 10_000_000
+"""Steps that a comparison may take, at worst; beyond it everything between the first and the last difference has
+changed."""
 
 Sign = Literal[" ", "-", "+", "@"]
 
@@ -32,26 +34,35 @@ def compare_texts(old: bytes, new: bytes) -> tuple[DiffLine, ...] | None:
         return None
     start = _count_alike(before, after)
     end = _count_alike(before[start:][::-1], after[start:][::-1])
+    head = before[max(0, start - _CONTEXT) : start]
+    tail = before[len(before) - end :][:_CONTEXT]
     went, came = before[start : len(before) - end], after[start : len(after) - end]
-    if len(went) * len(came) > _MOST_COMPARED:
-        head = before[max(0, start - _CONTEXT) : start]
-        tail = before[len(before) - end :][:_CONTEXT]
-        return (
-            DiffLine("@", _place(start, len(went), start, len(came))),
-            *(DiffLine(" ", line) for line in head),
-            *(DiffLine("-", line) for line in went),
-            *(DiffLine("+", line) for line in came),
-            *(DiffLine(" ", line) for line in tail),
-        )
-    return _compare_lines(before, after)
+    offset = start - len(head)
+    if not went and not came:
+        return ()
+    if _is_costly(went, came):
+        changed = (*(DiffLine("-", line) for line in went), *(DiffLine("+", line) for line in came))
+        around = len(head) + len(tail)
+        place = _place(offset, len(went) + around, offset, len(came) + around)
+        above, below = (tuple(DiffLine(" ", line) for line in lines) for lines in (head, tail))
+        return (DiffLine("@", place), *above, *changed, *below)
+    return _compare_lines([*head, *went, *tail], [*head, *came, *tail], offset)
 
 
-def _compare_lines(before: list[str], after: list[str]) -> tuple[DiffLine, ...]:
+def _is_costly(went: list[str], came: list[str]) -> bool:
+    """To compare them would take long: a line that is there again and again is compared with each of its like."""
+    there = Counter(came)
+    alike = sum(count * there[line] for line, count in Counter(went).items())
+    return alike * min(len(went), len(came)) > _MOST_COMPARED
+
+
+def _compare_lines(before: list[str], after: list[str], offset: int) -> tuple[DiffLine, ...]:
     found: list[DiffLine] = []
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     for group in matcher.get_grouped_opcodes(_CONTEXT):
         (_, old_start, _, new_start, _), (_, _, old_end, _, new_end) = group[0], group[-1]
-        found.append(DiffLine("@", _place(old_start, old_end - old_start, new_start, new_end - new_start)))
+        place = _place(offset + old_start, old_end - old_start, offset + new_start, new_end - new_start)
+        found.append(DiffLine("@", place))
         for tag, old_from, old_to, new_from, new_to in group:
             if tag == "equal":
                 found += [DiffLine(" ", line) for line in before[old_from:old_to]]
@@ -75,6 +86,7 @@ def _read_lines(content: bytes) -> list[str] | None:
     if b"\0" in content:
         return None
     try:
-        return content.decode("utf-8").split("\n")[: None if not content.endswith(b"\n") else -1]
+        lines = content.decode("utf-8").split("\n")
     except UnicodeDecodeError:
         return None
+    return lines if lines[-1] else lines[:-1]

@@ -22,6 +22,9 @@ _MOST_PACK_BYTES, _LEAST_PACK_BYTES, _PACKS_A_CAP = 64 << 20, 64 << 10, 8
 _MOST_LOG_BYTES, _LOGS_A_CAP = 4 << 20, 8
 _DOWN_TO = 0.9
 """When points go, so many that it is some time until the next go."""
+_LEAST_ROOM, _ROWS_DOWN_TO = 1 / 4, 1.25
+"""Shares of the cap. A row counts twice, as it may be in the database and in its log: so much room there is for the
+next point, and when there is less, so many points go that rows and contents are down to the other."""
 _DEAD_SHARE, _DEAD_SHARE_IN_NEED = 1 / 2, 1 / 8
 """A file of contents is rewritten when more of it is dead; there are two measures, for when all else was not enough."""
 
@@ -65,14 +68,23 @@ class SizeCap:
         OSError."""
         if self._db.measure_log() > min(_MOST_LOG_BYTES, self.cap_bytes // _LOGS_A_CAP):
             self._db.flush_log()
-        if self.measure() <= self.cap_bytes:
+        if self.measure() <= self.cap_bytes and self._has_room():
             return
-        self._forget_oldest(spared)
+        self._forget_oldest(spared, _DOWN_TO, _ROWS_DOWN_TO)
         for share in (_DEAD_SHARE, _DEAD_SHARE_IN_NEED):
             self._rewrite_packs(share)
             self._db.shrink()
             if self.measure() <= self.cap_bytes:
                 return
+
+    def forget_what_may_go(self, *, spared: frozenset[int]) -> None:
+        """Only the points that must stay are left. Raises as ``keep_cap``."""
+        self._forget_oldest(spared, 0.0, 0.0)
+        self._db.shrink()
+
+    def _has_room(self) -> bool:
+        with self._db.reading() as db:
+            return self.begin_room(db)(0) >= self.cap_bytes * _LEAST_ROOM
 
     def forget(self, point: int) -> None:
         """One point can't be gone back to any more. Raises NotFound, Conflict for the newest and for one that is being
@@ -86,12 +98,16 @@ class SizeCap:
             rows.delete_point(db, point)
         self._delete_dead_packs()
 
-    def _forget_oldest(self, spared: frozenset[int]) -> None:
+    def _forget_oldest(self, spared: frozenset[int], share: float, rows_share: float) -> None:
+        """Until what is needed is down to these shares of the cap, rows counted once and twice."""
         with self._db.writing(is_durable=True) as db:
             pending = rows.get_pending(db)
             stay = spared if pending is None else spared | {pending.target}
-            goal = int(self.cap_bytes * _DOWN_TO)
-            while rows.measure_needed(db) > goal:
+            cap = self.cap_bytes
+            while True:
+                live, pages = rows.measure_needed(db)
+                if live + pages <= cap * share and live + 2 * pages <= cap * rows_share:
+                    break
                 oldest = rows.get_oldest_but(db, stay, newest=KEPT_NEWEST)
                 if oldest is None:
                     break

@@ -128,12 +128,21 @@ class CheckpointStore:
         with self._lock:
             try:
                 with _explaining():
-                    point = self._take(wish)
+                    point = self._take_with_room(wish)
                     self._size_cap.keep_cap(spared=self._spared)
             except BaseException:
                 self._news.distrust()
                 raise
             return point
+
+    def _take_with_room(self, wish: PointWish) -> Checkpoint:
+        """A list of files that finds no room beside the points of before gets theirs."""
+        try:
+            return self._take(wish)
+        except TooLarge:
+            self._news.distrust()
+            self._size_cap.forget_what_may_go(spared=self._spared)
+            return self._take(wish)
 
     def _take(self, wish: PointWish) -> Checkpoint:
         folders = self._news.collect()

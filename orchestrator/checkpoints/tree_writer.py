@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import stat
 from collections.abc import Callable, Iterator
 
 from orchestrator.checkpoints.looking import CLOSED, VANISHED, see
@@ -44,6 +45,8 @@ class TreeWriter:
         self._top = top
         self._read = read
         self._folder: tuple[Parts, int] | None = None
+        self._opened_up: dict[Parts, int] = {}
+        """Folders that their owner could not write in, and the modes that they had."""
         self.changed: list[Parts] = []
         self.left: list[LeftAlone] = []
 
@@ -56,6 +59,7 @@ class TreeWriter:
                 for step in wanted:
                     if step.path not in refused:
                         self._try(step, deed)
+            self._close_up({step.path for step in folders})
         finally:
             self._close()
         self.changed = sorted(set(self.changed) - {left.path for left in self.left})
@@ -171,7 +175,25 @@ class TreeWriter:
         if self._folder is None or self._folder[0] != parts:
             self._close()
             self._folder = parts, self._opening(self._top, parts, FOLDER)
+            if os.geteuid():  # root needs no permission bits
+                self._open_up(parts, self._folder[1])
         return self._folder[1]
+
+    def _open_up(self, parts: Parts, folder: int) -> None:
+        """Its owner may write in it from now on."""
+        mode = stat.S_IMODE(os.fstat(folder).st_mode)
+        if parts and mode & 0o700 != 0o700:
+            os.fchmod(folder, mode | 0o700)
+            self._opened_up[parts] = mode
+
+    def _close_up(self, settled: set[Parts]) -> None:
+        """Those whose mode was not set have the one that they had."""
+        for parts in sorted(self._opened_up.keys() - settled, reverse=True):
+            try:
+                os.fchmod(self._enter(parts), self._opened_up[parts])
+            except OSError as error:
+                if error.errno not in _REFUSED:
+                    raise
 
     def _close(self) -> None:
         if self._folder is not None:

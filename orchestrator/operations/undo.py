@@ -103,6 +103,16 @@ class Undo:
         with self._store.reading() as db:
             return point_rows.get_span(db, turn)
 
+    def find_span(self, turn: int) -> TurnSpan | None:
+        """The span of this turn, or of the nearest one before it on its branch that had a command; None where none had,
+        or it has no end."""
+        with self._store.reading() as db:
+            found = point_rows.find_span_before(db, turn)
+        if found is None or found.after is None:
+            return None
+        self._check_kept(self._turns.get(turn).cubicle, found)
+        return found
+
     def find_last(self, key: CubicleKey, conversation: int | None = None) -> Turn:
         """The newest turn of a conversation that can be taken back. Raises NotFound."""
         found = self._turns.list_history(key, conversation=conversation, limit=1)

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 from orchestrator.core.models import CubicleKey
 
+_MOST_WALKED = 1_000
+"""Turns that are looked at for one that had a command."""
+
 
 @dataclass(frozen=True, slots=True)
 class TurnSpan:
@@ -46,6 +49,22 @@ def mark_undone(db: sqlite3.Connection, turns: Sequence[int], now: float) -> Non
 def get_span(db: sqlite3.Connection, turn: int) -> TurnSpan | None:
     """The turn's, where it had a command."""
     row = db.execute("SELECT * FROM turn_points WHERE turn = ?", (turn,)).fetchone()
+    return None if row is None else TurnSpan(**dict(row))
+
+
+def find_span_before(db: sqlite3.Connection, turn: int) -> TurnSpan | None:
+    """The span of this turn, or of the nearest before it on its branch."""
+    row = db.execute(
+        """
+        WITH RECURSIVE way (id, parent, n) AS (
+            SELECT id, parent, 1 FROM turns WHERE id = :turn
+            UNION ALL
+            SELECT turns.id, turns.parent, n + 1 FROM way JOIN turns ON turns.id = way.parent WHERE n < :most
+        )
+        SELECT turn_points.* FROM way JOIN turn_points ON turn_points.turn = way.id ORDER BY way.n LIMIT 1
+        """,
+        {"turn": turn, "most": _MOST_WALKED},
+    ).fetchone()
     return None if row is None else TurnSpan(**dict(row))
 
 

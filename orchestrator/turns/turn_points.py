@@ -1,5 +1,6 @@
-"""Points of time around turns: one before a turn's first command, one after each command, one at its end. They are taken
-while the model thinks; a command waits only for what has not been looked at by then, so that each has its own changes.
+"""Points of time around turns: one before a turn's first command, one after each command, one at its end. They are
+taken while the model thinks; a command waits only for what has not been looked at by then, so that each has its own
+changes.
 """
 
 from __future__ import annotations

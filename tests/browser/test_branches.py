@@ -20,7 +20,7 @@ def bubbles(page: Page, *texts: str) -> None:
     expect(page.locator(".turn[aria-busy]")).to_have_count(0)
 
 
-def edit(page: Page, before: str, after: str) -> None:
+def edit(page: Page, before: str, after: str, *, with_files: bool = False) -> None:
     """One's own message, by its button."""
     turn = page.locator(".turn", has=page.locator(".bubble", has_text=re.compile(f"^{re.escape(before)}$")))
     turn.hover()
@@ -29,6 +29,7 @@ def edit(page: Page, before: str, after: str) -> None:
     expect(field).to_be_focused()
     expect(field).to_have_value(before)
     field.fill(after)
+    page.get_by_label("Put all files back").set_checked(with_files)
     assert fits(page)
     field.press("Enter")
 

@@ -90,7 +90,7 @@ def describe_tree(top: Path) -> dict[Parts, Facts]:
 
 
 def _kept(store: CheckpointStore, point: int, folder: Parts) -> Iterator[tuple[Parts, Facts]]:
-    for item in store.list_folder(point, folder, limit=10_000):
+    for item in store.list_folder(point, folder, limit=1_000_000):
         parts, facts = (*folder, item.name), item.facts
         if facts.kind is EntryKind.FOLDER:
             yield parts, ("folder", facts.mode, 0, b"")

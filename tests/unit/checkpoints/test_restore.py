@@ -166,6 +166,39 @@ def test_going_back_is_two_points(history: HistoryFixture) -> None:
     assert (again.before, again.after, again.changed) == (done.after, done.after, ())
 
 
+def test_folders_that_nobody_may_write_in(history: HistoryFixture) -> None:
+    """As package managers make them: what is in them goes and comes back, and they are as closed as before."""
+    for name in ("d", "d/e"):
+        write(history.work / name / "a", b"1", mode=0o444)
+    closed = [history.work / "d", history.work / "d" / "e"]
+    for folder in closed:
+        folder.chmod(0o555)
+    first, tree = history.take(), history.tree()
+    closed[0].chmod(0o755)
+    closed[1].chmod(0o755)
+    for name in ("d", "d/e"):
+        (history.work / name / "a").unlink()
+        write(history.work / name / "b", b"2")
+    for folder in closed:
+        folder.chmod(0o555)
+    second = history.tree()
+    done = history.store.restore(first.id)
+    assert (done.left, history.tree()) == ((), tree)
+    assert history.store.restore(done.before.id).left == ()
+    assert history.tree() == second
+    for folder in closed:
+        folder.chmod(0o755)
+
+
+def test_a_file_that_nobody_may_read(history: HistoryFixture) -> None:
+    """Root reads it; for others it is listed as not kept, until they may."""
+    write(history.work / "a", b"1", mode=0)
+    point = history.take()
+    assert history.store.get_entry(point.id, "work/a").is_kept == IS_ROOT
+    (history.work / "a").chmod(0o600)
+    assert history.kept(history.take().id) == history.tree()
+
+
 @needs_root
 def test_what_comes_back_belongs_to_whom_its_folder_belongs(history: HistoryFixture) -> None:
     """Files, folders and links."""

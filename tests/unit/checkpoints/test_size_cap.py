@@ -132,6 +132,35 @@ def test_a_content_without_room_is_kept_when_there_is_some(history: HistoryFixtu
     assert history.kept(second.id) == history.tree()
 
 
+def test_a_history_of_rows_alone_goes_on(history: HistoryFixture) -> None:
+    """Names that come and go fill it without any content; the oldest points go for that too."""
+    history.cap = LEAST_CAP_BYTES
+    for number in range(300):
+        for index in range(20):
+            (history.work / f"{index}").unlink(missing_ok=True)
+            (history.work / f"a-name-of-its-own-{number}-{index}").touch()
+            (history.work / f"a-name-of-its-own-{number - 1}-{index}").unlink(missing_ok=True)
+        assert history.take().changed >= 20
+        assert history.size() <= LEAST_CAP_BYTES
+    points = history.store.list_checkpoints(limit=1000)
+    assert points[0].id == 300
+    assert 20 < len(points) < 300
+    assert history.kept(300) == history.tree()
+
+
+def test_many_names_at_once_push_older_points_out(history: HistoryFixture) -> None:
+    """A list that has room by itself is not refused for the sake of what was before."""
+    history.cap = 4 << 20
+    fill(history, 40, 80_000)
+    for number in range(17_000):
+        (history.work / f"a-name-that-takes-some-room-{number}").touch()
+    point = history.take()
+    assert point.changed == 17_000
+    assert history.size() < 2 * history.cap
+    assert len(history.store.list_checkpoints()) == KEPT_NEWEST + 1
+    assert history.kept(point.id) == history.tree()
+
+
 def test_too_many_names_are_refused(history: HistoryFixture) -> None:
     """Rows count too: a list that is over the cap by itself is none, and what was there before stays."""
     history.cap = LEAST_CAP_BYTES
