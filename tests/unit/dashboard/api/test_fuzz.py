@@ -73,7 +73,7 @@ def driven(tmp_path: Path) -> Iterator[Driven]:
             "model": "claude-sonnet",
         }
         numbers = {name: int(str(names[name])) for name in ("entry", "turn", "notice")}
-        numbers["conversation"] = 1
+        numbers["conversation"] = numbers["point"] = 1
         question = install.services.questions.list_questions(status="pending")[0].id
         others: dict[str, str | int] = {
             "asset": "none",
