@@ -125,10 +125,10 @@ class AgentPoints:
 
     def _run_job(self, running: Running) -> Mapping[str, Any] | None:
         job = running.job
-        if job.payload["do"] == LIST.name:
-            return self._list_points(job)
+        if job.payload["do"] == LIST.name:  # after the points that are on their way
+            return self._points.run_between(job.cubicle, partial(self._list_points, job))
         if job.payload["do"] == DIFF.name:
-            return self._compare(job)
+            return self._points.run_between(job.cubicle, partial(self._compare, job))
         if job.payload["do"] == CREATE.name:
             return self._create(job)
         return self._go_back(job)

@@ -243,6 +243,11 @@ def test_an_answer_after_the_turn_is_carried_out(bench: Bench) -> None:
     bench.end_turn()
     bench.decide(asked)
     assert (bench.end(call).status, bench.files()) == ("done", {"a": "1"})
+    (notice,) = bench.install.services.notifications.list_recent(bench.key)
+    assert (notice.kind, notice.text.splitlines()[0]) == (
+        "checkpoint",
+        f"crab wanted files put back. 1 file changes, back to point {point}.",
+    )
     bench.begin_turn()
     told = bench.install.services.restores.turn_note(bench.key, bench.turn)
     assert told.startswith("Since your last turn ada (test) put back")
@@ -308,8 +313,6 @@ def test_a_death_names_nothing_twice(bench: Bench) -> None:
     with bench.install.app._store.writing() as db:
         job = jobs.submit(db, "checkpoint", bench.key, bench.turn, {"do": "CHECKPOINT_CREATE", "name": "once"})
         db.execute("UPDATE jobs SET tries = 1 WHERE id = ?", (job.id,))
-    with bench.install.app._store.reading() as db:
-        assert db.execute("SELECT 1 FROM jobs WHERE id = ?", (job.id,)).fetchone() is not None
     wait_for(lambda: _is_over(bench, job.id))
     named = [one for one in bench.install.services.checkpoints.list_checkpoints(bench.key) if one.label == "once"]
     assert [one.id for one in named] == [made.id]
