@@ -102,7 +102,9 @@ class Command:
         parts = ["hermit", self.words]
         for place in self.places:
             name = place.rstrip("?…*").upper()
-            parts.append(f"[{name}]" if place.endswith("?") else f"{name}…" if place.endswith("*") else name)
+            shown = f"{name}…" if place.endswith("*") else name
+            may_miss = place.endswith("?") or place.rstrip("*") in self.fields
+            parts.append(f"[{shown}]" if may_miss else shown)
         for option in self.options:
             given = f"--{option.name} {option.value}".strip()
             parts.append(given if option.field in self.needs else f"[{given}]")
@@ -136,7 +138,7 @@ class CommandList:
                 continue
             wanted = [ALIASES.get(word, word) if at else word for at, word in enumerate(plain[:count])]
             for command in self.every:
-                if command.words.split() == wanted:
+                if command.words.split() in (plain[:count], wanted):
                     return command, count
         return None, 0
 

@@ -32,7 +32,7 @@ SCHEMAS: dict[str, Schema] = {
             "turn": nullable(INTEGER),
             "conversation": {**nullable(INTEGER), "description": "to which conversation it belongs, if to one"},
             "at": TIME,
-            "kind": enum_of("calendar", "asset", "packages", "budget", "memory"),
+            "kind": enum_of("calendar", "asset", "packages", "budget", "memory", "checkpoint"),
             "text": STRING,
             "offers": array_of(object_of({"label": STRING, "do": STRING})),
             "outcome": {**STRING, "description": "how it was settled; empty while the offers are open"},

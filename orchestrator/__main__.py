@@ -30,6 +30,8 @@ COMMANDS = {
     "history": "history",
     "conversations": "conversations",
     "files": "files",
+    "checkpoints": "checkpoints",
+    "undo": "undo",
     "agent": "agent",
     "telegram": "telegram",
     "calendar": "calendar",

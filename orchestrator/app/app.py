@@ -132,7 +132,7 @@ class App:
         self._turns = self._build_turns(context)
         self._history = WorkspaceHistory(context, checkpoints, self._cubicles, self._turns)
         self._quota = build_disk(context, self._cubicles, self._turns)
-        self._capabilities = Capabilities(context, self._approvals, self._turns, self._intake, self._quota)
+        self._capabilities = self._build_capabilities(context)
         inject = self._capabilities.memories.inject_memories
         self._proxy = build_proxy(context, self._prices, self._providers, remember=inject)
         self._summaries = build_summaries(context, self._proxy, self._capabilities.jobs)
@@ -151,6 +151,10 @@ class App:
         hooks.agent_changed.subscribe(lambda name: self._broker.publish(Event("agent", None, {"agent": name})))
         self._retention = Retention(self._store, settings.keep, expire_backups=self.services.backups.remove_older)
         self._telegram = TelegramChannel(self.services, self.services.bots, self._store, folder=home.path / "telegram")
+
+    def _build_capabilities(self, context: AppContext) -> Capabilities:
+        history = self._history.for_agents
+        return Capabilities(context, self._approvals, self._turns, self._intake, self._quota, history=history)
 
     def _build_services(self, context: AppContext) -> DashboardServices:
         return DashboardServices(

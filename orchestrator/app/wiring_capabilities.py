@@ -16,6 +16,7 @@ from orchestrator.approvals.approvals import Approvals
 from orchestrator.capabilities.ask import rows as question_rows
 from orchestrator.capabilities.ask.questions import Questions
 from orchestrator.capabilities.calls import Calls
+from orchestrator.capabilities.checkpoint.agent_points import AgentPoints, PointHistory
 from orchestrator.capabilities.delivery.intake import Intake
 from orchestrator.capabilities.delivery.send_file import SendFile
 from orchestrator.capabilities.memory.memory import Memories
@@ -44,6 +45,8 @@ class Capabilities:
         turns: Turns,
         intake: Intake,
         disk: QuotaMonitor,
+        *,
+        history: PointHistory,
     ) -> None:
         store = context.store
         self._store, self._approvals, self._disk = store, approvals, disk
@@ -54,11 +57,12 @@ class Capabilities:
         self.packages = self._build_packages(context)
         videos = self._build_videos(context)
         self.downloads = build_assets(context, approvals, self.jobs)
+        points = AgentPoints(store=store, agents=context.agents, approvals=approvals, jobs=self.jobs, history=history)
         self._calendar = Calendar(context, turns)
         self.calendar = self._calendar.calendar
         status = self._build_status(context)
         sending = SendFile(store=store, intake=intake, jobs=self.jobs)
-        offering = (status, sending, self.questions, self.memories, self.packages, self.downloads, videos)
+        offering = (status, sending, self.questions, self.memories, self.packages, self.downloads, videos, points)
         deeds = REGISTRY.collect_deeds(*(noun.deeds for noun in offering), self._calendar.handlers.deeds)
         self.calls.set_registry(REGISTRY, deeds)
         self._commands = Publisher(

@@ -7,6 +7,7 @@ from orchestrator.agents.cubicles import Cubicles
 from orchestrator.app.wiring import AppContext
 from orchestrator.app.wiring_capabilities import Capabilities
 from orchestrator.approvals.approvals import Approvals
+from orchestrator.capabilities.checkpoint.agent_points import PointHistory
 from orchestrator.capabilities.delivery.deliveries import Deliveries
 from orchestrator.checkpoints.checkpoints import Checkpoints
 from orchestrator.core.errors import NotFound
@@ -45,6 +46,11 @@ class WorkspaceHistory:
         self.branches = Branches(store, broker, turns)
         self.points = TurnPoints(store, checkpoints, broker, context.hooks)
         self.restores = Restores(store, checkpoints, self.points, cubicles, broker)
+
+    @property
+    def for_agents(self) -> PointHistory:
+        """What agents ask of it."""
+        return PointHistory(self.checkpoints, self.points, self.restores)
 
     def build_undo(self, deliveries: Deliveries, approvals: Approvals, capabilities: Capabilities) -> Undo:
         """What takes turns back, and tells what else they did."""

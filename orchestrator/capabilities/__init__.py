@@ -8,6 +8,7 @@ A folder holds the rows and the work of its capability too, and imports no other
 
     ask/         a question to the person
     calendar/    entries that become turns
+    checkpoint/  points of time of its files, to look at, name and go back to
     delivery/    files in out/, delivered to the person
     downloads/   a file from the internet, after a person agreed
     memory/      facts that outlive a conversation

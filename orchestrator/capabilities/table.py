@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from orchestrator.capabilities.ask import capability as ask
 from orchestrator.capabilities.calendar import capability as calendar
+from orchestrator.capabilities.checkpoint import capability as checkpoint
 from orchestrator.capabilities.delivery import capability as delivery
 from orchestrator.capabilities.downloads import capability as downloads
 from orchestrator.capabilities.memory import capability as memory
@@ -21,6 +22,7 @@ CAPABILITIES = (
     ask.CAPABILITY,
     video.CAPABILITY,
     delivery.CAPABILITY,
+    checkpoint.CAPABILITY,
     status.CAPABILITY,
     roll.CAPABILITY,
 )

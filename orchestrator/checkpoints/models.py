@@ -11,6 +11,8 @@ from typing import Literal
 
 COVERED = (b"out", b"work", b"www")
 """The folders of a workspace that agents write, and that points of time are about. The others are the host's."""
+OWN_LOG = frozenset({(b"work", b".hermit.log"), (b"work", b".hermit.log.1")})
+"""Files that are left out: what the crab writes down of itself, in every turn. Going back must not cut it."""
 MOST_FILE_BYTES = 256 << 20
 """A file over this is in the list of its point, and its content is not kept."""
 MOST_DEPTH = 2_000

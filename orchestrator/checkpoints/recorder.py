@@ -12,7 +12,7 @@ from collections.abc import Callable
 from orchestrator.checkpoints import history_rows as rows
 from orchestrator.checkpoints.capture import Captured, ContentKeeper, Trust, capture_file, capture_link
 from orchestrator.checkpoints.looking import Below, Seen, list_seen
-from orchestrator.checkpoints.models import MOST_DEPTH, MOST_PATH_BYTES, EntryFacts, EntryKind, Parts
+from orchestrator.checkpoints.models import MOST_DEPTH, MOST_PATH_BYTES, OWN_LOG, EntryFacts, EntryKind, Parts
 from orchestrator.checkpoints.packs import OutOfRoomError
 
 _ROWS_A_CHECK = 64
@@ -54,6 +54,8 @@ class Recorder:
         below: list[Below] = []
         for name, seen in list_seen(folder):
             if only is not None and (name not in only or seen.kind != EntryKind.FOLDER):
+                continue
+            if seen.kind == EntryKind.FILE and (*parts, name) in OWN_LOG:
                 continue
             old = was.pop(name, None)
             if seen.kind == EntryKind.FOLDER:

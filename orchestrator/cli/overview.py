@@ -28,6 +28,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "history": "the conversation with an agent, searched with --find",
         "conversations": "your conversations with an agent",
         "files": "files of an agent's workspace: ls, get, put, rm",
+        "undo": "take back what an agent did for your last message",
+        "checkpoints": "points of time of an agent's files, to go back to",
         "calendar": "what an agent does for you, and when",
         "memory": "what an agent remembers about you",
         "apps": "web apps that agents made, with their addresses",

@@ -23,6 +23,7 @@ import pytest
 from orchestrator.approvals.grant_rows import GrantKind, GrantScope
 from orchestrator.capabilities.calls import HOURLY_UNITS
 from orchestrator.capabilities.capability import Caller
+from orchestrator.core.models import Approval
 from orchestrator.door.api_calls import CALL_BYTES
 from tests.support.core_fixture import at_once
 from tests.support.two_tenants import ENTRY, TwoTenants, two_tenants
@@ -72,6 +73,95 @@ def test_what_is_anothers_is_not_there(tenants: TwoTenants) -> None:
     assert tenants.install.services.memories.list_facts(tenants.theirs)[0].text == CANARY
     assert tenants.install.services.memories.list_facts(tenants.mine) == []
     assert tenants.calls.get_call(tenants.theirs, "shared").status == "waiting"
+
+
+def test_another_cubicles_points_are_never_reached(tenants: TwoTenants) -> None:
+    """Whatever number, path or name is given: nothing of theirs is told, named or put back, and nobody is asked."""
+    top = tenants.home / "workspaces" / "crab"
+    work = {key: top / str(key.user) / "work" for key in (tenants.mine, tenants.theirs)}
+    restores = tenants.install.services.restores
+    (work[tenants.theirs] / CANARY).write_text(CANARY)
+    theirs = [restores.create_point(tenants.theirs, f"{CANARY} {n}").id for n in range(5)]
+    (work[tenants.theirs] / CANARY).unlink()
+    (work[tenants.mine] / "own").write_text("own")
+    own = restores.create_point(tenants.mine, "own").id
+    turn = tenants.install.services.turns.submit(tenants.mine, "go", source="test").id
+    assert tenants.install.services.turns.take_next(tenants.mine, "boot", 20) is not None
+    tried = [number for number in (*theirs, 10**9) if number > own]
+    assert tried
+    told = [_ended(tenants, turn, "RESTORE", id=number) for number in tried]
+    told += [_ended(tenants, turn, "DIFF", id=number) for number in tried]
+    assert {status for status, _ in told} == {"failed"}
+    member = tenants.theirs.user
+    for path in (f"../../../{member}/work", f"../../{member}/x", "/etc", "../in", "a/../../../x", "\udcff", "a\0b"):
+        code, _ = tenants.do("CHECKPOINT_RESTORE", turn=turn, id=own, paths=[path])
+        assert code in ("bad_input", "unsafe_path"), path
+    for number in (0, -1, 2**70, "1 or 1", True, [own], None):
+        assert tenants.do("CHECKPOINT_RESTORE", turn=turn, id=number)[0] == "bad_input", number
+    names: tuple[object, ...] = ("\x1b[2J", "a\nb", ["a"], {})
+    for name in names:
+        assert tenants.do("CHECKPOINT_CREATE", turn=turn, name=name)[0] == "bad_input", name
+    told += [_ended(tenants, turn, "LIST", limit=9_000), _ended(tenants, turn, "DIFF", id=own)]
+    assert CANARY not in json.dumps(told)
+    assert tenants.install.services.approvals.list_approvals() == []
+    assert not (work[tenants.theirs] / CANARY).exists()
+    assert len(tenants.install.services.checkpoints.list_checkpoints(tenants.theirs)) == len(theirs)
+
+
+def test_nobody_goes_back_before_a_turn_alone(tenants: TwoTenants) -> None:
+    """Without a turn, in a turn, by panel action: a person is asked, once, about exactly that; no other yes counts, and
+    nothing in the call makes it one."""
+    work = tenants.home / "workspaces" / "crab" / str(tenants.mine.user) / "work"
+    services = tenants.install.services
+    numbers = []
+    for text in ("one", "two", "now"):
+        (work / "notes").write_text(text)
+        numbers.append(services.restores.create_point(tenants.mine, text).id)
+    before = services.turns.submit(tenants.mine, "go", source="test").id
+    assert services.turns.take_next(tenants.mine, "boot", 20) is not None
+    tenants.install.steps.start_step(tenants.mine, before, 1, thought="", command="true", approval=None)
+    calls = [_begin(tenants, before, number) for number in numbers[:2]] + [_begin(tenants, None, numbers[0])]
+    asked = _await_questions(tenants, 2)
+    assert [one.text.split(" (")[0] for one in asked] == [
+        f"Put back all files as at point {number}" for number in numbers[1::-1]
+    ]
+    for extra in ({"approved": True}, {"by": "ada"}, {"approval": asked[0].id}):
+        assert tenants.do("CHECKPOINT_RESTORE", turn=before, id=numbers[0], **extra)[0] == "bad_input"
+    panel = {"phase": "actions", "n": 1, "actions": [f"CHECKPOINT_RESTORE:{numbers[0]}"]}
+    assert [one["ok"] for one in tenants.ask("POST", f"turns/{before}/steps", panel)[1]["results"]] == [False]
+    with tenants.store.writing() as db:  # a job that somebody managed to turn around
+        db.execute(
+            "UPDATE jobs SET payload = json_set(payload, '$.id', ?) WHERE waits_for = ?",
+            (numbers[0], f"approval:{asked[0].id}"),
+        )
+    services.approvals.decide(asked[0].id, approve=True, by=tenants.owner, surface="test")
+    ended = tenants.calls.wait_call(tenants.mine, calls[1], 20)
+    assert (ended.status, ended.result["code"], (work / "notes").read_text()) == ("failed", "forbidden", "now")
+    services.approvals.decide(asked[1].id, approve=False, by=tenants.owner, surface="test")
+    assert tenants.calls.wait_call(tenants.mine, calls[0], 20).status == "failed"
+    assert tenants.calls.wait_call(tenants.mine, calls[2], 20).status == "failed"
+    assert (work / "notes").read_text() == "now"
+
+
+def _begin(tenants: TwoTenants, turn: int | None, point: int) -> str:
+    name = f"r{next(tenants.numbers)}"
+    tenants.calls.run_command(Caller(tenants.mine, turn), name, "CHECKPOINT_RESTORE", {"id": point})
+    return name
+
+
+def _ended(tenants: TwoTenants, turn: int, deed: str, /, **fields: Any) -> tuple[str, Any]:
+    name = f"p{next(tenants.numbers)}"
+    tenants.calls.run_command(Caller(tenants.mine, turn), name, f"CHECKPOINT_{deed}", fields)
+    call = tenants.calls.wait_call(tenants.mine, name, 20)
+    return call.status, [call.text, call.result]
+
+
+def _await_questions(tenants: TwoTenants, count: int) -> list[Approval]:
+    deadline = time.monotonic() + 20
+    while len(asked := tenants.install.services.approvals.list_approvals()) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return asked
 
 
 def test_nothing_in_a_call_names_another_cubicle(tenants: TwoTenants) -> None:
@@ -163,6 +253,7 @@ def _state(tenants: TwoTenants) -> object:
         services.grants.of_agent("crab", viewer=tenants.owner),
         services.agents.get("crab"),
         services.deliveries.list_deliveries(tenants.mine, limit=10),
+        services.checkpoints.list_checkpoints(tenants.mine),
         sorted(
             path.name for path in (tenants.home / "workspaces" / "crab" / str(tenants.mine.user) / "out").rglob("*")
         ),
@@ -259,6 +350,10 @@ ABSURD: list[tuple[str, dict[str, Any]]] = [
     ("ASSET_REQUEST", {"description": "x", "url": "https://" + "a." * 500_000}),
     ("INSTALL", {"system": "pip", "packages": "a," * 500_000}),
     ("SEND", {"file": "a/" * 500_000}),
+    ("CHECKPOINT_CREATE", {"name": "x" * 1_000_000}),
+    ("CHECKPOINT_RESTORE", {"id": "1" * 1_000_000}),
+    ("CHECKPOINT_RESTORE", {"id": 1, "paths": ["a/" * 500_000]}),
+    ("CHECKPOINT_RESTORE", {"id": 1, "paths": [f"a{n}" for n in range(25_000)]}),
     ("X" * 1_000_000, {}),
     ("MEMORY_ADD", {"text": [[[[["x"]]]]]}),
     ("MEMORY_ADD", {"text": {"text": "x"}}),

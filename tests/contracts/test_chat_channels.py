@@ -3,6 +3,7 @@ with the app of one file (``tests/support/loopback_channel.py``)."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -102,6 +103,36 @@ def test_a_question_is_answered(phone: Phone) -> None:
         else:
             phone.presses(shown.number, "red")
         _wait(phone, f"So it is {answer}.")
+
+
+def test_what_a_message_did_is_taken_back(phone: Phone) -> None:
+    """By the button under its answer, which asks first, or by /undo; a second press does nothing."""
+    key = CubicleKey("crab", 1)
+    mounts = phone.install.services.workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid())
+    file = Path(mounts.work) / "notes.txt"
+
+    def play(scene: Scene) -> None:
+        scene.install.steps.start_step(key, scene.turn.id, 1, thought="", command="true", approval=None)
+        file.write_text(scene.turn.prompt)
+        scene.install.steps.end_step(key, scene.turn.id, 1, exit_code=0, output="", ended="exited")
+        scene.say(f"Wrote {scene.turn.prompt}.")
+
+    phone.install.plays |= {"one": play, "two": play}
+    for prompt in ("one", "two"):
+        phone.says(prompt)
+        wait_for(lambda prompt=prompt: "Undo (1 file changed)" in _wait(phone, f"Wrote {prompt}.").buttons)  # type: ignore[misc]  # mypy can't type a bound default
+    phone.presses(_wait(phone, "Wrote two.").number, "Undo (1 file changed)")
+    asked = _wait(phone, "Undo this?")
+    assert "work/notes.txt goes back" in asked.text
+    assert asked.buttons == ("Undo", "Keep")
+    phone.presses(asked.number, "Undo")
+    wait_for(lambda: _seen(phone, "1 file put back."))
+    assert file.read_text() == "one"
+    assert NO_LONGER in phone.presses(asked.number, "Undo")
+    phone.says("/undo")
+    phone.presses(_wait(phone, "You wrote: one").number, "Keep")
+    wait_for(lambda: _seen(phone, "Nothing was undone"))
+    assert file.exists()
 
 
 def test_a_person_has_several_conversations(phone: Phone) -> None:

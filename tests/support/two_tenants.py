@@ -47,7 +47,7 @@ class TwoTenants:
         return self.install.app._store
 
     def do(
-        self, name: str, *, key: CubicleKey | None = None, turn: int | None = None, **fields: Any
+        self, name: str, /, *, key: CubicleKey | None = None, turn: int | None = None, **fields: Any
     ) -> tuple[str, Any]:
         """A call: how it ended, with its result; or an error's code, with its sentence."""
         try:

@@ -16,7 +16,7 @@ from orchestrator.channels.chat.button_rows import PressedButton, TakenButton
 from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.events import ButtonPress
 
-LASTING = ("file", "conversation", "conversations older")
+LASTING = ("file", "conversation", "conversations older", "undo offer")
 """Kinds that may be pressed again: what they do can be done twice."""
 FOREVER_S = 60 * 24 * 3600.0
 """Long enough for a button that nothing else ends."""

@@ -14,6 +14,7 @@ from orchestrator.channels.chat import (
     commands_files,
     commands_operator,
     commands_own,
+    commands_undo,
 )
 from orchestrator.channels.chat.callbacks import ButtonHandler
 from orchestrator.channels.chat.command_context import ChatCommand, CommandCall, CommandContext, note_reply
@@ -29,12 +30,13 @@ KEYBOARD = (("/status", "/stop"), ("/files", "/approvals"), ("/help",))
 _WITH_KEYBOARD = ("start", "help")
 _FOR_ALL = (
     *commands_own.COMMANDS,
+    *commands_undo.COMMANDS,
     *commands_conversations.COMMANDS,
     *commands_calendar.COMMANDS,
     *commands_files.COMMANDS,
 )
 _ORDER = (
-    *("start", "help", "status", "stop", "new", "conversations", "switch", "find", "clear", "reset"),
+    *("start", "help", "status", "stop", "undo", "new", "conversations", "switch", "find", "clear", "reset"),
     *("workspace", "files", "calendar", "memory"),
     *("budget", "timezone", "approvals", "logs", "apps", "agents", "containers", "users", "groups"),
 )
@@ -55,6 +57,7 @@ class Commands:
         return {
             **commands_files.handlers(self._context),
             **commands_own.handlers(self._context),
+            **commands_undo.handlers(self._context),
             **commands_conversations.handlers(self._context),
             **commands_calendar.handlers(self._context),
         }

@@ -42,6 +42,7 @@ _TITLES = {
     "calendar": "{agent}'s calendar",
     "asset": "{agent}'s downloads",
     "packages": "{agent}'s packages",
+    "checkpoint": "{agent}'s files",
     "budget": "{agent}'s budget",
     "memory": "{agent}'s memory",
 }

@@ -139,6 +139,7 @@ class ChatRunner:
             elif event.kind == "turn" and event.body.get("status") in ("done", "failed", "stopped"):
                 await self._run_guarded("an answer", self.parts.turn_replies.post_due())
                 await self._run_guarded("apps", asyncio.to_thread(self.parts.app_messages.post_due))
+                await self._run_guarded("undo", asyncio.to_thread(self.parts.undo_offers.post_due))
             elif event.kind == "app":
                 await self._run_guarded("apps", asyncio.to_thread(self.parts.app_messages.post_due))
 
@@ -149,6 +150,7 @@ class ChatRunner:
             if self._accounts.running_agents:
                 await self._run_guarded("the answers", self.parts.turn_replies.post_due())
                 await self._run_guarded("the apps", asyncio.to_thread(self.parts.app_messages.post_due))
+                await self._run_guarded("undo", asyncio.to_thread(self.parts.undo_offers.post_due))
                 await self._run_guarded("the notices", asyncio.to_thread(self.parts.notifications.post_due))
             if n % _SELDOM == 0:
                 await self._run_guarded("the questions", asyncio.to_thread(self.parts.approval_prompts.reconcile))

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from orchestrator.channels.chat.channel_store import ChannelDb
 
 _ENDED = "('done', 'failed', 'stopped')"
+_OWED_OFFER = (
+    "turn_points.changed > 0 AND turn_points.undone_at IS NULL AND NOT EXISTS (SELECT 1 FROM chat_buttons WHERE "
+    "ref > 'turn:' || turns.id || ':' AND ref < 'turn:' || turns.id || ';' AND channel = :channel AND kind = :kind)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,28 @@ def told_with_apps(db: ChannelDb, since: float) -> list[tuple[int, float]]:
         {"channel": db.channel, "since": since},
     )
     return [(int(row["id"]), float(row["told_at"])) for row in rows]
+
+
+def told_with_changes(db: ChannelDb, kind: str, since: float) -> list[tuple[int, int]]:
+    """The turns that changed files, were not taken back and whose answer was posted since, with how many files; without
+    those that there is a button of this kind for."""
+    rows = db.sql.execute(
+        "SELECT turns.id, turn_points.changed FROM turns JOIN turn_points ON turn_points.turn = turns.id "  # noqa: S608 - constant
+        f"WHERE {_OWED_OFFER} AND turns.id > (SELECT MAX(id) FROM turns) - 500 "
+        "AND told_at > :since AND source IN (:channel, 'calendar') ORDER BY turns.id",
+        {"channel": db.channel, "kind": kind, "since": since},
+    )
+    return [(int(row["id"]), int(row["changed"])) for row in rows]
+
+
+def is_owed_offer(db: ChannelDb, kind: str, turn: int) -> bool:
+    """The turn changed files, was not taken back, and has no button of this kind."""
+    row = db.sql.execute(
+        "SELECT 1 FROM turns JOIN turn_points ON turn_points.turn = turns.id "  # noqa: S608 - constant
+        f"WHERE {_OWED_OFFER} AND turns.id = :turn",
+        {"channel": db.channel, "kind": kind, "turn": turn},
+    ).fetchone()
+    return row is not None
 
 
 def under_way(db: ChannelDb) -> list[int]:

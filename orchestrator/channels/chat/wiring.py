@@ -31,6 +31,7 @@ from orchestrator.channels.chat.question_prompts import QuestionPrompts
 from orchestrator.channels.chat.replies_to_turns import TurnReplies
 from orchestrator.channels.chat.temp_files import TempFiles
 from orchestrator.channels.chat.time_zone_prompt import TimeZonePrompt
+from orchestrator.channels.chat.undo_offers import UndoOffers
 from orchestrator.core.models import CubicleKey, Event, User
 from orchestrator.services import Services
 
@@ -87,6 +88,9 @@ class ChatWiring:
         callbacks = Callbacks(buttons=buttons, outbox=outbox, users=self.find_person, handlers=handlers)
         self.turn_replies = self._build_turn_replies(accounts, address_book, folder / "answers")
         self.app_messages = self._build_app_messages(temp_files)
+        self.undo_offers = UndoOffers(
+            store=store, outbox=outbox, buttons=buttons, turns=services.turns, place_of=self.turn_replies.place_of
+        )
         self.progress = ProgressDisplay(
             store=store,
             outbox=outbox,

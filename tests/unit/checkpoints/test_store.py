@@ -36,6 +36,23 @@ def test_a_point_says_what_it_is_of(history: HistoryFixture) -> None:
     assert history.store.get_checkpoint(point.id) == point
 
 
+def test_the_crabs_own_log_is_no_part_of_it(history: HistoryFixture) -> None:
+    """It grows in every turn; going back leaves it as it is. A folder of that name, or the name elsewhere, counts."""
+    write(history.work / "a", b"1")
+    write(history.work / ".hermit.log", b"one\n")
+    first = history.take()
+    write(history.work / ".hermit.log", b"one\ntwo\n")
+    write(history.work / ".hermit.log.1", b"older\n")
+    assert history.take() == first
+    write(history.work / "sub/.hermit.log", b"counts")
+    second = history.take()
+    assert [change.path[-1] for change in history.store.diff(first.id, second.id)] == [b"sub", b".hermit.log"]
+    history.store.restore(first.id)
+    assert (history.work / ".hermit.log").read_bytes() == b"one\ntwo\n"
+    assert (history.work / ".hermit.log.1").read_bytes() == b"older\n"
+    assert not (history.work / "sub").exists()
+
+
 def test_a_name_is_given_to_a_point_of_its_own(history: HistoryFixture) -> None:
     """Also where nothing has changed."""
     first = history.take()

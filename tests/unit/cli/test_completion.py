@@ -24,6 +24,8 @@ LINES: dict[str, set[str]] = {
     "hermit memory cr": {"crab"},
     "hermit memory crab s": {"search"},
     "hermit memory crab rm --y": {"--yes"},
+    "hermit checkpoints crab ": {"list", "diff", "create", "restore", "rm"},
+    "hermit undo crab --s": {"--since"},
     "hermit user add --role ": {"member", "operator"},
     "hermit user add --role member b": set(),
     "hermit completion ": {"bash", "zsh", "fish"},

@@ -64,6 +64,11 @@ def fields(line: list[str]) -> Json:
          {"prompt": "Good news", "duration": "10", "output_file": "a.mp4"}),
         (["send", "a b.txt", "--caption", "é"], {"file": "a b.txt", "caption": "é"}),
         (["status"], {}),
+        (["checkpoint", "create", "before", "it"], {"name": "before it"}),
+        (["checkpoint", "ls", "--limit", "3"], {"limit": "3"}),
+        (["checkpoint", "diff"], {}),
+        (["checkpoint", "restore", "12"], {"id": "12", "paths": ""}),
+        (["checkpoint", "restore", "12", "a b", "www"], {"id": "12", "paths": ["a b", "www"]}),
     ],
 )  # fmt: skip
 def test_words(line: list[str], sent: Json | None) -> None:
@@ -96,6 +101,14 @@ def test_mistakes(line: list[str], told: str) -> None:
     """One sentence, with the usage where that helps."""
     with pytest.raises(Misused, match=told):
         fields(line)
+
+
+def test_a_list_that_may_be_left_out_is_shown_so() -> None:
+    """In the usage line; a word of a command that is another's alias elsewhere is its own here."""
+    command, count = COMMANDS.find_command(["checkpoint", "restore"])
+    assert command is not None
+    assert (command.usage, count) == ("hermit checkpoint restore ID [PATHS…] [--no-wait]", 2)
+    assert COMMANDS.find_command(["calendar", "create"])[0] is COMMANDS.find_command(["calendar", "add"])[0]
 
 
 def test_the_table_is_the_hosts() -> None:

@@ -117,6 +117,19 @@ def test_each_kind_ends_in_its_own_words(fixture: ChatFixture, kind: str, label:
     assert fixture.approvals.get(approval.id).detail.get("always") is (True if label == "Always" else None)
 
 
+@pytest.mark.parametrize(("label", "said"), [("Approve", "They are being put back."), ("Deny", "It was not done.")])
+def test_going_back_is_asked_about_in_exact_words(fixture: ChatFixture, label: str, said: str) -> None:
+    """Which point, of when, and which files; nothing of it can be tapped, and there is no button for longer."""
+    text = "Put back all files as at point 3 (“[x](evil.example)”), taken 2026-03-02.\n1 file changes:\n  a"
+    ref = f"approval:{fixture.wants_host('checkpoint', text, point=3, files=1, digest='0').id}"
+    assert "crab asks: may these files be put back?" in fixture.text(ref)
+    assert stretches(fixture, ref, "pre") == [text]
+    assert "this can be taken back" in fixture.text(ref)
+    assert fixture.labels(ref) == ["Approve", "Deny"]
+    fixture.press(ref, label)
+    assert said in fixture.text(ref)
+
+
 def test_packages_are_asked_about_as_a_whole(fixture: ChatFixture) -> None:
     """Every name with its version, how many and how much, and no button for ever."""
     ref = f"approval:{fixture.wants_host('packages', LIST, **PACKAGES, reason='to read pages').id}"

@@ -26,7 +26,20 @@ from tests.support.chat_commands_fixture import CommandsFixture, commands_fixtur
 from tests.support.chat_fixture import ADA, BOB, EVE, GROUP
 
 BOTH = [
-    *("start", "help", "status", "stop", "new", "conversations", "switch", "find", "clear", "reset", "workspace"),
+    *(
+        "start",
+        "help",
+        "status",
+        "stop",
+        "undo",
+        "new",
+        "conversations",
+        "switch",
+        "find",
+        "clear",
+        "reset",
+        "workspace",
+    ),
     *("files", "calendar", "memory", "budget", "timezone", "approvals", "logs", "apps"),
 ]
 ALONE = ("agents", "containers", "users", "groups")

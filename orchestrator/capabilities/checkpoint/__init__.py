@@ -1,0 +1,1 @@
+"""Points of time that agents look at, name and go back to."""
