@@ -18,12 +18,12 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from orchestrator.checkpoints.models import COVERED, Parts
+from orchestrator.checkpoints.models import COVERED, OWN_LOG, Parts
 from orchestrator.core.models import CubicleKey
 
 logger = logging.getLogger(__name__)
 
-_CLOEXEC, _NONBLOCK, _REPORT_DIR_FID = 0x1, 0x2, 0x400
+_CLOEXEC, _NONBLOCK, _REPORT_DIR_NAME = 0x1, 0x2, 0xC00
 _ADD, _FILESYSTEM, _AT_FDCWD = 0x1, 0x100, -100
 _MODIFY, _ATTRIB, _CLOSE_WRITE, _MOVED, _CREATE, _DELETE, _ON_FOLDERS = 0x2, 0x4, 0x8, 0xC0, 0x100, 0x200, 0x40000000
 _HEARD = _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED | _CREATE | _DELETE | _ON_FOLDERS
@@ -33,6 +33,9 @@ _HANDLE_AT = _EVENT.size + 12
 """Behind the event: four bytes that say what follows, eight that say of which file system, then the folder's handle."""
 _HANDLE_HEAD = 8
 _BUFFER = 1 << 18
+_LOG_NAMES = frozenset(path[-1] for path in OWN_LOG)
+_OF_LOGS = (b"work",)
+"""Where the crab's own log lies, to which it writes in every turn."""
 _MOST_FOLDERS = 20_000
 """Of one cubicle; for more of them looking everywhere is as quick."""
 
@@ -49,7 +52,7 @@ class ChangeJournal:
         """What changed in a cubicle since somebody last asked; one that is not here has to be looked at as a whole."""
         self._mount = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            self._events = _call("fanotify_init", _CLOEXEC | _NONBLOCK | _REPORT_DIR_FID, os.O_RDONLY)
+            self._events = _call("fanotify_init", _CLOEXEC | _NONBLOCK | _REPORT_DIR_NAME, os.O_RDONLY)
         except OSError:
             os.close(self._mount)
             raise
@@ -80,20 +83,20 @@ class ChangeJournal:
         os.close(self._mount)
 
     def _drain(self) -> None:
-        handles: set[bytes] = set()
-        for mask, handle in self._read_events():
+        handles: dict[bytes, bool] = {}
+        for mask, handle, name in self._read_events():
             if mask & _OVERFLOW:
                 logger.info("the kernel dropped news of changed files: workspaces are looked at as a whole")
                 self._heard.clear()
             elif handle:
-                handles.add(handle)
-        for handle in handles:
+                handles[handle] = handles.get(handle, True) and name in _LOG_NAMES
+        for handle, is_log in handles.items():
             path = self._find_path(handle)
             if path is not None:
-                self._note(path)
+                self._note(path, is_log=is_log)
 
-    def _read_events(self) -> Iterator[tuple[int, bytes]]:
-        """Each with the handle of the folder that it happened in."""
+    def _read_events(self) -> Iterator[tuple[int, bytes, bytes]]:
+        """Each with the handle of the folder that it happened in, and the name there."""
         while True:
             try:
                 buffer = os.read(self._events, _BUFFER)
@@ -102,11 +105,13 @@ class ChangeJournal:
             start = 0
             while start < len(buffer):
                 length, _, _, _, mask, _, _ = _EVENT.unpack_from(buffer, start)
-                handle = b""
+                handle = name = b""
                 if length > _HANDLE_AT:
                     (size,) = struct.unpack_from("=I", buffer, start + _HANDLE_AT)
-                    handle = buffer[start + _HANDLE_AT : start + _HANDLE_AT + _HANDLE_HEAD + size]
-                yield mask, handle
+                    end = start + _HANDLE_AT + _HANDLE_HEAD + size
+                    handle = buffer[start + _HANDLE_AT : end]
+                    name = buffer[end : start + length].partition(b"\0")[0]
+                yield mask, handle, name
                 start += length
 
     def _find_path(self, handle: bytes) -> bytes | None:
@@ -123,13 +128,14 @@ class ChangeJournal:
         finally:
             os.close(folder)
 
-    def _note(self, path: bytes) -> None:
+    def _note(self, path: bytes, *, is_log: bool) -> None:
+        """Something happened in this folder; with ``is_log`` to files alone that are called like the crab's own log."""
         if not path.startswith(self._top + b"/"):
             return
         parts = path[len(self._top) + 1 :].split(b"/")
         name, inner = b"/".join(parts[:2]), tuple(parts[2:])
         heard = self._heard.get(name)
-        if heard is None or (inner and inner[0] not in COVERED):
+        if heard is None or (inner and inner[0] not in COVERED) or (is_log and inner == _OF_LOGS):
             return
         heard.add(inner)
         if len(heard) > _MOST_FOLDERS:

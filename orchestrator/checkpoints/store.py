@@ -148,6 +148,9 @@ class CheckpointStore:
         folders = self._news.collect()
         if self._points_since_full >= FULL_LOOK_POINTS or self._clock() - self._full_at >= FULL_LOOK_S:
             folders = None
+        if folders is not None and not folders and (same := self._find_same(wish)) is not None:
+            self._points_since_full += 1
+            return same
         began = self._clock()
         try:
             with self._open_workspace() as top, self._db.writing() as db:
@@ -164,6 +167,13 @@ class CheckpointStore:
         else:
             self._points_since_full += 1
         return newest
+
+    def _find_same(self, wish: PointWish) -> Checkpoint | None:
+        """The newest point, where nothing has happened since; None where there has to be a look all the same."""
+        if wish.kind is PointKind.NAMED:
+            return None
+        with self._db.reading() as db:
+            return None if rows.list_doubtful(db) else rows.get_newest(db)
 
     def _look(self, db: sqlite3.Connection, top: int, wish: PointWish, folders: set[Parts] | None) -> bool:
         """Take in what changed, and make the point if there is a reason to; True when everything was looked at."""

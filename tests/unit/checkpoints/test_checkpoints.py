@@ -185,6 +185,7 @@ def test_reading_does_not_wait_for_a_long_look(points: Checkpoints, workspaces: 
     write(work_of(workspaces) / "a", b"1")
     point = points.take(KEY, PointKind.BEFORE)
     looking, go_on = threading.Event(), threading.Event()
+    write(work_of(workspaces) / "b", b"1")
     with points._using(KEY) as store:
         real = store._look
 

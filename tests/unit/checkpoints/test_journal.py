@@ -86,6 +86,27 @@ def test_only_the_folders_with_changes_are_told(history: HistoryFixture) -> None
     assert heard(history) == {(b"work", b"d")}
 
 
+def test_the_crabs_own_log_is_not_told(history: HistoryFixture) -> None:
+    """It grows with every command; a file beside it is told, and one that is called like it elsewhere."""
+    write(history.work / "d" / "a", b"1")
+    write(history.work / ".hermit.log", b"one\n")
+    point = history.take()
+    with (history.work / ".hermit.log").open("ab") as log:
+        log.write(b"two\n")
+    assert history.take() == point
+    assert heard(history) == set()
+    write(history.work / ".hermit.log", b"three\n")
+    write(history.work / "b", b"1")
+    assert history.take().id > point.id
+    assert heard(history) == {(b"work",)}
+    write(history.work / "d" / ".hermit.log", b"counts")
+    found = history.take()
+    assert heard(history) == {(b"work", b"d")}
+    there = history.tree()
+    del there[(b"work", b".hermit.log")]
+    assert history.kept(found.id) == there
+
+
 def _put_in_place(work: Path) -> None:
     shutil.rmtree(work / "d")
     (work.parent / "aside").rename(work / "d")
