@@ -41,6 +41,13 @@ class SerialWork:
         self._pool.submit(self._drain, key)
         return future
 
+    def await_all(self, key: CubicleKey, timeout_s: float) -> None:
+        """All that was added for the cubicle until now is done. Raises TimeoutError, or Unavailable once closed."""
+        with self._lock:
+            is_idle = key not in self._queues
+        if not is_idle:
+            self.add(key, _do_nothing).result(timeout_s)
+
     def close(self) -> None:
         """What was added is done, and nothing more is taken."""
         with self._lock:
@@ -62,3 +69,7 @@ class SerialWork:
             except Exception as error:  # the top of a thread: whoever waits is told
                 logger.exception("work for %s failed", key)
                 future.set_exception(error)
+
+
+def _do_nothing() -> None:
+    """Comes after all that was added before."""

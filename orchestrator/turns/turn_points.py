@@ -73,7 +73,7 @@ class TurnPoints:
     def _await_points(self, moment: StepMoment) -> None:
         try:
             self._begin_span(moment.cubicle, moment.turn).result(_PATIENCE_S)
-            self._work.add(moment.cubicle, _do_nothing).result(_PATIENCE_S)  # the point after the command before
+            self._work.await_all(moment.cubicle, _PATIENCE_S)  # the point after the command before is taken
         except TimeoutError:
             logger.warning("turn %s goes on without a point before it: that takes too long", moment.turn)
         except OrchestratorError as error:
@@ -145,7 +145,3 @@ class TurnPoints:
             self._work.add(key, guarded)
         except OrchestratorError as error:
             logger.info("no point of %s is taken any more: %s", key, error.message)
-
-
-def _do_nothing() -> None:
-    """Comes after all that was added before."""
