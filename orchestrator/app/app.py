@@ -279,7 +279,7 @@ class App:
         self._deliveries.reconcile()
         self._outbox_watcher.start(self._cubicles.list_cubicles())
         self._sweep()
-        self._history.start()
+        self._history.start(services.undo)
         self._cubicles.reconcile()
         self._terminals.reconcile()
         self._approvals.reconcile()

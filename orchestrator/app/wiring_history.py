@@ -67,9 +67,10 @@ class WorkspaceHistory:
             memories=capabilities.memories,
         )
 
-    def start(self) -> None:
+    def start(self, undo: Undo) -> None:
         """What a death cut short is done, before cubicles go on."""
         self.restores.finish_pending()
+        undo.reconcile()
         self.points.reconcile()
 
     def close(self) -> None:

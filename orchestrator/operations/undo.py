@@ -3,6 +3,7 @@ is named."""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,16 +15,19 @@ from orchestrator.capabilities.memory.memory import Memories
 from orchestrator.checkpoints.checkpoints import Checkpoints
 from orchestrator.checkpoints.models import Change, RestoreResult
 from orchestrator.core.db.database import Store
-from orchestrator.core.errors import Conflict, NotFound
+from orchestrator.core.errors import Conflict, NotFound, OrchestratorError
 from orchestrator.core.events import Broker
 from orchestrator.core.models import MICRO, ApprovalStatus, CubicleKey, Event, Turn
 from orchestrator.core.text import one_line
 from orchestrator.files.models import FilePath
+from orchestrator.files.names import parts_of
 from orchestrator.turns import point_rows
 from orchestrator.turns.branches import Branches
-from orchestrator.turns.point_rows import TurnSpan
+from orchestrator.turns.point_rows import TurnSpan, UndoWish
 from orchestrator.turns.queue import Turns
 from orchestrator.turns.restores import Restores
+
+logger = logging.getLogger(__name__)
 
 GONE = "The files as they were before this message are no longer kept, so they can't be put back."
 _MOST_FACTS = 200
@@ -162,18 +166,37 @@ class Undo:
         Raises as ``preview``, and Conflict for a turn that was taken back before, or while the agent works.
         """
         plan = self.preview(turn, is_since=is_since)
-        span = self._first_span(plan.turns)
-        found, key = plan.turn, plan.turn.cubicle
         if plan.undone_at is not None:
             raise Conflict("This message was undone already.")
-        words = one_line(found.prompt, 60)
+        wish = UndoWish(turn, by, is_since, tuple(parts_of(path) for path in including))
+        with self._store.writing() as db:
+            point_rows.insert_undo(db, wish)
+        try:
+            return self._carry_out(plan, wish)
+        finally:
+            with self._store.writing() as db:
+                point_rows.delete_undo(db, turn)
+
+    def reconcile(self) -> None:
+        """After a start: what a death cut short is done again, which changes nothing that was done before."""
+        with self._store.reading() as db:
+            wishes = point_rows.list_undos(db)
+        for wish in wishes:
+            try:
+                self.undo(wish.turn, by=wish.by, is_since=wish.is_since, including=wish.including)
+            except OrchestratorError as error:
+                logger.error("the undo of turn %s could not be finished: %s", wish.turn, error.message)
+
+    def _carry_out(self, plan: UndoPlan, wish: UndoWish) -> UndoResult:
+        found, span = plan.turn, self._first_span(plan.turns)
+        key = found.cubicle
         files: RestoreResult | None = None
-        if span is not None and (is_since or span.after is None):
-            files = self._restores.restore(key, span.before, by=by)
+        if span is not None and (wish.is_since or span.after is None):
+            files = self._restores.restore(key, span.before, by=wish.by)
         elif span is not None and span.after is not None:
-            what = f"what you did for “{words}”"
-            files = self._restores.revert(key, span.before, span.after, including=including, by=by, what=what)
-        has_moved = self._branches.go_before(found, with_later=is_since)
+            what = f"what you did for “{one_line(found.prompt, 60)}”"
+            files = self._restores.revert(key, span.before, span.after, including=wish.including, by=wish.by, what=what)
+        has_moved = self._branches.go_before(found, with_later=wish.is_since)
         with self._store.writing() as db:
             point_rows.mark_undone(db, plan.turns, time.time())
         for each in plan.turns:

@@ -3,6 +3,7 @@ about what was put back."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,6 +29,19 @@ class TurnSpan:
     undone_at: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class UndoWish:
+    """Somebody wants a turn to be taken back."""
+
+    turn: int
+    by: str
+    """Who, as it is written down."""
+    is_since: bool
+    """Everything since goes back, too."""
+    including: tuple[tuple[bytes, ...], ...]
+    """Files that go back although they were changed again since."""
+
+
 def insert_span(db: sqlite3.Connection, turn: int, before: int, before_at: float) -> None:
     """The turn begins at this point; one that it began with before, in an earlier try, stays."""
     db.execute(
@@ -44,6 +58,33 @@ def end_span(db: sqlite3.Connection, turn: int, after: int, changed: int) -> Non
 def mark_undone(db: sqlite3.Connection, turns: Sequence[int], now: float) -> None:
     """What these turns did to files was taken back."""
     db.executemany("UPDATE turn_points SET undone_at = ? WHERE turn = ?", [(now, turn) for turn in turns])
+
+
+def insert_undo(db: sqlite3.Connection, undo: UndoWish) -> None:
+    """An undo begins; after a death it is done again."""
+    db.execute(
+        "INSERT OR REPLACE INTO undos_under_way (turn, by, is_since, including) VALUES (?, ?, ?, ?)",
+        (undo.turn, undo.by, undo.is_since, json.dumps([[part.hex() for part in path] for path in undo.including])),
+    )
+
+
+def delete_undo(db: sqlite3.Connection, turn: int) -> None:
+    """It is done, or was refused."""
+    db.execute("DELETE FROM undos_under_way WHERE turn = ?", (turn,))
+
+
+def list_undos(db: sqlite3.Connection) -> list[UndoWish]:
+    """Those that a death cut short."""
+    rows = db.execute("SELECT * FROM undos_under_way ORDER BY turn")
+    return [
+        UndoWish(
+            int(row["turn"]),
+            str(row["by"]),
+            bool(row["is_since"]),
+            tuple(tuple(bytes.fromhex(part) for part in path) for path in json.loads(row["including"])),
+        )
+        for row in rows
+    ]
 
 
 def get_span(db: sqlite3.Connection, turn: int) -> TurnSpan | None:

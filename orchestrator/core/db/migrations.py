@@ -1557,6 +1557,12 @@ def m052_turn_points(db: Database) -> None:
             undone_at REAL
         ) STRICT;
         CREATE INDEX turn_points_open ON turn_points (turn) WHERE after IS NULL;
+        CREATE TABLE undos_under_way (
+            turn INTEGER PRIMARY KEY REFERENCES turns (id) ON DELETE CASCADE,
+            by TEXT NOT NULL,
+            is_since INTEGER NOT NULL,
+            including TEXT NOT NULL
+        ) STRICT;
         CREATE TABLE workspace_notes (
             id INTEGER PRIMARY KEY,
             agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
