@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 from flask.testing import FlaskClient
@@ -23,6 +24,7 @@ from bench.install import Fixture, running_install
 from dashboard.app import create_app
 from orchestrator.capabilities.calendar import rows as entries
 from orchestrator.core.db import audit_rows as audit
+from orchestrator.core.models import CubicleKey
 from orchestrator.files import tree
 from tests.support.app_fixture import AppFixture, run_app
 from tests.unit.conftest import logged_in
@@ -51,6 +53,11 @@ TITLES = {
     "memories": "Memories of one cubicle",
     "files": "Files in one workspace",
 }
+_FORK = """
+    UPDATE turns SET parent = (SELECT before.parent FROM turns AS before WHERE before.id = turns.parent)
+    WHERE id % 10 = 5 AND id > ? AND parent IS NOT NULL
+"""
+"""Every tenth message was sent again, beside the one before it."""
 Points = dict[str, list[tuple[float, float]]]
 
 
@@ -104,7 +111,7 @@ def _conversation(sizes: Sequence[int]) -> Points:
 
 def _turns(sizes: Sequence[int]) -> Points:
     """A cleared conversation's turns are kept; pages are the install's without containers."""
-    found: Points = {"plain turn": [], "home page": [], "chat page": []}
+    found: Points = {"plain turn": [], "home page": [], "chat page": [], "page of a branch": []}
     with running_install() as install, _webapp() as (paper, client):
         rows = 0
         for size in sizes:
@@ -112,12 +119,23 @@ def _turns(sizes: Sequence[int]) -> Points:
             install.call("DELETE", "/agents/crab/history")
             found["plain turn"].append((size, statistics.median([_plain_turn(install) for _ in range(21)])))
             with paper.app._store.writing() as db:  # noqa: SLF001 - no way of the install's own fills tables in bulk
+                before = db.execute("SELECT COALESCE(MAX(id), 0) FROM turns").fetchone()[0]
                 db.executemany(pages.INSERT_TURN, _made_up(size - rows))
                 pages.join_turns(db, ["crab"])
+                db.execute(_FORK, (before + 1,))
             rows = size
             found["home page"].append((size, typical(9, lambda: client.get("/").get_data())))
             found["chat page"].append((size, typical(9, lambda: client.get("/agents/crab").get_data())))
+            found["page of a branch"].append((size, typical(25, partial(_read_branch, paper))))
     return found
+
+
+def _read_branch(install: AppFixture) -> None:
+    """The newest fifty turns of a conversation with thousands of branches, and what stands beside each of them."""
+    services = install.services
+    place = services.conversations.get(CubicleKey("crab", 1))
+    turns = services.turns.list_history(place.cubicle, conversation=place.id, limit=50)
+    services.branches.list_siblings(turns, place)
 
 
 @contextmanager
