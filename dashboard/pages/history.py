@@ -97,12 +97,13 @@ def _listed(name: str) -> dict[str, object]:
 
 @pages.get("/agents/<name>/history/<id:point>")
 def one_point(name: str, point: int) -> str:
-    """What came with a point: the changes since the one before it."""
+    """What came with a point, the changes since the one before it, and what is different by now."""
     key, checkpoints = own_key(name), get_services().checkpoints
     found = checkpoints.get_checkpoint(key, point)
     earlier = checkpoints.list_checkpoints(key, limit=1, before=point)
     changes = checkpoints.diff(key, earlier[0].id, point) if earlier else []
     newest = checkpoints.list_checkpoints(key, limit=1)[0]
+    since = checkpoints.diff(key, point, newest.id)
     return render_template(
         "point.html",
         **agent_frame(name, "files"),
@@ -110,6 +111,8 @@ def one_point(name: str, point: int) -> str:
         changes=change_views(key, earlier[0].id, point, changes) if earlier else [],
         count=len(changes),
         is_newest=newest.id == point,
+        since=change_views(key, point, newest.id, since),
+        since_count=len(since),
     )
 
 

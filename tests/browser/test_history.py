@@ -124,7 +124,7 @@ def test_a_point_is_kept_and_gone_back_to(visit: Visit) -> None:
     assert fits(page)
     page.get_by_role("link", name="Back to the history").click()
     page.get_by_role("link", name="A command in “one”").click()
-    page.locator(".change").first.get_by_role("button", name="Put this file back").click()
+    page.locator(".change").get_by_role("button", name="Put this file back").first.click()
     with page.expect_navigation():
         page.get_by_role("dialog").get_by_role("button", name="Put back").click()
     assert ((work / "a.png").read_bytes(), (work / "b.png").read_bytes()) == (DOT, b"no picture")
