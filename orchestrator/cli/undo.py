@@ -23,6 +23,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     undo.add_argument("--conversation", metavar="ID", type=int, help="its last message; without it, the first one's")
     undo.add_argument("--turn", metavar="ID", type=int, help="this message, by its number in './hermit history'")
     undo.add_argument("--since", action="store_true", help="also everything since, whoever changed it")
+    undo.add_argument(
+        "--including",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="this file too, although it was changed again since; may be given several times",
+    )
     add_yes(undo)
     undo.set_defaults(run=run)
     add_help(
@@ -31,6 +38,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "from there. It says first what would change, and what can't be taken back.",
         "undo crab",
         "undo crab --turn 12",
+        "undo crab --turn 12 --including work/notes.txt",
         "undo crab --turn 12 --since --yes",
     )
 
@@ -45,12 +53,14 @@ def run(context: Context, options: argparse.Namespace) -> int:
         plan = client.get(f"/turns/{turn}/undo", since=1 if options.since else None)
         if plan["undone_at"] is not None:
             raise Conflict("This message was undone already.")
+        including = _choose_conflicts(plan["conflicts"], options.including)
+        plan["conflicts"] = [change for change in plan["conflicts"] if change["path"] not in including]
         if not options.yes:
             print("\n".join(_preview(plan, told)))
         since = " and everything since" if options.since else ""
         deed = f"This takes back what {options.agent} did for turn {turn}{since}"
         confirm_deed(deed, yes=options.yes, undone="changed")
-        done = client.post(f"/turns/{turn}/undo", {"since": options.since})
+        done = client.post(f"/turns/{turn}/undo", {"since": options.since, "including": including})
     lines = show_restored(done["files"], options.agent)
     if done["conversation_moved"]:
         lines.append("The conversation goes on from before this message.")
@@ -64,6 +74,15 @@ def _find_last(client: ApiClient, agent: str, conversation: int | None) -> int:
     if not found:
         raise NotFound("There is nothing to undo in this conversation.")
     return int(found[-1]["turn"])
+
+
+def _choose_conflicts(conflicts: list[Mapping[str, Any]], wanted: list[str]) -> list[str]:
+    """The paths of these files, as the API has them. Raises NotFound for one that is no conflict."""
+    known = {change["shown"]: str(change["path"]) for change in conflicts}
+    for name in wanted:
+        if name not in known:
+            raise NotFound(f"--including: {one_line(name, 200)} was not changed again since, so it needs no mention.")
+    return [known[name] for name in wanted]
 
 
 def _preview(plan: Mapping[str, Any], told: Mapping[str, Any]) -> list[str]:

@@ -126,6 +126,19 @@ def test_it_says_first_what_would_change(terminal: Terminal, monkeypatch: pytest
     assert ((terminal.work / "a").read_text(), (terminal.work / "b").exists()) == ("2\n", False)
 
 
+def test_a_file_that_was_changed_again_goes_back_by_name(terminal: Terminal) -> None:
+    """Others need no mention."""
+    terminal.turn("zero", write("a b", "0\n"))
+    turn = terminal.turn("one", write("a b", "1\n"), write("c", "1\n"))
+    terminal.turn("two", write("a b", "2\n"))
+    arguments = ("undo", "crab", "--turn", str(turn), "--yes")
+    assert "was not changed again since" in terminal.refused(*arguments, "--including", "work/c")
+    assert (terminal.work / "c").exists()
+    done = terminal.hermit(*arguments, "--including", "work/a b")
+    assert "Changed again since" not in done
+    assert ((terminal.work / "a b").read_text(), (terminal.work / "c").exists()) == ("0\n", False)
+
+
 def test_since_takes_all_that_followed(terminal: Terminal) -> None:
     """Whoever changed it."""
     turn = terminal.turn("one", write("a", "1\n"))
