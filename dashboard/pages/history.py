@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,6 +30,8 @@ pages = Blueprint("history", __name__)
 PAGE = 40
 MOST_SHOWN = 200
 """Changes on a page."""
+MOST_FOLDERS = 8
+"""That are offered to be put back as a whole."""
 MOST_READ = 20
 """Of these, so many are compared line by line, the first ones."""
 _BEFORE_PICTURE = len(("", "agents", "NAME", "history", "POINT", "picture"))
@@ -113,6 +116,7 @@ def one_point(name: str, point: int) -> str:
         is_newest=newest.id == point,
         since=change_views(key, point, newest.id, since),
         since_count=len(since),
+        folders=_list_folders(since),
     )
 
 
@@ -169,6 +173,15 @@ def compare(name: str) -> str:
         count=len(changes),
         has_files=None not in spans,
     )
+
+
+def _list_folders(changes: Sequence[Change]) -> list[tuple[str, str, int]]:
+    """Folders in which several files differ, those with the most first: name, encoded path, how many."""
+    counts: Counter[tuple[bytes, ...]] = Counter()
+    for change in filter(_is_file, changes):
+        counts.update(change.path[:depth] for depth in range(2, len(change.path)))
+    found = [(parts, count) for parts, count in counts.most_common() if count > 1][:MOST_FOLDERS]
+    return [(display_path(*parts), encode_path(*parts), count) for parts, count in found]
 
 
 def _asked_turn(key: CubicleKey, field: str) -> Turn:

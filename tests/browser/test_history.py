@@ -136,6 +136,32 @@ def test_a_point_is_kept_and_gone_back_to(visit: Visit) -> None:
     assert (work / "b.png").read_bytes() == DOT
 
 
+def test_a_folder_goes_back_by_itself(visit: Visit) -> None:
+    """Where several files in it differ; what lies elsewhere stays."""
+    work = work_folder(visit)
+    files = ("trip/a.txt", "trip/days/b.txt", "other.txt")
+
+    def write(text: str) -> None:
+        for name in files:
+            (work / name).parent.mkdir(parents=True, exist_ok=True)
+            (work / name).write_text(text)
+
+    play(visit, "one", lambda: write("1"))
+    play(visit, "two", lambda: write("2"))
+    page = chat(visit)
+    say(page, "one")
+    bubbles(page, "one")
+    say(page, "two")
+    bubbles(page, "one", "two")
+    page.goto(f"{visit.install.url}/agents/crab/history")
+    page.get_by_role("link", name="A command in “one”").click()
+    page.get_by_role("button", name="Put back work/trip (2 files)").click()
+    assert fits(page)
+    with page.expect_navigation():
+        page.get_by_role("dialog").get_by_role("button", name="Put back").click()
+    assert [(work / name).read_text() for name in files] == ["1", "1", "2"]
+
+
 def test_words_and_files_go_back_together(visit: Visit) -> None:
     """An edited message may have the files of that moment; two branches are compared with both their halves."""
     work = work_folder(visit)
