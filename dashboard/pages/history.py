@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flask import Blueprint, Response, render_template, request
+from flask import Blueprint, Response, redirect, render_template, request
+from werkzeug import Response as WerkzeugResponse
 
 from dashboard import bodies
 from dashboard.auth import own_turn
@@ -155,9 +156,11 @@ def turn_changes(name: str, turn: int) -> str:
 
 
 @pages.get("/agents/<name>/compare")
-def compare(name: str) -> str:
+def compare(name: str) -> str | WerkzeugResponse:
     """Two branches side by side: their last answers, and the files as they were then."""
     key, services = own_key(name), get_services()
+    if not ("a" in request.args and "b" in request.args):
+        return redirect(f"/agents/{name}/branches")
     one, other = (_asked_turn(key, field) for field in ("a", "b"))
     spans = services.undo.find_span(one.id), services.undo.find_span(other.id)
     changes: list[Change] = []

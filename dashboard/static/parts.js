@@ -61,7 +61,7 @@ export function carryOver(old, fresh) {
   }
   for (const place of fresh.querySelectorAll("[data-keep]")) {
     const kept = old.querySelector(`[data-keep="${CSS.escape(place.dataset.keep)}"]`);
-    if (kept && !kept.isEqualNode(place)) place.replaceWith(kept);
+    if (kept) place.replaceWith(kept);
   }
   keepRefusals(old, fresh);
 }

@@ -12,11 +12,11 @@ const rendered = new WeakMap(); // an entry as the server gave it, before this p
 export function put(log, fresh) {
   const old = document.getElementById(fresh.id);
   remember(fresh);
-  if (old && rendered.get(old) === rendered.get(fresh)) return;
+  if (old && (rendered.get(old) === rendered.get(fresh) || old.isEqualNode(fresh))) return;
   if (old) {
     const refocus = keepFocus(old);
     carryOver(old, fresh);
-    if (!old.isEqualNode(fresh)) old.replaceWith(fresh);
+    old.replaceWith(fresh);
     refocus(fresh);
     return;
   }

@@ -26,6 +26,7 @@ MORE: tuple[tuple[str, dict[str, str], str], ...] = (
     ("/calendar", {"view": "list"}, "calendar-list"),
     ("/audit", {"q": "tides"}, "audit-search"),
     ("/spending", {"agent": "crab"}, "spending-of-an-agent"),
+    ("/agents/crab/compare", {"a": "{turn}", "b": "{turn}"}, "agent-compare"),
     ("/nowhere", {}, "not-found"),
 )
 """Faces of pages that their routes alone don't show: path, query, what to call it."""
@@ -65,6 +66,7 @@ def samples(install: AppFixture, lived: SampleData) -> dict[str, str]:
         "path": "work/winter.md",
         "folder": "work",
         "user": str(lived.member.id),
+        "point": str(lived.point),
     }
 
 
@@ -74,6 +76,7 @@ NO_SIGHT = frozenset(
         "/ics/<secret>.ics",
         "/agents/<name>/apps/<app>/thumbnail",
         "/agents/<name>/picture/<any_path:path>",
+        "/agents/<name>/history/<id:point>/picture/<any_path:path>",
         "/agents/<name>/page/<digest>/<id:number>",
     }
 )
@@ -84,8 +87,12 @@ def sights(app: Flask, client: FlaskClient, given: dict[str, str]) -> list[Sight
     """Every page, in the order of the routes; ``client`` is logged in. Raises MissingSample."""
     rules = sorted((rule for rule in app.url_map.iter_rules() if _may_be_page(rule)), key=lambda rule: rule.rule)
     found = [sight for rule in rules if (sight := _sight(rule, client, given))]
-    more = [Sight(name, f"{path}?{urlencode(query)}" if query else path) for path, query, name in MORE]
-    return found + more
+    return found + [_more_sight(*one, given) for one in MORE]
+
+
+def _more_sight(path: str, query: dict[str, str], name: str, given: dict[str, str]) -> Sight:
+    asked = urlencode({field: value.format(**given) for field, value in query.items()})
+    return Sight(name, f"{path}?{asked}" if asked else path)
 
 
 def _may_be_page(rule: Rule) -> bool:

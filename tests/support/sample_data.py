@@ -42,6 +42,8 @@ class SampleData:
     grant: str
     """Something that the agent may do without asking."""
     member: User
+    point: int
+    """A point of time of crab's files."""
 
 
 def fill_with_samples(install: AppFixture) -> SampleData:
@@ -64,7 +66,8 @@ def fill_with_samples(install: AppFixture) -> SampleData:
     _notice(install, LIBRARIAN, "Today's budget of librarian is used up to 80 %: $4.02 of $5.00.", kind="budget")
     approval = work_under_way(install)
     install.services.install_settings.begin_set_up(by="ada")  # the pages of the first run can be seen too
-    return SampleData(entry, turn, notice, approval, _grant(install), ben)
+    point = install.services.restores.create_point(CRAB, "Before the winter").id
+    return SampleData(entry, turn, notice, approval, _grant(install), ben, point)
 
 
 def _grant(install: AppFixture) -> str:
@@ -292,6 +295,7 @@ def _conversation(install: AppFixture) -> int:
 
     def tides(scene: Scene) -> None:
         scene.run(1, "python3 tides.py --week", thought="I look up the tides first.", output="7 days, 14 tides\n")
+        _note_tides(install)
         scene.run(2, "awk -F, '$2 < \"09:00\"' tides.csv", thought="Now those before nine.", output="3 rows\n")
         scene.say(
             "Three days have high water before nine:\n\n| Day | High water | Height |\n|---|---|---:|\n"
@@ -317,6 +321,14 @@ def _conversation(install: AppFixture) -> int:
     )
     _said(install, LIBRARIAN, "File the letters of this week.")
     return turn
+
+
+def _note_tides(install: AppFixture) -> None:
+    """What the second command leaves in the folder."""
+    mounts = install.services.workspaces.prepare_folders(CRAB, uid=os.geteuid(), gid=os.getegid())
+    notes = (mounts.work / "winter.md").read_text(encoding="utf-8")
+    (mounts.work / "winter.md").write_text(notes.replace("the boat", "the boat on Tuesday"), encoding="utf-8")
+    (mounts.work / "early.csv").write_text("Monday,06:12\nTuesday,07:03\nWednesday,07:58\n", encoding="utf-8")
 
 
 def _said(install: AppFixture, key: CubicleKey, text: str) -> int:
