@@ -11,7 +11,7 @@ from orchestrator.capabilities.approval_kind import COMMAND_KIND, ApprovalKind
 from orchestrator.capabilities.capability import Action, Capability, Deeds, Toolset
 
 T = TypeVar("T")
-_PANEL = 'As "panelActions": NAME:field|field; results come back to you.'
+_PANEL = 'As "panelActions": NAME:field|field; results come back.'
 
 
 class Registry:

@@ -135,7 +135,7 @@ CAPABILITY = Capability(
         action="CALENDAR_CREATE:title|prompt|start|end|color|repeat. At start, by the person's clock (or with Z), you "
         "get the prompt as a message; repeat is an RRULE or a cron line. Also CALENDAR_UPDATE:id|title|…, "
         "CALENDAR_DELETE:id, CALENDAR_LIST:",
-        rule='When a calendar prompt comes and there is nothing to tell, answer {"message": ""}. After INTERNAL: the '
+        rule='When a calendar prompt comes with nothing to tell, answer {"message": ""}. After INTERNAL: the '
         "person gets no reply.",
         example="Example. Person: sum up ../in/feed.txt every Monday at 9\n"
         'You: {"message": "I set it up.", "panelActions": ["CALENDAR_CREATE:Feed|Sum up ../in/feed.txt.|'

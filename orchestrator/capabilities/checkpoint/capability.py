@@ -133,6 +133,6 @@ APPROVAL = ApprovalKind(
 CAPABILITY = Capability(
     "checkpoint",
     (LIST, DIFF, CREATE, RESTORE),
-    prompt=Prompt(command="`hermit checkpoint create NAME`, `hermit checkpoint restore ID`: your files as they were."),
+    prompt=Prompt(bare="`hermit checkpoint list`"),
     approval=APPROVAL,
 )
