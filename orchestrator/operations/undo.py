@@ -26,6 +26,7 @@ from orchestrator.turns.branches import Branches
 from orchestrator.turns.point_rows import TurnSpan, UndoWish
 from orchestrator.turns.queue import Turns
 from orchestrator.turns.restores import Restores
+from orchestrator.turns.serialize import turn_json
 
 logger = logging.getLogger(__name__)
 
@@ -200,7 +201,7 @@ class Undo:
         with self._store.writing() as db:
             point_rows.mark_undone(db, plan.turns, time.time())
         for each in plan.turns:
-            self._broker.publish(Event("turn", key, {"turn": each, "status": str(self._turns.get(each).status)}))
+            self._broker.publish(Event("turn", key, turn_json(self._turns.get(each))))
         return UndoResult(files, has_moved, plan.stays)
 
     def _list_turns(self, turn: Turn, *, is_since: bool) -> tuple[int, ...]:

@@ -22,6 +22,7 @@ from orchestrator.core.models import CubicleKey, Event, Turn
 from orchestrator.core.serial_work import SerialWork
 from orchestrator.turns import point_rows as rows
 from orchestrator.turns import rows as turn_rows
+from orchestrator.turns.serialize import turn_json
 
 logger = logging.getLogger(__name__)
 
@@ -122,7 +123,7 @@ class TurnPoints:
             rows.end_span(db, turn, point.id, changed)
             ended = turn_rows.get_turn(db, turn)
         if changed and ended is not None:
-            self._broker.publish(Event("turn", key, {"turn": turn, "status": str(ended.status)}))
+            self._broker.publish(Event("turn", key, turn_json(ended)))
 
     def _count_changes(self, key: CubicleKey, before: int, after: Checkpoint) -> int:
         changes = self._checkpoints.diff(key, before, after.id)
