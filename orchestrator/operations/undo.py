@@ -31,6 +31,7 @@ from orchestrator.turns.serialize import turn_json
 logger = logging.getLogger(__name__)
 
 GONE = "The files as they were before this message are no longer kept, so they can't be put back."
+NO_END = "What this message changed was not noted down to its end. Undo everything since it instead."
 _MOST_FACTS = 200
 """Memories that are looked through for those of a turn: the newest."""
 
@@ -126,9 +127,10 @@ class Undo:
         return found[-1]
 
     def preview(self, turn: int, *, is_since: bool = False) -> UndoPlan:
-        """What taking a turn back would do; with ``is_since`` that and everything since. Nothing changes.
+        """What taking a turn back would do; with ``is_since`` that and everything since. No file changes.
 
-        Raises NotFound where the files from before are no longer kept, Conflict for a turn that has not ended.
+        Raises NotFound where the files from before are no longer kept, Conflict for a turn that has not ended, or whose
+        end has no point.
         """
         found = self._turns.get(turn)
         if not found.status.is_final:
@@ -139,8 +141,12 @@ class Undo:
         conflicts: tuple[Change, ...] = ()
         if span is not None:
             self._check_kept(found.cubicle, span)
-            if is_since or span.after is None:
+            self._restores.note_changes(found.cubicle)
+            span = self._first_span(turns) or span  # its last point may just have been taken
+            if is_since:
                 changes = tuple(self._checkpoints.diff(found.cubicle, span.before))
+            elif span.after is None:
+                raise Conflict(NO_END)
             else:
                 plan = self._checkpoints.preview_revert(found.cubicle, span.before, span.after)
                 changes, conflicts = plan.changes, plan.conflicts
@@ -192,7 +198,7 @@ class Undo:
         found, span = plan.turn, self._first_span(plan.turns)
         key = found.cubicle
         files: RestoreResult | None = None
-        if span is not None and (wish.is_since or span.after is None):
+        if span is not None and wish.is_since:
             files = self._restores.restore(key, span.before, by=wish.by)
         elif span is not None and span.after is not None:
             what = f"what you did for “{one_line(found.prompt, 60)}”"

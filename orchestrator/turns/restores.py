@@ -44,6 +44,10 @@ class Restores:
         self._cubicles = cubicles
         self._broker = broker
 
+    def note_changes(self, key: CubicleKey) -> None:
+        """The newest point is what is there now, where no turn is under way. Raises NotFound, TooLarge, Unavailable."""
+        self._points.note_changes(key)
+
     def create_point(self, key: CubicleKey, name: str, *, turn: int | None = None) -> Checkpoint:
         """Give the files as they are now a name, under which they stay until it is deleted. Raises BadInput, NotFound
         for a cubicle without a workspace, TooLarge, Unavailable."""

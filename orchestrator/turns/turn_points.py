@@ -62,6 +62,17 @@ class TurnPoints:
         """Do something with the cubicle's history between two points, and wait for it. Raises what it raises."""
         return self._work.add(key, work).result()
 
+    def note_changes(self, key: CubicleKey) -> None:
+        """The points on their way are taken, and one of what has changed by itself or by a person's hand, where no turn
+        is under way. Raises as ``Checkpoints.take``."""
+        self.run_between(key, partial(self._take_between_turns, key))
+
+    def _take_between_turns(self, key: CubicleKey) -> None:
+        with self._store.reading() as db:
+            is_busy = bool(turn_rows.list_running(db, key))
+        if not is_busy:
+            self._checkpoints.take(key, PointKind.PERSON)
+
     def close(self) -> None:
         """What is under way is done."""
         self._work.close()
@@ -108,9 +119,9 @@ class TurnPoints:
 
     def _on_turn_ended(self, ended: TurnMoment) -> None:
         with self._lock:
-            has_begun = self._before.pop(ended.turn, None) is not None
-        if has_begun:
-            self._add(ended.cubicle, partial(self._end_span, ended.cubicle, ended.turn))
+            self._before.pop(ended.turn, None)
+        # Whether it had a command, the rows say: it may have begun before a restart.
+        self._add(ended.cubicle, partial(self._end_span, ended.cubicle, ended.turn))
 
     def _end_span(self, key: CubicleKey, turn: int) -> None:
         with self._store.reading() as db:

@@ -125,6 +125,29 @@ def test_a_turn_is_taken_back(desk: Desk) -> None:
     assert (desk.work / "sub/b.txt").read_text() == "b"
 
 
+def test_a_change_by_hand_is_seen_before_it_is_undone(desk: Desk) -> None:
+    """Although no point was taken of it: the file is asked about, and the rest goes back."""
+    desk.turn("zero", write("work/a.txt", "0"), write("work/b.txt", "0"))
+    turn = desk.turn("one", write("work/a.txt", "1"), write("work/b.txt", "1"))
+    (desk.work / "a.txt").write_text("by hand")
+    assert paths(desk.plan(turn)["conflicts"]) == [("work/a.txt", "changed")]
+    desk.undo(turn)
+    assert ((desk.work / "a.txt").read_text(), (desk.work / "b.txt").read_text()) == ("by hand", "0")
+    assert [point["kind"] for point in desk.api.get(POINTS)["checkpoints"]].count("person") == 1
+
+
+def test_a_turn_without_an_end_is_not_undone_alone(desk: Desk) -> None:
+    """Where its last point could not be taken: nothing changes, and it is said what can be done."""
+    turn = desk.turn("one", write("work/a.txt", "1"))
+    with desk.webapp.app._store.writing() as db:
+        db.execute("UPDATE turn_points SET after = NULL WHERE turn = ?", (turn,))
+    status, why = desk.api.refused("POST", f"/turns/{turn}/undo")
+    assert (status, "everything since" in why) == (409, True)
+    assert (desk.work / "a.txt").exists()
+    desk.undo(turn, since=True)
+    assert not (desk.work / "a.txt").exists()
+
+
 def test_what_was_changed_again_is_asked_about(desk: Desk) -> None:
     """It stays, unless it is named; later turns stay too, and so does the conversation."""
     desk.turn("zero", write("work/a.txt", "0"), write("work/b.txt", "0"))
