@@ -20,6 +20,7 @@ OTHER_SOURCE = "import"
 """What a turn comes from that says nothing we know."""
 _MAX_TEXT_CHARS = 1_000_000
 _STEP_ENDS = frozenset({"done", "refused", "denied", "expired", "cancelled"})
+_RULINGS = frozenset(str(ruling) for ruling in Ruling)
 _ENDS = frozenset(str(status) for status in TurnStatus if status.is_final)
 
 
@@ -74,7 +75,9 @@ def read_transcript(body: Mapping[str, Any]) -> Transcript:
     head = about.get("last_turn")
     name = about.get("name") if about.get("is_named") else ""
     return Transcript(
-        name=name if isinstance(name, str) else "", head=head if head in known else turns[-1].id, turns=tuple(turns)
+        name=name if isinstance(name, str) else "",
+        head=head if isinstance(head, int) and head in known else turns[-1].id,
+        turns=tuple(turns),
     )
 
 
@@ -84,17 +87,15 @@ def _read_turn(at: str, given: object, known: set[int]) -> ToldTurn:
     number, parent = given.get("id"), given.get("parent")
     if type(number) is not int or number in known or not 0 < number < 2**53:
         raise BadInput(f"{at}.id: this must be a whole number that no other turn has.")
-    if parent is not None and parent not in known and known and type(parent) is not int:
+    if parent is not None and type(parent) is not int:
         raise BadInput(f"{at}.parent: this must be the id of an earlier turn, or null.")
-    status = given.get("status")
-    if status not in _ENDS:  # it was exported while the agent worked on it
-        status = str(TurnStatus.STOPPED)
+    # One that was exported while the agent worked on it has no end.
+    status = _read_word(given, "status", _ENDS, str(TurnStatus.STOPPED))
     created_at = _read_time(at, given, "created_at")
-    source = given.get("source")
     return ToldTurn(
         id=number,
         parent=parent if parent in known else None,
-        source=source if source in SOURCES else OTHER_SOURCE,
+        source=_read_word(given, "source", SOURCES, OTHER_SOURCE),
         prompt=_read_text(at, given, "prompt", most=MAX_PROMPT_CHARS),
         status=TurnStatus(status),
         reply=_read_text(at, given, "reply") if given.get("reply") is not None else None,
@@ -115,26 +116,31 @@ def _read_steps(at: str, given: object) -> tuple[Step, ...]:
 def _read_step(at: str, n: int, given: object) -> Step:
     if not isinstance(given, dict):
         raise BadInput(f"{at}: this must be an object.")
-    command, status, code = _read_text(at, given, "command"), given.get("status"), given.get("exit_code")
+    command, code = _read_text(at, given, "command"), given.get("exit_code")
     if code is not None and (type(code) is not int or not -(2**31) <= code < 2**31):
         raise BadInput(f"{at}.exit_code: this must be a whole number, or null.")
     started_at = _read_time(at, given, "started_at")
-    verdict = given.get("verdict")
     return Step(
         turn=0,
         n=n,
         thought=_read_text(at, given, "thought"),
         command=command,
         sha256=hashlib.sha256(command.encode()).hexdigest(),
-        ruling=Ruling(verdict) if verdict in set(Ruling) else Ruling.RUN,
+        ruling=Ruling(_read_word(given, "verdict", _RULINGS, str(Ruling.RUN))),
         reason=_read_text(at, given, "reason"),
         approval=None,
-        status=status if status in _STEP_ENDS else "cancelled",
+        status=_read_word(given, "status", _STEP_ENDS, "cancelled"),
         exit_code=code,
         output=_read_text(at, given, "output"),
         started_at=started_at,
         ended_at=_read_time(at, given, "ended_at") if given.get("ended_at") is not None else None,
     )
+
+
+def _read_word(given: Mapping[str, Any], field: str, known: frozenset[str], otherwise: str) -> str:
+    """One of the words that we know, or what stands for any other."""
+    value = given.get(field)
+    return value if isinstance(value, str) and value in known else otherwise
 
 
 def _read_text(at: str, given: Mapping[str, Any], field: str, *, most: int = _MAX_TEXT_CHARS) -> str:

@@ -8,13 +8,12 @@ import itertools
 import os
 import re
 import socket
-import threading
 import time
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -24,6 +23,7 @@ import requests
 
 from orchestrator.core.models import CubicleKey
 from tests.support.app_fixture import API_TOKEN, AppFixture, run_app
+from tests.support.meanwhile import meanwhile
 
 CANARY = b"canary-that-must-not-appear"
 HARMLESS = b"the agent's own" * 1000
@@ -73,27 +73,6 @@ def fixture(tmp_path: Path) -> Iterator[Fixture]:
         key = CubicleKey("crab", 1)
         mounts = install.services.workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid())
         yield Fixture(install, mounts.out.parent, secret, session)
-
-
-@contextmanager
-def meanwhile(*deeds: Callable[[], None]) -> Iterator[None]:
-    """What the agent does over and over."""
-    over = threading.Event()
-
-    def repeat(deed: Callable[[], None]) -> None:
-        while not over.is_set():
-            with suppress(OSError):
-                deed()
-
-    threads = [threading.Thread(target=repeat, args=(deed,), name="agent") for deed in deeds]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        for thread in threads:
-            thread.join(PATIENCE_S)
 
 
 def swapper(folder: Path, secret: Path) -> list[Callable[[], None]]:

@@ -11,7 +11,7 @@ import stat
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ import pytest
 from orchestrator.checkpoints.models import PointKind
 from orchestrator.files.tree import remove_tree
 from tests.support.history_fixture import HistoryFixture, assert_sound, describe_tree, list_contents, write
+from tests.support.meanwhile import meanwhile
 
 CANARY = b"canary-that-must-not-appear"
 NESTED = 1_500
@@ -66,27 +67,6 @@ def outside(history: HistoryFixture) -> dict[str, tuple[int, int, int, bytes]]:
         content = path.read_bytes() if stat.S_ISREG(facts.st_mode) else b""
         found[str(path)] = (facts.st_mode, facts.st_uid, facts.st_mtime_ns, content)
     return found
-
-
-@contextmanager
-def meanwhile(*deeds: Callable[[], object]) -> Iterator[None]:
-    """What the agent does over and over."""
-    over = threading.Event()
-
-    def repeat(deed: Callable[[], object]) -> None:
-        while not over.is_set():
-            with suppress(OSError):
-                deed()
-
-    threads = [threading.Thread(target=repeat, args=(deed,), name="agent") for deed in deeds]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        for thread in threads:
-            thread.join(10)
 
 
 def test_every_odd_thing_at_once(history: HistoryFixture) -> None:

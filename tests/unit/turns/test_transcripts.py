@@ -67,6 +67,23 @@ def test_what_is_not_known_is_taken_for_the_least() -> None:
     assert (told.turns[1].steps[0].status, told.turns[1].steps[0].ruling) == ("cancelled", Ruling.RUN)
 
 
+@pytest.mark.parametrize("odd", [[], {}, 5, None, True])
+def test_a_word_that_is_none_is_like_an_unknown_one(odd: object) -> None:
+    """Whatever stands in its place."""
+    told = read_transcript(
+        body(
+            turn(1, source=odd, status=odd, steps=[step(status=odd, verdict=odd)]),
+            conversation={"name": odd, "is_named": True, "last_turn": odd},
+        )
+    )
+    assert (told.name, told.head, told.turns[0].source, told.turns[0].status) == (
+        "",
+        1,
+        OTHER_SOURCE,
+        TurnStatus.STOPPED,
+    )
+
+
 def test_a_parent_that_was_left_out_makes_a_beginning() -> None:
     """An export holds the newest turns; what the oldest of them follows is not in it."""
     assert read_transcript(body(turn(8, parent=3))).turns[0].parent is None
@@ -86,6 +103,8 @@ def test_a_parent_that_was_left_out_makes_a_beginning() -> None:
         (body(turn(0)), "turns.0.id"),
         (body(turn(1), turn(1)), "turns.1.id"),
         (body(turn(1), turn(2, parent="1")), "turns.1.parent"),
+        (body(turn(1), turn(2, parent=[])), "turns.1.parent"),
+        (body(turn(1, parent={})), "turns.0.parent"),
         (body(turn(1, prompt=7)), "turns.0.prompt"),
         (body(turn(1, prompt="x" * 200_001)), "turns.0.prompt"),
         (body(turn(1, reply=[])), "turns.0.reply"),
