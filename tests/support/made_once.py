@@ -1,5 +1,6 @@
 """What every test would make again, always the same and slowly: an empty database of today's shape, the certificates
-that are trusted, the routes that Flask reads from the addresses of its pages, the code that templates become, the bundles of
+that are trusted, the routes that Flask reads from the addresses of its pages, the code that templates become, the
+bundles of
 scripts and stylesheets.
 
 Each is made once in a process, by the code that makes it for an install. Tests about making them call that code. And
