@@ -18,6 +18,7 @@ from dashboard.pages import (
     login,
     memory,
     newcomers,
+    palette,
     people,
     planner,
     providers,
@@ -54,4 +55,4 @@ _OF_THE_INSTALL = (
     providers.pages,
     setup.pages,
 )
-BLUEPRINTS = (home.pages, approvals.pages, *_OF_AGENTS, *_OF_THE_INSTALL, you.pages, welcome.pages, login.pages)
+BLUEPRINTS = (home.pages, palette.pages, approvals.pages, *_OF_AGENTS, *_OF_THE_INSTALL, you.pages, welcome.pages, login.pages)
