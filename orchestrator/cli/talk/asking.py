@@ -40,8 +40,6 @@ class Asking:
         self._is_looking = self._is_to_look_again = False
         self._decided: set[str] = set()
         """Cards that were answered here."""
-        self.wants_words: Card | None = None
-        """A no for which somebody types why."""
 
     def look(self) -> None:
         """Soon: is something asked, or decided?"""
@@ -79,8 +77,6 @@ class Asking:
         for tab in self._desk.tabs.all:
             for card in [card for card in tab.cards if card.id not in waiting and not card.id.startswith("/")]:
                 tab.cards.remove(card)
-                if card is self.wants_words:
-                    self.wants_words = None
                 if card.is_printed and card.id not in self._decided:
                     self._desk.tell(tab, pieces.note("It was decided elsewhere."))
         self._desk.changed.set()
@@ -125,7 +121,6 @@ class Asking:
     def park(self, tab: Tab, card: Card) -> None:
         """Later, then."""
         tab.cards.remove(card)
-        self.wants_words = None
         if not card.id.startswith("/"):
             self._desk.parked.add(card.id)
             verb = "answer" if card.line else "approve"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.text import Text
 
 from orchestrator.cli.approvals import describe_request, exact_lines
@@ -84,17 +85,21 @@ def approval_card(approval: Mapping[str, Any], act: Callable[[str], Awaitable[No
     lines = exact_lines({**approval, "detail": {**approval["detail"], "kinds": []}})  # they are told below
     is_command = approval["step"] is not None
     head = Text(f"{terminal_safe(approval['reason'])} {describe_request(approval)}:".strip(), style="bold yellow")
-    body = [head, Text("\n".join(lines[:_MOST_LINES]))]
+    body: list[RenderableType] = [head, _indent(lines[:_MOST_LINES])]
     if kinds:
-        told = "\n".join(f"    {terminal_safe(kind)}" for kind in kinds)
-        body += [Text("  a allows in this conversation, until it is cleared, for a day at most:", style="dim")]
-        body += [Text(told, style="dim")]
+        told = ", ".join(f"“{one_line(kind, 300)}”" for kind in kinds)
+        body.append(Text(f"  a allows for this conversation, a day at most: {told}", style="dim"))
     rest = lines[_MOST_LINES:]
     keys = {"y": "yes", "n": "no", "d": "no, and say why"}
     keys |= {"a": "allow here"} if kinds else {}
     keys |= {"c": "changes so far"} if is_command else {}
     keys |= {"v": more_label(rest)} if rest else {}
     return Card(approval["id"], Group(*body), "Run it?" if is_command else "Agree to it?", keys, act, rest=rest)
+
+
+def _indent(lines: Sequence[str]) -> RenderableType:
+    """Also what is too long for a line stays to the right of our own words."""
+    return Padding(Text("\n".join(line.removeprefix("    ") for line in lines)), (0, 0, 0, 4))
 
 
 def more_label(rest: Sequence[str]) -> str:
@@ -105,7 +110,7 @@ def more_label(rest: Sequence[str]) -> str:
 def question_card(question: Mapping[str, Any], act: Callable[[str], Awaitable[None]]) -> Card:
     """A card for a question of an agent, which is answered in words or by the number of a choice."""
     head = Text(f"{one_line(question['agent'])} asks:", style="bold yellow")
-    body = Group(head, Text("\n".join(question_lines(question))))
+    body = Group(head, _indent(question_lines(question)))
     return Card(question["id"], body, "", {}, act, line="Your answer: ")
 
 

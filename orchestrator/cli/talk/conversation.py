@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -57,6 +57,8 @@ class _Conversation:
             seconds=self._watch.seconds_of,
             history=self._open_history,
         )
+        self._answered: Card | None = None
+        """The card for which words are typed."""
         self._own: dict[str, Deed] = {
             "agent": self._open_agent,
             "close": self._close_tab,
@@ -72,7 +74,7 @@ class _Conversation:
         desk.agents = [(one["name"], one["role"]) for one in agents]
         self._screen.app.key_processor.before_key_press += lambda _: self._note_key()
         for work in (self._print_news(), self._tick(), self._watch.follow_news(), self._watch.look_now_and_then()):
-            desk.begin(work)
+            desk.begin(self._keep_going(work))
         desk.begin(self._watch.open_conversation(desk.tabs.current), desk.tabs.current)
         self._screen.show_tab()
         try:
@@ -88,6 +90,14 @@ class _Conversation:
         if busy:
             print(f"{', '.join(busy)} {'goes' if len(busy) == 1 else 'go'} on without you; the dashboard shows it.")
 
+    async def _keep_going(self, work: Awaitable[None]) -> None:
+        """Without any of these the screen would stand still, so a fault in one ends the chat, and says so."""
+        try:
+            await work
+        except Exception as error:
+            self._screen.app.exit(exception=error)
+            raise
+
     # --- what goes on by itself ------------------------------------------------------------------------------------
 
     async def _print_news(self) -> None:
@@ -102,9 +112,9 @@ class _Conversation:
         while True:
             await asyncio.sleep(_TICK_S)
             tab = self._desk.tabs.current
+            if self._answered is not None and self._answered is not self._card:
+                self._stop_answering()  # it was answered elsewhere: these words are for nothing else
             if not tab.cards:
-                if self._screen.is_answering:
-                    self._stop_answering()
                 continue
             card, now = tab.cards[0], time.monotonic()
             if card.guard is None:
@@ -129,7 +139,7 @@ class _Conversation:
 
     def _open_card(self, card: Card) -> None:
         if card.line:
-            self._start_answering()
+            self._start_answering(card)
         self._desk.changed.set()
 
     def _act_on_card(self, tab: Tab, card: Card, key: str) -> None:
@@ -139,19 +149,19 @@ class _Conversation:
             card.keys.pop("v", None)
             card.guard = None
         elif key == "d":
-            self._start_answering()
-            self._asking.wants_words = card
+            self._start_answering(card)
         else:
             self._desk.begin(card.act(key), tab)
         self._desk.changed.set()
 
-    def _start_answering(self) -> None:
+    def _start_answering(self, card: Card) -> None:
         self._screen.answer.reset()
+        self._answered = card
         self._screen.is_answering = True
 
     def _stop_answering(self) -> None:
+        self._answered = None
         self._screen.is_answering = False
-        self._asking.wants_words = None
         self._desk.changed.set()
 
     # --- what keys ask for -----------------------------------------------------------------------------------------
@@ -193,8 +203,8 @@ class _Conversation:
 
     def send_answer(self) -> None:
         """The words that were typed answer the card; none are for later."""
-        tab, card, said = self._desk.tabs.current, self._card, self._screen.answer.text.strip()
-        if card is None:
+        tab, card, said = self._desk.tabs.current, self._answered, self._screen.answer.text.strip()
+        if card is None or card is not self._card:
             self._stop_answering()
         elif not said:
             self.go_back()

@@ -166,7 +166,7 @@ class Deeds:
             raise NotFound("There is no conversation yet. It begins with your first message.")
         path = agent_path(tab.agent, f"/conversations/{tab.conversation}")
         tab.name = (await self._desk.call(lambda client: client.patch(path, {"name": name})))["name"]
-        self._desk.tell(tab, pieces.note(f"This conversation is called {tab.name}.", "green"))
+        self._desk.tell(tab, pieces.note(f"This conversation is called {one_line(tab.name, 100)}.", "green"))
 
     async def _export_conversation(self, tab: Tab, file: str) -> None:
         if tab.conversation is None:

@@ -78,4 +78,7 @@ class Desk:
             if tab is not None:
                 tab.code = 1
                 self.tell(tab, pieces.trouble(error.message))
+        except Exception as error:  # noqa: BLE001  # the top of a task: a fault of one deed must not end the chat
+            said = f"Something went wrong in this chat ({type(error).__name__}). The agent was not told."
+            self.tell(tab or self.tabs.current, pieces.trouble(said))
         self.changed.set()

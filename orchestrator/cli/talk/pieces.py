@@ -57,7 +57,8 @@ def command_line(command: str) -> Piece:
 def command_outcome(step: Mapping[str, Any]) -> Piece:
     """What a command printed, within bounds, and how it ended."""
     body = Text("\n".join(f"    {line}" for line in bound_lines(str(step["output"] or ""))), style="dim")
-    took_s = _seconds_between(step["started_at"], step["ended_at"])
+    # Of a command that somebody had to allow, the time would be theirs.
+    took_s = None if step["approval"] else _seconds_between(step["started_at"], step["ended_at"])
     took = f" after {took_s:.1f} s" if took_s is not None and took_s >= 0.1 else ""
     code = step["exit_code"]
     if code in (0, None):

@@ -89,6 +89,10 @@ class Story:
             told += self._tell_end(turn)
         return told
 
+    def abandon(self) -> None:
+        """It is there no longer: nothing more is told of it."""
+        self.status = "stopped"
+
     def _tell_step(self, step: Mapping[str, Any]) -> list[Piece]:
         n, status = step["n"], step["status"]
         told: list[Piece] = []

@@ -18,6 +18,7 @@ from orchestrator.cli.talk.desk import Desk
 from orchestrator.cli.talk.story import Story
 from orchestrator.cli.talk.tabs import Tab
 from orchestrator.core.errors import OrchestratorError, Unavailable
+from orchestrator.core.text import one_line
 
 _AGAIN_S = 2.0
 """How soon a broken line of news is opened anew."""
@@ -49,6 +50,7 @@ class Watch:
             await self._read_news(news)
             self._desk.is_live = False
             self._desk.changed.set()
+            await self._desk.call(lambda _: news.__exit__())  # noqa: B023  # it is called before there is another
             await asyncio.sleep(_AGAIN_S)
 
     async def look_now_and_then(self) -> None:
@@ -77,6 +79,7 @@ class Watch:
             if news.is_live and not self._desk.is_live:
                 self._desk.is_live = True
                 self._desk.changed.set()
+                self._when_asked()
 
     def _take_event(self, kind: str, body: dict[str, Any]) -> None:
         found = self._desk.tabs.find_turn(int(body.get("turn") or 0))
@@ -156,6 +159,10 @@ class Watch:
                     await self.look_at(turn)
                 except Unavailable:  # a restart of the orchestrator is waited out: the next tick looks again
                     return
+                except OrchestratorError:  # it was deleted
+                    if found := self._desk.tabs.find_turn(turn):
+                        found[1].abandon()
+                    return
                 if turn not in self._look_again:
                     return
         finally:
@@ -193,11 +200,11 @@ class Watch:
             await asyncio.sleep(0.1)
         for delivery in found["deliveries"]:
             if delivery["url"] is None:
-                self._desk.tell(tab, pieces.note(delivery["why"] or delivery["file"], "yellow"))
+                self._desk.tell(tab, pieces.note(one_line(delivery["why"] or delivery["file"], 500), "yellow"))
                 continue
             size, caption = format_size(delivery["size"]), delivery["caption"]
             said = f"{delivery['file']} ({size}){f' {caption}' if caption else ''}"
-            self._desk.tell(tab, pieces.note(f"⇩ {said}   /get {delivery['path']}", "green"))
+            self._desk.tell(tab, pieces.note(one_line(f"⇩ {said}   /get {delivery['path']}", 500), "green"))
 
     # --- what is known of agents and conversations -----------------------------------------------------------------
 
@@ -213,7 +220,7 @@ class Watch:
         if ended:
             tab.last_turn = ended[-1]
             story = Story(ended[-1]["turn"], prompt=ended[-1]["prompt"], is_ours=False)
-            self._desk.tell(tab, pieces.person_said(story.prompt), *story.tell(ended[-1]))
+            self._desk.tell(tab, pieces.person_said(story.prompt), *story.tell({**ended[-1], "steps": []}))
         for turn in turns:
             if turn["status"] not in ENDED:
                 self.adopt(tab, turn)
