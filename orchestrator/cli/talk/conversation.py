@@ -188,7 +188,9 @@ class _Conversation:
         if not text and not tab.files:
             return
         buffer.reset(append_to_history=bool(text))
-        if not text.startswith("//") and (line := read_line(text)) is not None:
+        if text.startswith("//") and read_line(text[1:]) is not None:  # a message that looks like a command
+            self._desk.begin(self._deeds.send_message(tab, text[1:]), tab)
+        elif (line := read_line(text)) is not None:
             command = find_command(line.name)
             if command is None:
                 self._desk.tell(tab, pieces.trouble(say_unknown(line.name)))
