@@ -8,15 +8,29 @@ from typing import ClassVar
 
 from markdown_it import MarkdownIt
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement
+from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement, TableElement
 from rich.segment import Segment, Segments
 from rich.style import Style
 from rich.syntax import Syntax
+from rich.table import Table
 from rich.text import Text
+from rich.theme import Theme
 
 from orchestrator.core.text import terminal_safe
 
 _TAB = 4
+_THEME = Theme(
+    {
+        "markdown.h1": "bold underline",
+        **dict.fromkeys((f"markdown.h{level}" for level in range(2, 7)), "bold"),
+        "markdown.code": "cyan",
+        "markdown.block_quote": "dim",
+        "markdown.item.number": "cyan",
+        "markdown.table.header": "bold",
+        "markdown.table.border": "dim",
+    }
+)
+"""In the terminal's own colours, so that it can be read on a light one and on a dark one."""
 
 
 class Canvas:
@@ -31,6 +45,7 @@ class Canvas:
             color_system=colors or "standard",  # type: ignore[arg-type]  # rich gives a str where it takes literals
             no_color=not has_colors,
             highlight=False,
+            theme=_THEME,
             width=80,
         )
 
@@ -79,8 +94,6 @@ class _Title(Heading):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:  # rich's own
         text = self.text.copy()
         text.justify = "left"
-        if self.tag == "h1":
-            text.stylize("bold")
         yield text
 
 
@@ -94,6 +107,16 @@ class _Code(CodeBlock):
         yield Syntax(code, self.lexer_name, theme="ansi_dark", word_wrap=True, padding=(0, 2), tab_size=_TAB)
 
 
+class _Table(TableElement):
+    """Without the empty lines that its missing edges would be."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for table in super().__rich_console__(console, options):
+            if isinstance(table, Table):
+                table.show_edge = False
+            yield table
+
+
 class AgentMarkdown(Markdown):
     """An agent's Markdown: what looks like HTML is text, and links show where they lead."""
 
@@ -102,6 +125,7 @@ class AgentMarkdown(Markdown):
         "heading_open": _Title,
         "fence": _Code,
         "code_block": _Code,
+        "table_open": _Table,
     }
 
     def __init__(self, markup: str) -> None:

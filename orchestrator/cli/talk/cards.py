@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -89,12 +90,18 @@ def approval_card(approval: Mapping[str, Any], act: Callable[[str], Awaitable[No
     if kinds:
         told = ", ".join(f"“{one_line(kind, 300)}”" for kind in kinds)
         body.append(Text(f"  a allows for this conversation, a day at most: {told}", style="dim"))
+    body.append(Text(f"  It expires at {_clock(approval['expires_at'])}.", style="dim"))
     rest = lines[_MOST_LINES:]
     keys = {"y": "yes", "n": "no", "d": "no, and say why"}
     keys |= {"a": "allow here"} if kinds else {}
     keys |= {"c": "changes so far"} if is_command else {}
     keys |= {"v": more_label(rest)} if rest else {}
     return Card(approval["id"], Group(*body), "Run it?" if is_command else "Agree to it?", keys, act, rest=rest)
+
+
+def _clock(moment: str) -> str:
+    """Hours and minutes where the person sits."""
+    return datetime.fromisoformat(moment).astimezone().strftime("%H:%M")
 
 
 def _indent(lines: Sequence[str]) -> RenderableType:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer
-from prompt_toolkit.filters import Condition, has_completions
+from prompt_toolkit.filters import Condition, has_completions, is_searching
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings
@@ -190,10 +190,9 @@ class ChatScreen:
             )
             hint = f"Message {tab.agent}, or / for commands"
             prompt = BeforeInput("› ", style="class:prompt")
-            empty = ConditionalProcessor(
-                BeforeInput([("class:prompt", "› "), ("class:quiet", hint)]), Condition(lambda: not buffer.text)
-            )
-            full = ConditionalProcessor(prompt, Condition(lambda: bool(buffer.text)))
+            is_empty = Condition(lambda: not buffer.text) & ~is_searching
+            empty = ConditionalProcessor(BeforeInput([("class:prompt", "› "), ("class:quiet", hint)]), is_empty)
+            full = ConditionalProcessor(prompt, ~is_empty)
             control = BufferControl(
                 buffer,
                 input_processors=[AppendAutoSuggestion(), full, empty],

@@ -75,6 +75,6 @@ def activity_line(tab: Tab, seconds: float | None, width: int) -> str:
         return ""
     took = f" · {seconds:.0f} s" if seconds is not None and seconds >= 2 else ""
     more = f" · {len(stories) - 1} more" if len(stories) > 1 else ""
-    end = f"{took}{more} · Esc stops"
+    end = f"{took}{more} · {'Ctrl+C' if tab.cards else 'Esc'} stops"
     room = max(10, width - get_cwidth(end) - 3)
     return f"⋯ {one_line(f'{tab.agent} {stories[0].doing}', room)}{end}"

@@ -223,6 +223,7 @@ def an_approval(**more: Any) -> dict[str, Any]:
     """As the API says it."""
     text = "rm -r x"
     body = {"id": "a7k2", "agent": "crab", "turn": 7, "step": 1, "kind": "command", "text": text, "shown": text}
+    body["expires_at"] = "2026-03-01T10:20:00.000Z"
     return {**body, "reason": "It deletes files.", "detail": {"kinds": ["delete below work/x/"]}, **more}
 
 
@@ -233,6 +234,7 @@ def test_a_card_says_what_each_key_does() -> None:
     assert "It deletes files." in said
     assert "    rm -r x" in said
     assert "“delete below work/x/”" in said
+    assert re.search(r"It expires at \d\d:\d\d\.", said)
     assert list(card.keys) == ["y", "n", "d", "a", "c"]
     alone = approval_card(an_approval(detail={}, step=None, kind="asset", shown="https://x.test/"), nothing)
     assert list(alone.keys) == ["y", "n", "d"]
