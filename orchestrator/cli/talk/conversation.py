@@ -72,13 +72,16 @@ class _Conversation:
         me, agents = await desk.call(lambda client: (client.get("/me"), client.get("/agents")["agents"]))
         desk.me = me["id"]
         desk.agents = [(one["name"], one["role"]) for one in agents]
+        await self._watch.open_conversation(desk.tabs.current)
+        self._screen.print_first()
         self._screen.app.key_processor.before_key_press += lambda _: self._note_key()
         for work in (self._print_news(), self._tick(), self._watch.follow_news(), self._watch.look_now_and_then()):
             desk.begin(self._keep_going(work))
-        desk.begin(self._watch.open_conversation(desk.tabs.current), desk.tabs.current)
         self._screen.show_tab()
         try:
             await self._screen.app.run_async(handle_sigint=False)
+        except EOFError:  # the terminal is gone
+            pass
         finally:
             self._watch.close()
             await desk.close()
@@ -104,7 +107,7 @@ class _Conversation:
         while True:
             await self._desk.changed.wait()
             self._desk.changed.clear()
-            await self._screen.print_pieces()
+            self._screen.print_pieces()
             self._screen.show_tab()
 
     async def _tick(self) -> None:
@@ -223,6 +226,10 @@ class _Conversation:
         else:
             self._screen.buffer.insert_text(text)
         self._desk.changed.set()
+
+    def edit_line(self) -> None:
+        """What was typed goes to an editor, and comes back."""
+        self._screen.edit_line()
 
     def go_back(self) -> None:
         """Words go back to keys, a card to later, an edited message to what it was; then it stops the agent."""

@@ -32,6 +32,9 @@ class KeyDeeds(Protocol):
     def paste(self, text: str) -> None:
         """A paste, or files that were dropped."""
 
+    def edit_line(self) -> None:
+        """What was typed goes to an editor."""
+
     def go_back(self) -> None:
         """Esc."""
 
@@ -116,8 +119,8 @@ def _bind_typing(keys: KeyBindings, deeds: KeyDeeds, typing: Filter) -> None:
         deeds.leave()
 
     @keys.add("c-x", "c-e", filter=typing)
-    def edit(event: KeyPressEvent) -> None:
-        event.current_buffer.open_in_editor(validate_and_handle=False)
+    def edit(event: KeyPressEvent) -> None:  # noqa: ARG001
+        deeds.edit_line()
 
     @keys.add(Keys.BracketedPaste, filter=typing)
     def paste(event: KeyPressEvent) -> None:

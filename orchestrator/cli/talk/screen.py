@@ -3,9 +3,10 @@ are being written, and under them stay the input, what is attached and the statu
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
-from prompt_toolkit.application import Application, run_in_terminal
+from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.filters import Condition, has_completions, is_searching
@@ -95,6 +96,7 @@ class ChatScreen:
             wrap_lines=True,
             dont_extend_height=True,
         )
+        self._editor: asyncio.Task[None] | None = None
         self.is_answering = False
         """A card is answered in words."""
         self.app: Application[int] = Application(
@@ -132,8 +134,25 @@ class ChatScreen:
         """It was closed."""
         self._inputs.pop(tab, None)
 
-    async def print_pieces(self) -> None:
+    def edit_line(self) -> None:
+        """What is being typed, in the person's editor. Until it is left, the terminal is the editor's."""
+        self._editor = self.buffer.open_in_editor()
+        self._editor.add_done_callback(lambda _: self._desk.changed.set())
+
+    def print_pieces(self) -> None:
         """What the current tab has to say stands in the scrollback from now on."""
+        if self.app.is_done or not self.app.is_running or (self._editor is not None and not self._editor.done()):
+            return
+        lines = self._take_lines()
+        if lines:
+            self._print_lines(lines)
+
+    def print_first(self) -> None:
+        """What was said before stands there already when the parts below are drawn for the first time."""
+        self.app.output.write_raw("".join(f"{line}\r\n" for line in self._take_lines()))
+        self.app.output.flush()
+
+    def _take_lines(self) -> list[str]:
         tab = self._desk.tabs.current
         told, tab.unprinted = tab.unprinted, []
         card = tab.cards[0] if tab.cards else None
@@ -145,14 +164,16 @@ class ChatScreen:
         if card is not None and not card.is_printed:
             card.is_printed = True
             lines += ["", *self._canvas.draw(card.body, width)]
-        if lines:
-            text = "".join(f"{line}\r\n" for line in lines)
-            await run_in_terminal(lambda: self._write(text))
-        self.app.invalidate()
+        return lines
 
-    def _write(self, text: str) -> None:
-        self.app.output.write_raw(text)
-        self.app.output.flush()
+    def _print_lines(self, lines: list[str]) -> None:
+        """Above the parts that stay. The library's own way hands the terminal back for each print: a Ctrl+C in that
+        moment would end the chat, and keys would be echoed."""
+        renderer = self.app.renderer
+        renderer.erase()
+        self.app.output.write_raw("".join(f"{line}\r\n" for line in lines))
+        renderer.request_absolute_cursor_position()
+        renderer.render(self.app, self.app.layout)
 
     # --- the parts below ------------------------------------------------------------------------------------------
 

@@ -43,11 +43,12 @@ def status_line(tab: Tab, *, is_live: bool, width: int) -> str:
     facts = tab.facts
     budget = facts.get("budget") or {}
     model = facts.get("model") or facts.get("default_model") or ""
+    more = "+" if tab.has_more else ""
     parts = [] if is_live else ["not connected"]
     parts += [one_line(str(model), 30)] if model else []
     parts += [one_line(tab.name, 28)] if tab.name else []
-    parts += [f"{short_count(tab.tokens)} tokens"] if tab.tokens else []
-    parts += [f"${tab.cost_usd:,.2f}"] if tab.cost_usd >= 0.005 else []
+    parts += [f"{short_count(tab.tokens)}{more} tokens"] if tab.tokens else []
+    parts += [f"${tab.cost_usd:,.2f}{more}"] if tab.cost_usd >= 0.005 else []
     if budget.get("is_stopped"):
         parts.insert(0, "budget used up")
     elif budget.get("left_usd") is not None:

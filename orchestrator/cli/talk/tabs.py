@@ -27,7 +27,9 @@ class Tab:
         self.facts: Mapping[str, Any] = {}
         """The agent's settings, as the API has them."""
         self.spent: dict[int, tuple[int, float]] = {}
-        """Tokens and dollars of each turn."""
+        """Tokens and dollars of each turn that is known here."""
+        self.has_more = False
+        """There are earlier turns, which are not among them."""
         self.files: list[LocalFile] = []
         self.editing: int | None = None
         """The turn whose message is being sent again with other words."""
@@ -78,7 +80,7 @@ class Tab:
     def go_to(self, conversation: int | None, name: str = "") -> None:
         """Another conversation with the same agent. What goes on in the old one goes on there."""
         self.conversation, self.name, self.editing, self.last_turn = conversation, name, None, None
-        self.stories, self.cards, self.spent = {}, [], {}
+        self.stories, self.cards, self.spent, self.has_more = {}, [], {}, False
 
 
 class Tabs:

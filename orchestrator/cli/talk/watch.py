@@ -27,6 +27,8 @@ _LOOK_S = 1.0
 _PATIENCE_S = 4.0
 """How long a file may take to be delivered after its turn."""
 _PAGE = 200
+_LAST = 20
+"""Turns of a conversation that is opened: they come with all that their commands printed."""
 
 
 class Watch:
@@ -212,9 +214,10 @@ class Watch:
         """What was said last stands there, and what goes on is told. Raises what the API refuses with."""
         await self.refresh_facts(tab)
         history = await self._desk.call(
-            lambda client: client.get(agent_path(tab.agent, "/history"), limit=_PAGE, conversation=tab.conversation)
+            lambda client: client.get(agent_path(tab.agent, "/history"), limit=_LAST, conversation=tab.conversation)
         )
         turns = history["turns"]
+        tab.has_more = history["next"] is not None
         tab.spent = {turn["turn"]: (turn["tokens"], turn["cost_usd"]) for turn in turns}
         ended = [turn for turn in turns if turn["status"] in ENDED]
         if ended:

@@ -14,6 +14,7 @@ import sys
 import termios
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,13 +96,13 @@ class Fixture:
         return self.process.wait(PATIENCE_S)
 
 
-@pytest.fixture
-def fixture(tmp_path: Path) -> Iterator[Fixture]:
-    """At an empty prompt."""
-    with run_app(tmp_path / "home") as install:
+@contextmanager
+def chat(folder: Path, *, columns: int = 100, **more: str) -> Iterator[Fixture]:
+    """A chat on a terminal of so many columns, with this environment besides."""
+    with run_app(folder / "home") as install:
         settings = install.services.settings
         ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+        resize(theirs, columns)
         environment = {
             "PATH": os.environ["PATH"],
             "TERM": "xterm-256color",
@@ -110,13 +111,14 @@ def fixture(tmp_path: Path) -> Iterator[Fixture]:
             "HERMIT_PORT": str(settings.port),
             "HERMIT_API_TOKEN": API_TOKEN,
             "PYTHONPATH": str(ROOT),
-            "HOME": str(tmp_path),
+            "HOME": str(folder),
+            **more,
         }
         # A session of its own, whose terminal this is: so Ctrl-C reaches it, as it would reach a shell's command.
         command = ["/usr/bin/setsid", "-c", "/usr/bin/env", "--default-signal=INT"]
         command += [sys.executable, "-P", "-m", "orchestrator", "chat", "crab"]
         with subprocess.Popen(
-            command, env=environment, cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs
+            command, env=environment, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs
         ) as process:
             os.close(theirs)
             made = Fixture(install, process, ours)
@@ -126,6 +128,18 @@ def fixture(tmp_path: Path) -> Iterator[Fixture]:
             finally:
                 process.send_signal(signal.SIGKILL)
         os.close(ours)
+
+
+def resize(terminal: int, columns: int) -> None:
+    """The window is so wide now."""
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+
+
+@pytest.fixture
+def fixture(tmp_path: Path) -> Iterator[Fixture]:
+    """At an empty prompt."""
+    with chat(tmp_path) as made:
+        yield made
 
 
 def asks(scene: Scene) -> None:
@@ -146,6 +160,22 @@ def test_an_answer_is_drawn(fixture: Fixture) -> None:
     assert "\u202e" not in seen
     fixture.waits_for_a_line()
     assert fixture.leaves() == 0
+
+
+def test_any_width_will_do_and_no_colors_too(tmp_path: Path) -> None:
+    """A narrow window, one that changes, and a person who wants no colours: what is drawn fits."""
+    with chat(tmp_path, columns=40, NO_COLOR="1") as fixture:
+        fixture.install.plays["hi"] = lambda scene: scene.say("word " * 30 + "end of it\n\n`code`")
+        for columns in (40, 70):
+            resize(fixture.terminal, columns)
+            fixture.process.send_signal(signal.SIGWINCH)
+            fixture.types("hi\r")
+            seen = fixture.sees("› hi", "word word", "end of it", "code")
+            lines = [_ESCAPES.sub("", line).strip() for line in seen.split("\n")]
+            widest = max(len(line) for line in lines if line.startswith("word word"))
+            assert columns - 5 <= widest <= columns
+            assert not re.search(r"\x1b\[(?:\d+;)*(?:3[0-8]|4[0-8]|9\d)(?:;|m)", seen)
+            fixture.waits_for_a_line()
 
 
 def test_a_turn_is_watched(fixture: Fixture) -> None:

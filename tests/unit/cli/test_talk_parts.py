@@ -335,6 +335,8 @@ def test_the_lines_below_fit_any_width() -> None:
     assert (
         status_line(tabs.current, is_live=True, width=80) == " m\\x1b1 · Boat · 12.3k tokens · $0.25 · $4.50 left today"
     )
+    tabs.current.has_more = True
+    assert "12.3k+ tokens · $0.25+" in status_line(tabs.current, is_live=True, width=80)
     assert "not connected" in status_line(tabs.current, is_live=False, width=80)
     for width, wider in pairwise(range(1, 80)):
         short, long = (status_line(tabs.current, is_live=True, width=each) for each in (width, wider))
