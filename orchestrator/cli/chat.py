@@ -42,7 +42,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add_help(
         chat,
         "Say TEXT and print the reply, or talk as long as you like. Approvals are asked in place.\n"
-        "A terminal has history, line editing and commands such as /help; a pipe gets the replies alone.",
+        "At a terminal several agents have tabs, a dropped file goes along, and /help lists the commands;\n"
+        "a pipe gets the replies alone.",
         "chat crab",
         'chat crab "What is in in/?"',
         'chat crab --file report.pdf "Sum it up."',

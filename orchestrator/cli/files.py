@@ -122,7 +122,7 @@ def fetch_file(
 def _download(
     client: ApiClient, agent: str, path: str, *, user: int | None, as_zip: bool, shows_progress: bool = True
 ) -> Iterator[Iterable[bytes]]:
-    with client.download(_remote(agent, path), user=user, zip="1" if as_zip else None) as answer:
+    with client.download(remote_path(agent, path), user=user, zip="1" if as_zip else None) as answer:
         if "Content-Disposition" not in answer.headers:
             shown = display_path(*os.fsencode(path.rstrip("/")).split(b"/"))
             raise BadInput(f"{shown or 'This'} is a folder. Add --zip to fetch it as an archive.")
@@ -146,7 +146,7 @@ def _put(context: Context, options: argparse.Namespace) -> int:
 
 
 def _remove(context: Context, options: argparse.Namespace) -> int:
-    remotes = [(path, _remote(options.agent, path)) for path in options.paths]
+    remotes = [(path, remote_path(options.agent, path)) for path in options.paths]
     named = ", ".join(one_line(path, 100) for path in options.paths[:5])
     more = f" and {len(remotes) - 5} more" if len(remotes) > 5 else ""
     confirm_deed(f"This deletes {named}{more} from {options.agent}'s workspace", yes=options.yes)
@@ -161,7 +161,7 @@ def _remove(context: Context, options: argparse.Namespace) -> int:
 
 
 def _entries(client: ApiClient, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    path, after = _remote(options.agent, options.path), None
+    path, after = remote_path(options.agent, options.path), None
     while True:
         body = client.get(path, after=after, limit=1000, user=options.user)
         if not isinstance(body, dict) or "entries" not in body:
@@ -171,7 +171,7 @@ def _entries(client: ApiClient, options: argparse.Namespace) -> Iterator[dict[st
             return
 
 
-def _remote(agent: str, path: str) -> str:
+def remote_path(agent: str, path: str) -> str:
     """The URL of what somebody typed, whatever bytes are in it; raises UnsafePath where it would lead elsewhere."""
     parts = parts_of(path.removesuffix("/"))
     return agent_path(agent, "/files/" + "/".join(quote(part, safe="") for part in parts))

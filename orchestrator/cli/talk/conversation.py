@@ -29,7 +29,8 @@ from orchestrator.cli.talk.tabs import Tab, Tabs
 from orchestrator.cli.talk.watch import Watch
 from orchestrator.core.text import one_line
 
-_TICK_S = 0.05
+_TICK_S, _IDLE_S = 0.05, 0.2
+"""How often one looks whether a card hears keys, and whether there is one."""
 _HISTORY_BYTES = 500_000
 
 
@@ -113,7 +114,7 @@ class _Conversation:
     async def _tick(self) -> None:
         """Cards hear keys once they could be read; a key counts once it stayed alone."""
         while True:
-            await asyncio.sleep(_TICK_S)
+            await asyncio.sleep(_TICK_S if self._desk.tabs.current.cards else _IDLE_S)
             tab = self._desk.tabs.current
             if self._answered is not None and self._answered is not self._card:
                 self._stop_answering()  # it was answered elsewhere: these words are for nothing else

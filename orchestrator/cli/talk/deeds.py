@@ -10,7 +10,7 @@ from typing import Any
 from orchestrator.capabilities.delivery.messages import format_size
 from orchestrator.cli.changed_files import count_files
 from orchestrator.cli.client import ApiClient, agent_path
-from orchestrator.cli.files import fetch_file
+from orchestrator.cli.files import fetch_file, remote_path
 from orchestrator.cli.follow import ENDED
 from orchestrator.cli.talk import pieces
 from orchestrator.cli.talk.asking import Asking
@@ -96,7 +96,7 @@ class Deeds:
         tab.sending += 1
         try:
             turn = await self._desk.call(lambda client: client.post(path, body))
-            self._watch.begin_story(tab, {**turn, "prompt": text}, is_ours=True)
+            self._watch.begin_story(tab, {**turn, "prompt": text})
         finally:
             tab.sending -= 1
             unclaimed, tab.unclaimed = tab.unclaimed, []
@@ -237,7 +237,7 @@ class Deeds:
 
     async def _list_files(self, tab: Tab, folder: str) -> None:
         shown = folder.strip("/") or "out"
-        path = agent_path(tab.agent, f"/files/{shown}")
+        path = remote_path(tab.agent, shown)
         body = await self._desk.call(lambda client: client.get(path, limit=200))
         if not isinstance(body, dict) or "entries" not in body:
             raise BadInput(f"{one_line(shown)} is a file. /get fetches it.")

@@ -19,11 +19,9 @@ _MOST_LIVE = 8
 class Story:
     """One turn, from the message to its end."""
 
-    def __init__(self, turn: int, *, prompt: str, is_ours: bool) -> None:
+    def __init__(self, turn: int, *, prompt: str) -> None:
         self.turn = turn
         self.prompt = prompt
-        self.is_ours = is_ours
-        """It was written here, and stands there already."""
         self.status = "queued"
         self.tokens = 0
         self.cost_usd = 0.0

@@ -111,16 +111,16 @@ class Watch:
 
     def adopt(self, tab: Tab, turn: Mapping[str, Any]) -> None:
         """Tell a turn that was begun elsewhere."""
-        story = self.begin_story(tab, turn, is_ours=False)
+        story = self.begin_story(tab, turn)
         where = {"calendar": "from the calendar", "dashboard": "from the dashboard", "telegram": "from Telegram"}
         self._desk.tell(tab, pieces.person_said(story.prompt, how=where.get(str(turn["source"]), "from elsewhere")))
 
     # --- turns -----------------------------------------------------------------------------------------------------
 
-    def begin_story(self, tab: Tab, turn: Mapping[str, Any], *, is_ours: bool) -> Story:
+    def begin_story(self, tab: Tab, turn: Mapping[str, Any]) -> Story:
         """This turn is told in the tab from now on."""
         number = int(turn["turn"])
-        story = tab.stories.setdefault(number, Story(number, prompt=turn["prompt"], is_ours=is_ours))
+        story = tab.stories.setdefault(number, Story(number, prompt=turn["prompt"]))
         self._begun_at[number] = time.monotonic()
         self.look(number)
         return story
@@ -222,7 +222,7 @@ class Watch:
         ended = [turn for turn in turns if turn["status"] in ENDED]
         if ended:
             tab.last_turn = ended[-1]
-            story = Story(ended[-1]["turn"], prompt=ended[-1]["prompt"], is_ours=False)
+            story = Story(ended[-1]["turn"], prompt=ended[-1]["prompt"])
             self._desk.tell(tab, pieces.person_said(story.prompt), *story.tell({**ended[-1], "steps": []}))
         for turn in turns:
             if turn["status"] not in ENDED:

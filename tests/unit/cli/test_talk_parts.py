@@ -154,7 +154,7 @@ def told(pieces: list[Any]) -> list[str]:
 
 def test_a_turn_is_told_once() -> None:
     """However often it is looked at, and whatever was seen of it before."""
-    story = Story(7, prompt="hi", is_ours=True)
+    story = Story(7, prompt="hi")
     first, second = (
         a_step(1, "running", thought="I look.\n\nNow."),
         a_step(1, "done", thought="I look.\n\nNow.", exit_code=0),
@@ -174,7 +174,7 @@ def test_a_turn_is_told_once() -> None:
 
 def test_what_leads_to_a_question_is_told_before_its_command() -> None:
     """The card itself has the command; one that was not allowed is told too."""
-    story = Story(7, prompt="hi", is_ours=True)
+    story = Story(7, prompt="hi")
     assert told(story.tell(a_turn("waiting_approval", a_step(1, "asked", thought="May I?")))) == ["May I?"]
     assert story.doing == "waits for your answer"
     refused = a_step(2, "refused", reason="No way.")
@@ -327,7 +327,7 @@ def test_the_lines_below_fit_any_width() -> None:
     clerk = Tab("clerk", 3)
     tabs.add(clerk)
     clerk.has_news = True
-    tabs.current.stories[1] = Story(1, prompt="hi", is_ours=True)
+    tabs.current.stories[1] = Story(1, prompt="hi")
     tabs.current.facts = {"model": "m\x1b1", "budget": {"left_usd": 4.5, "is_stopped": False}}
     tabs.current.name, tabs.current.spent = "Boat", {1: (12_345, 0.25)}
     strip = "".join(text for _, text, *_ in tab_strip(tabs, ["smith"], 60))
