@@ -28,6 +28,7 @@ from orchestrator.cli.talk.slash import SlashCompleter, find_command, read_line,
 from orchestrator.cli.talk.tabs import Tab, Tabs
 from orchestrator.cli.talk.watch import Watch
 from orchestrator.core.text import one_line
+from orchestrator.files.attachments import split_prompt
 
 _TICK_S, _IDLE_S = 0.05, 0.2
 """How often one looks whether a card hears keys, and whether there is one."""
@@ -126,6 +127,8 @@ class _Conversation:
                     card.guard = KeyGuard(now)
                 continue
             if not card.guard.is_armed:
+                if self._screen.app.layout.is_searching:
+                    card.guard.note_key(now)
                 if card.guard.arm(now):
                     self._open_card(card)
             elif (key := card.guard.take(now)) is not None:
@@ -320,13 +323,14 @@ class _Conversation:
         self._desk.tabs.remove(tab)
         self._screen.forget_tab(tab)
 
-    async def _edit_last(self, tab: Tab, _: str) -> None:
+    async def _edit_last(self, tab: Tab, __: str) -> None:
         if tab.last_turn is None:
             self._desk.tell(tab, pieces.note("Nothing was said in this conversation yet."))
             return
         tab.editing = int(tab.last_turn["turn"])
-        self._screen.buffer.text = tab.last_turn["prompt"]
-        self._screen.buffer.cursor_position = len(tab.last_turn["prompt"])
+        words, _ = split_prompt(tab.last_turn["prompt"])  # its files come along by themselves
+        self._screen.buffer.text = words
+        self._screen.buffer.cursor_position = len(words)
 
     async def _quit(self, _: Tab, __: str) -> None:
         self.leave()

@@ -106,7 +106,7 @@ class Deeds:
 
     async def _ask_again(self, tab: Tab, _: str) -> None:
         turn = _last_turn(tab)
-        self._desk.tell(tab, pieces.person_said(turn["prompt"], how="asked again"))
+        self._desk.tell(tab, pieces.message_said(turn["prompt"], how="asked again"))
         await self._branch(tab, {"turn": turn["turn"]})
 
     async def stop_turns(self, tab: Tab, _: str = "") -> None:

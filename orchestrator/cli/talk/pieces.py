@@ -15,6 +15,7 @@ from rich.text import Text
 
 from orchestrator.cli.talk.canvas import AgentMarkdown
 from orchestrator.core.text import one_line, terminal_safe
+from orchestrator.files.attachments import split_prompt
 
 MOST_OUTPUT = 12
 """Lines of what a command printed."""
@@ -36,6 +37,13 @@ def person_said(text: str, *, how: str = "") -> Piece:
     lines = terminal_safe(text).split("\n")
     shown = Text("\n".join([f"› {lines[0]}", *(f"  {line}" for line in lines[1:])]), style="bold cyan")
     return Piece(Group(shown, Text(f"  {how}", style="dim")) if how else shown)
+
+
+def message_said(prompt: str, *, how: str = "") -> Piece:
+    """A message as the agent was given it: its words, and the names of files that came with it."""
+    text, files = split_prompt(prompt)
+    names = ", ".join(one_line(file.path.rpartition("/")[2], 60) for file in files)
+    return person_said(text, how=" · ".join(filter(None, (f"with {names}" if names else "", how))))
 
 
 def agent_words(markdown: str) -> Piece:

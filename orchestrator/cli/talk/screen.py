@@ -25,7 +25,7 @@ from prompt_toolkit.layout import (
     Window,
 )
 from prompt_toolkit.layout.menus import CompletionsMenu
-from prompt_toolkit.layout.processors import AppendAutoSuggestion, BeforeInput, ConditionalProcessor
+from prompt_toolkit.layout.processors import BeforeInput, ConditionalProcessor
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
@@ -122,7 +122,9 @@ class ChatScreen:
         """The tab that is current now is the one that is looked at, and where keys go."""
         tab = self._desk.tabs.current
         card = tab.cards[0] if tab.cards else None
-        if self.is_answering and card is not None:
+        if self.app.layout.is_searching:
+            pass
+        elif self.is_answering and card is not None:
             self.app.layout.focus(self._answer_window)
         elif card is not None and card.guard is not None and card.guard.is_armed:
             self.app.layout.focus(self._keys_window)
@@ -216,7 +218,7 @@ class ChatScreen:
             full = ConditionalProcessor(prompt, ~is_empty)
             control = BufferControl(
                 buffer,
-                input_processors=[AppendAutoSuggestion(), full, empty],
+                input_processors=[full, empty],
                 search_buffer_control=self._search.control,
                 preview_search=True,
             )

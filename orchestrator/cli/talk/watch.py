@@ -113,7 +113,7 @@ class Watch:
         """Tell a turn that was begun elsewhere."""
         story = self.begin_story(tab, turn)
         where = {"calendar": "from the calendar", "dashboard": "from the dashboard", "telegram": "from Telegram"}
-        self._desk.tell(tab, pieces.person_said(story.prompt, how=where.get(str(turn["source"]), "from elsewhere")))
+        self._desk.tell(tab, pieces.message_said(story.prompt, how=where.get(str(turn["source"]), "from elsewhere")))
 
     # --- turns -----------------------------------------------------------------------------------------------------
 
@@ -223,7 +223,7 @@ class Watch:
         if ended:
             tab.last_turn = ended[-1]
             story = Story(ended[-1]["turn"], prompt=ended[-1]["prompt"])
-            self._desk.tell(tab, pieces.person_said(story.prompt), *story.tell({**ended[-1], "steps": []}))
+            self._desk.tell(tab, pieces.message_said(story.prompt), *story.tell({**ended[-1], "steps": []}))
         for turn in turns:
             if turn["status"] not in ENDED:
                 self.adopt(tab, turn)

@@ -428,6 +428,13 @@ def test_files_are_dropped(fixture: Fixture, tmp_path: Path) -> None:
     prompt = fixture.install.services.turns.wait_for_end(1, PATIENCE_S).prompt
     assert "a b.txt" in prompt
     assert "c.txt" not in prompt
+    fixture.waits_for_a_line()
+    fixture.types("/edit\r")
+    fixture.sees("with other words")
+    fixture.types(" again\r")
+    fixture.sees("You said: look again")
+    again = fixture.install.services.turns.wait_for_end(2, PATIENCE_S).prompt
+    assert again == prompt.replace("look", "look again")
 
 
 def test_agents_have_tabs(fixture: Fixture) -> None:
