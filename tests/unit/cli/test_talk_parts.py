@@ -6,16 +6,18 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from rich.console import RenderableType
 
+from orchestrator.cli.client import ApiClient
 from orchestrator.cli.talk.blocks import GrowingText, complete_length
 from orchestrator.cli.talk.canvas import AgentMarkdown, Canvas
 from orchestrator.cli.talk.cards import ALONE_S, READ_S, KeyGuard, approval_card
+from orchestrator.cli.talk.changes import read_changes
 from orchestrator.cli.talk.dropped import read_dropped
 from orchestrator.cli.talk.pieces import MOST_OUTPUT, bound_lines
 from orchestrator.cli.talk.slash import COMMANDS, SlashCompleter, SlashLine, find_command, read_line, say_unknown
@@ -343,3 +345,52 @@ def test_the_lines_below_fit_any_width() -> None:
         assert len(short) < max(width, 1) or not short
         assert long.startswith(short)
         assert sum(len(text) for _, text, *_ in tab_strip(tabs, ["smith"], width)) <= width
+
+
+# --- what a turn changed -------------------------------------------------------------------------------------------
+
+
+class PointsApi:
+    """An API that has points of time, the newest first, as number, kind and turn."""
+
+    def __init__(self, *points: tuple[int, str, int | None]) -> None:
+        self._points = [{"id": number, "kind": kind, "turn": turn} for number, kind, turn in points]
+        self.compared: list[tuple[str, int]] = []
+
+    def get(self, path: str, **params: Any) -> dict[str, Any]:
+        """A page of points of two, or how two of them differ."""
+        if path.endswith("/checkpoints"):
+            rest = [point for point in self._points if params["before"] is None or point["id"] < params["before"]]
+            return {"checkpoints": rest[:2], "next": rest[1]["id"] if len(rest) > 2 else None}
+        self.compared.append((path.split("/")[4], params["to"]))
+        new = {"type": "file", "size": 3}
+        change = {
+            "path": "work/a",
+            "shown": "work/a\x1b",
+            "kind": "made",
+            "old": None,
+            "new": new,
+            "lines": ["+tea\x1b"],
+        }
+        return {"changes": [change], "total": 1, "to": params["to"]}
+
+
+@pytest.mark.parametrize(
+    ("points", "span"),
+    [
+        (((3, "command", 7), (2, "command", 7), (1, "before", 7)), ("1", 3)),
+        (((4, "after", 8), (3, "before", 8), (2, "after", 7), (1, "before", 7)), ("1", 2)),
+        (((4, "after", 7), (3, "command", 7), (2, "person", None), (1, "after", 6)), ("2", 4)),
+        (((2, "after", 6), (1, "before", 6)), None),
+        (((1, "before", 7),), None),
+        ((), None),
+    ],
+)
+def test_what_a_turn_changed_is_between_its_points(
+    points: tuple[tuple[int, str, int | None], ...], span: tuple[str, int] | None
+) -> None:
+    """From the one before it to its newest; names and lines are safe for a terminal."""
+    api = PointsApi(*points)
+    lines = read_changes(cast("ApiClient", api), "crab", 7)
+    assert set(api.compared) == ({span} if span else set())
+    assert lines == (["+ work/a\\x1b", "+tea\\x1b"] if span else [])
