@@ -164,6 +164,8 @@ class ChatScreen:
             lines += [] if piece.is_tight else [""]
             lines += self._canvas.draw(piece.what, width)
         if card is not None and not card.is_printed:
+            if not card.id.startswith("/"):  # an agent asks: whoever looks elsewhere may hear it
+                self.app.output.bell()
             card.is_printed = True
             lines += ["", *self._canvas.draw(card.body, width)]
         return lines
