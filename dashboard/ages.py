@@ -36,6 +36,27 @@ def day_and_time(at: float, zone: str, now: float) -> str:
     return f"{when:%a} {when.day} {when:%b}{year}, {when:%H:%M}"
 
 
+def day_in_words(at: float, zone: str, now: float) -> str:
+    """``today, 17:30``, ``tomorrow, 09:00``, ``Friday, 10:00``; further away as ``day_and_time`` says it."""
+    place = ZoneInfo(zone)
+    when, today = (datetime.fromtimestamp(moment, UTC).astimezone(place) for moment in (at, now))
+    ahead = (when.date() - today.date()).days
+    day = {0: "today", 1: "tomorrow", -1: "yesterday"}.get(ahead, f"{when:%A}" if abs(ahead) < 7 else "")
+    return f"{day}, {when:%H:%M}" if day else day_and_time(at, zone, now)
+
+
+def greeting(now: float, zone: str) -> str:
+    """``Good morning``, by the clock of the zone."""
+    hour = datetime.fromtimestamp(now, UTC).astimezone(ZoneInfo(zone)).hour
+    return "Good morning" if 5 <= hour < 12 else "Good afternoon" if 12 <= hour < 18 else "Good evening"
+
+
+def whole_day(now: float, zone: str) -> str:
+    """``Saturday 28 February``."""
+    when = datetime.fromtimestamp(now, UTC).astimezone(ZoneInfo(zone))
+    return f"{when:%A} {when.day} {when:%B}"
+
+
 def format_duration(seconds: float) -> str:
     """``0.2 s``, ``14 s``, ``3 min 5 s``."""
     if seconds < 10:

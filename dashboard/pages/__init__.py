@@ -5,6 +5,7 @@ from __future__ import annotations
 from dashboard.pages import (
     approvals,
     apps,
+    ask_any,
     audit,
     bot,
     calendar,
@@ -16,6 +17,7 @@ from dashboard.pages import (
     install,
     log,
     login,
+    made,
     memory,
     newcomers,
     palette,
@@ -57,6 +59,8 @@ _OF_THE_INSTALL = (
 )
 BLUEPRINTS = (
     home.pages,
+    ask_any.pages,
+    made.pages,
     palette.pages,
     approvals.pages,
     *_OF_AGENTS,

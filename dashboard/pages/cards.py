@@ -1,16 +1,21 @@
-"""The cards of the first page: each agent at a glance, with what it does now, what comes next and what is new."""
+"""The agents on the first page, each at a glance: what it does now, what comes next and what is new; and what the
+calendar has next over all of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from dashboard.auth import require_asker
 from dashboard.pages.asking import NAMELESS
-from dashboard.pages.views import AgentView, agent_views
+from dashboard.pages.views import AgentView
 from dashboard.services import get_services
 from orchestrator.capabilities.calendar.rows import CalendarEntry, EntryStatus
 from orchestrator.core.models import CubicleKey
+
+MOST_AHEAD = 5
+"""Entries of the calendar on the first page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +38,35 @@ class CardView:
     """What its calendar has next for the viewer."""
 
 
-def card_views() -> list[CardView]:
-    """Every agent."""
+@dataclass(frozen=True, slots=True)
+class AheadView:
+    """An entry of the calendar that comes due."""
+
+    entry: CalendarEntry
+
+    @property
+    def repeats(self) -> str:
+        """``every weekday at 09:00``; empty for what comes once."""
+        return get_services().calendar.describe_entry(self.entry) if self.entry.repeat else ""
+
+
+def card_views(agents: Iterable[AgentView]) -> list[CardView]:
+    """These agents."""
     services, user = get_services(), require_asker().user.id
     under_way = {key: claim.turn for key, claim in services.turns.list_running()}
-    ahead = _next_of(services.calendar.list_entries(None, user))
+    ahead: dict[str, CalendarEntry] = {}
+    for entry in _coming_due():
+        ahead.setdefault(entry.cubicle.agent, entry)
     return [
         CardView(view, _doing(view, under_way, CubicleKey(view.agent.name, user)), ahead.get(view.agent.name))
-        for view in agent_views()
+        for view in agents
     ]
+
+
+def next_entries(agents: Collection[str]) -> list[AheadView]:
+    """What the calendars of these agents have next for the viewer, in order, each entry once."""
+    found = [AheadView(entry) for entry in _coming_due() if entry.cubicle.agent in agents]
+    return found[:MOST_AHEAD]
 
 
 def _doing(view: AgentView, under_way: dict[CubicleKey, int], key: CubicleKey) -> Doing | None:
@@ -62,13 +87,8 @@ def _doing_in(turn: int) -> Doing:
     return Doing("Running", step.command) if step and is_running else Doing("Writing")
 
 
-def _next_of(entries: Iterable[CalendarEntry]) -> dict[str, CalendarEntry]:
-    """The entry of each agent that comes due first."""
-    found: dict[str, CalendarEntry] = {}
-    for entry in entries:
-        known = found.get(entry.cubicle.agent)
-        if entry.status is not EntryStatus.ACTIVE or entry.next_at is None:
-            continue
-        if known is None or known.next_at is None or entry.next_at < known.next_at:
-            found[entry.cubicle.agent] = entry
-    return found
+def _coming_due() -> list[CalendarEntry]:
+    """The viewer's entries that will come due, in order."""
+    entries = get_services().calendar.list_entries(None, require_asker().user.id)
+    active = [entry for entry in entries if entry.status is EntryStatus.ACTIVE and entry.next_at is not None]
+    return sorted(active, key=lambda entry: entry.next_at or 0.0)

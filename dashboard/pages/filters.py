@@ -40,6 +40,7 @@ def register_filters(app: Flask) -> None:
     app.jinja_env.filters.update(
         when=when,
         moment=moment,
+        soon=soon,
         took=ages.format_duration,
         megabytes=megabytes,
         dollars=dollars,
@@ -101,6 +102,14 @@ def moment(at: float) -> Markup:
     zone = require_asker().user.time_zone
     return Markup('<span title="{}">{}</span>').format(
         ages.format_exact(at, zone), ages.day_and_time(at, zone, time.time())
+    )
+
+
+def soon(at: float) -> Markup:
+    """A time near now, as people say it by the viewer's clock, exact on hover: ``today, 17:30``."""
+    zone = require_asker().user.time_zone
+    return Markup('<span title="{}">{}</span>').format(
+        ages.format_exact(at, zone), ages.day_in_words(at, zone, time.time())
     )
 
 

@@ -18,7 +18,7 @@ pages = Blueprint("palette", __name__)
 
 MOST_AGENTS = 30
 """So many agents are searched for what was said."""
-_MOST_PLACES = 12
+_MOST_PLACES = 14
 _MOST_FOUND = 4
 """Of each kind, of one agent."""
 _TABS = ("files", "apps", "calendar", "memory", "history", "log", "cubicle", "settings")
@@ -58,6 +58,8 @@ def _places(*, deep: bool) -> Iterator[Place]:
     yield Place(Markup("Home"), "", "/", "home")
     yield Place(Markup("Approvals"), "", "/approvals", "approvals")
     yield Place(Markup("Calendar"), "", "/calendar", "calendar")
+    yield Place(Markup("Apps"), "", "/apps", "apps")
+    yield Place(Markup("Files"), "", "/files", "file")
     if require_asker().is_operator:
         for url, label, sign in INSTALL_WAYS:
             yield Place(escape(label), "", url, sign)

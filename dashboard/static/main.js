@@ -19,6 +19,7 @@ import { startConversations } from "./conversations.js";
 import { startCopying } from "./copy.js";
 import { startFiles } from "./files.js";
 import { startLog } from "./log.js";
+import { startHome } from "./home.js";
 import { startKeys } from "./keys.js";
 import { startModels } from "./models.js";
 import { startPalette } from "./palette.js";
@@ -29,7 +30,7 @@ import { startWizard } from "./wizard.js";
 import { startZone } from "./zone.js";
 import { startProviders } from "./providers.js";
 
-const PARTS = [startCards, startParts, startPlanner, startChat, startBranches, startConversations, startReading, startFiles, startLog, startTabs, startModels, checkNames, startWizard, startProviders, startZone];
+const PARTS = [startCards, startParts, startPlanner, startChat, startBranches, startConversations, startReading, startFiles, startLog, startTabs, startHome, startModels, checkNames, startWizard, startProviders, startZone];
 
 startForms();
 startFields();

@@ -63,8 +63,10 @@ from orchestrator.operations.backup.backups import Backups
 from orchestrator.operations.deletion import Deletion
 from orchestrator.operations.doctor.runner import DoctorRunner
 from orchestrator.operations.idle_stop import IdleStop
+from orchestrator.operations.recaps import Recaps
 from orchestrator.operations.retention import Retention
 from orchestrator.operations.usage_samples import UsageSamples
+from orchestrator.operations.visits import Visits
 from orchestrator.operations.watchdog import Watchdog
 from orchestrator.services import Health
 from orchestrator.turns.conversations import Conversations
@@ -187,6 +189,8 @@ class App:
             terminals=self._terminals,
             deliveries=self._deliveries,
             read_marks=ReadMarks(self._store, self._broker),
+            visits=Visits(self._store),
+            recaps=Recaps(self._store),
             conversations=Conversations(self._store, self._broker),
             branches=self._history.branches,
             checkpoints=self._history.checkpoints,

@@ -3,16 +3,20 @@ questions that wait, a calendar, memories, apps, files, weeks of spending, peopl
 
 from __future__ import annotations
 
+import hashlib
 import os
+import struct
 import time
+import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from orchestrator.approvals.grant_rows import GrantKind, GrantScope
 from orchestrator.apps.thumbnails import rows as thumbnail_rows
+from orchestrator.capabilities.delivery import rows as delivery_rows
 from orchestrator.core.db import audit_rows
-from orchestrator.core.models import CubicleKey, User
+from orchestrator.core.models import CubicleKey, Delivery, DeliveryStatus, User
 from orchestrator.llm import ledger_rows as ledger
 from orchestrator.operations import usage_sample_rows as sample_rows
 from orchestrator.operations.usage_sample_rows import Sample
@@ -60,12 +64,14 @@ def fill_with_samples(install: AppFixture) -> SampleData:
     entry = _calendar(install)
     _files(install)
     _apps(install, ben)
+    _deliveries(install)
     _samples(install)
     turn = _conversation(install)
     notice = _notice(install, CRAB, f"crab put “Tide table” into the calendar: every weekday at 09:00 ({ZONE}).")
     _notice(install, LIBRARIAN, "Today's budget of librarian is used up to 80 %: $4.02 of $5.00.", kind="budget")
     approval = work_under_way(install)
     install.services.install_settings.begin_set_up(by="ada")  # the pages of the first run can be seen too
+    _absence(install)
     point = install.services.restores.create_point(CRAB, "Before the winter").id
     return SampleData(entry, turn, notice, approval, _grant(install), ben, point)
 
@@ -231,6 +237,51 @@ def _apps(install: AppFixture, guest: User) -> None:
     for path in (*www.rglob("*"), www):
         os.utime(path, (old, old))
     install.services.previews.shares.add_guest(CRAB, "to-do", guest, by="ada")
+
+
+def _deliveries(install: AppFixture) -> None:
+    """Files that crab and librarian made in the last days, a picture among them."""
+    for key, name, content, hours in (
+        (CRAB, "high-water.png", sunset(480, 300), 3),
+        (CRAB, "Tides of the week.pdf", b"%PDF-1.4\n" + bytes(83_000), 5),
+        (LIBRARIAN, "letters-2026.csv", b"date,from,about\n" * 90, 9),
+        (CRAB, "winter-plan.docx", b"PK" + bytes(21_000), 30),
+    ):
+        out = install.services.workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid()).out
+        (out / name).write_bytes(content)
+        with install.app._store.writing() as db:
+            delivery_rows.insert_delivery(
+                db,
+                Delivery(
+                    0, key, None, name.encode(), name, "document", "", hashlib.sha256(content).hexdigest(),
+                    len(content), time.time() - hours * 3600, "dashboard", DeliveryStatus.SENT, "", "",
+                ),
+            )  # fmt: skip
+
+
+def sunset(width: int, height: int) -> bytes:
+    """A real picture, small and plain."""
+
+    def chunk(name: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+    def row(y: int) -> bytes:
+        if y > height * 0.62:
+            return b"\0" + bytes((20, 80 + 40 * (y % 7 == 0), 100)) * width
+        glow = 255 * y // height
+        return b"\0" + bytes((min(255, 90 + glow), 120, max(0, 190 - glow))) * width
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    body = zlib.compress(b"".join(row(y) for y in range(height)), 9)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+
+
+def _absence(install: AppFixture) -> None:
+    """The operator comes back after a day."""
+    install.services.visits.mark_visit(1)
+    with install.app._store.writing() as db:
+        db.execute("UPDATE visits SET away_since = ?, began_at = seen_at + 60", (time.time() - _DAY_S,))
+        db.execute("UPDATE turns SET apps = ? WHERE id = 1", ('["calculator", "game"]',))
 
 
 def _samples(install: AppFixture) -> None:

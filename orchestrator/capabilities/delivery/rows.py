@@ -60,7 +60,7 @@ def insert_delivery(
 def get_delivery(db: sqlite3.Connection, delivery: int) -> Delivery | None:
     """The delivery with this id."""
     row = db.execute("SELECT * FROM deliveries WHERE id = ?", (delivery,)).fetchone()
-    return None if row is None else _delivery(row)
+    return None if row is None else delivery_of(row)
 
 
 def list_deliveries(
@@ -71,14 +71,14 @@ def list_deliveries(
         "SELECT * FROM deliveries WHERE agent = ? AND user = ? AND id < ? ORDER BY id DESC LIMIT ?",
         (key.agent, key.user, before or 2**62, limit),
     )
-    return [_delivery(row) for row in rows]
+    return [delivery_of(row) for row in rows]
 
 
 def list_of_turns(db: sqlite3.Connection, turns: Sequence[int]) -> list[Delivery]:
     """What turns delivered, in order, those included that they asked for again."""
     marks = ", ".join("?" * len(turns))
     rows = db.execute(f"SELECT * FROM deliveries WHERE turn IN ({marks}) ORDER BY id", tuple(turns))  # noqa: S608 - marks
-    return [_delivery(row) for row in rows]
+    return [delivery_of(row) for row in rows]
 
 
 def is_delivered(db: sqlite3.Connection, key: CubicleKey, path: bytes, sha256: str, *, turn: int | None = None) -> bool:
@@ -140,7 +140,7 @@ def sum_delivered(db: sqlite3.Connection, key: CubicleKey, *, since: float) -> t
 def list_open(db: sqlite3.Connection) -> list[Delivery]:
     """What was written down and has not ended, oldest first."""
     rows = db.execute(f"SELECT * FROM deliveries WHERE status IN {_ON_THEIR_WAY} ORDER BY id")  # noqa: S608 - constant
-    return [_delivery(row) for row in rows]
+    return [delivery_of(row) for row in rows]
 
 
 def list_unsent(db: sqlite3.Connection, *, since: float) -> list[Delivery]:
@@ -150,7 +150,7 @@ def list_unsent(db: sqlite3.Connection, *, since: float) -> list[Delivery]:
         "AND destination <> 'dashboard' ORDER BY id",
         (since,),
     )
-    return [_delivery(row) for row in rows]
+    return [delivery_of(row) for row in rows]
 
 
 def claim_delivery(db: sqlite3.Connection, delivery: int) -> bool:
@@ -184,7 +184,7 @@ def list_old_copies(db: sqlite3.Connection, *, before: float) -> list[Delivery]:
         f"AND status NOT IN {_ON_THEIR_WAY} ORDER BY at",
         (before,),
     )
-    return [_delivery(row) for row in rows]
+    return [delivery_of(row) for row in rows]
 
 
 def sum_copied_bytes(db: sqlite3.Connection) -> dict[CubicleKey, int]:
@@ -200,7 +200,7 @@ def list_oldest_copies(db: sqlite3.Connection, key: CubicleKey) -> list[Delivery
         f"AND status NOT IN {_ON_THEIR_WAY} ORDER BY at",
         (key.agent, key.user),
     )
-    return [_delivery(row) for row in rows]
+    return [delivery_of(row) for row in rows]
 
 
 def forget_copy(db: sqlite3.Connection, delivery: int) -> None:
@@ -229,7 +229,8 @@ def set_mark(db: sqlite3.Connection, key: CubicleKey, until_ns: int) -> None:
     )
 
 
-def _delivery(row: sqlite3.Row) -> Delivery:
+def delivery_of(row: sqlite3.Row) -> Delivery:
+    """A whole row of the table as the delivery that it is."""
     return Delivery(
         id=int(row["id"]),
         cubicle=CubicleKey(str(row["agent"]), int(row["user"])),

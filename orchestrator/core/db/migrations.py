@@ -1576,6 +1576,26 @@ def m052_turn_points(db: Database) -> None:
     )
 
 
+@migrations()
+def m053_visits(db: Database) -> None:
+    """When people were here, and what agents did for a person meanwhile, found at once (``operations.recap_rows``)."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE visits (
+            user INTEGER PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+            away_since REAL NOT NULL,
+            began_at REAL NOT NULL,
+            seen_at REAL NOT NULL
+        ) STRICT;
+        CREATE INDEX turns_of_user_by_end ON turns (user, ended_at) WHERE ended_at IS NOT NULL AND forgotten = 0;
+        CREATE INDEX turns_of_user_with_apps ON turns (user, id) WHERE apps <> '[]';
+        CREATE INDEX deliveries_of_user ON deliveries (user, at);
+        CREATE INDEX spending_of_user ON spending (user, ended_at, cost_micro) WHERE state IN ('settled', 'kept');
+        """,
+    )
+
+
 def _run_script(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

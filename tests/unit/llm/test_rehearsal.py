@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from crab.answer import read_answer
+from dashboard.pages.ask_any import FIRST_TASKS
 from dashboard.pages.chat import DEMO_WORDS
 from orchestrator.core.errors import Stopped
 from orchestrator.core.models import ModelRequest
@@ -108,7 +109,7 @@ def test_no_protocol_reaches_a_person(text: str, result: str) -> None:
     assert ("7" if result == DONE else "start: no such time") in message
 
 
-@pytest.mark.parametrize("words", DEMO_WORDS)
+@pytest.mark.parametrize("words", [*DEMO_WORDS, *(words for _, _, words in FIRST_TASKS)])
 def test_the_words_on_the_buttons_are_understood(words: str) -> None:
     """None of them gets the menu."""
     assert "You can type" not in talk(words)[0]["message"]

@@ -145,7 +145,6 @@ def test_the_card_says_what_an_agent_does(webapp: AppFixture, operator: Api, bro
     assert "a&lt;b" in running
     assert "so far &lt;b&gt;" in chat
     assert "Waiting for your approval" in waiting
-    assert "waiting for you" in waiting
 
 
 def test_what_came_to_nothing_can_be_tried_again(webapp: AppFixture, operator: Api, browser: Browser) -> None:

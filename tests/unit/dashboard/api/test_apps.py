@@ -218,7 +218,7 @@ def test_sharing_is_for_one_app_alone(webapp: AppFixture, app: Flask, operator: 
     assert "data-log=" not in page
     assert 'name="user"' not in page
     assert "ada’s" in guest.client.get("/agents/crab/apps").get_data(as_text=True)
-    assert "Apps shared with you" in guest.client.get("/").get_data(as_text=True)
+    assert "ada’s, by crab" in guest.client.get("/").get_data(as_text=True)
     for path in (f"{PATH}/diary", PATH, "/agents/crab/log", "/agents/crab/files/www/to-do"):
         assert member.refused("GET", f"{path}{whose}")[0] == 403, path
     for method in ("POST", "DELETE"):

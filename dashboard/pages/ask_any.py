@@ -1,0 +1,81 @@
+"""One field that asks any agent: who is asked by a name at the beginning or by a choice, in the conversation that was
+used last or in a new one. With JavaScript the page calls the API instead, and keeps what could not be sent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Blueprint, redirect, request
+
+from dashboard.auth import require_asker
+from dashboard.pages.views import AgentView, agent_views
+from dashboard.services import get_services
+from orchestrator.core.errors import BadInput, NotFound
+from orchestrator.core.models import Conversation, CubicleKey
+
+pages = Blueprint("ask_any", __name__)
+
+FIRST_TASKS = (
+    ("apps", "Build a small web app", "Build me a small web app that says hello."),
+    ("file", "Write a file", "Write me a short text file with a greeting, and send it to me."),
+    ("calendar", "Plan a reminder", "Remind me in 2 minutes to drink some water."),
+)
+"""For whoever begins: a sign, what it is, and the message. The built-in demo understands each of them."""
+_NAMED = re.compile(r"\s*@([a-z0-9][a-z0-9-]*)(?:[\s:,]+|$)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class AskChoice:
+    """An agent that may be asked."""
+
+    name: str
+    is_chosen: bool
+    current: Conversation | None
+    """Where a message goes that begins nothing new; None for the first one of all."""
+
+
+def choices(agents: Iterable[AgentView]) -> list[AskChoice]:
+    """These agents for the viewer, the one that they wrote to last chosen."""
+    services, user = get_services(), require_asker().user.id
+    names = [view.agent.name for view in agents]
+    last = services.recaps.last_agent(user)
+    chosen = last if last in names else next(iter(names), "")
+    return [AskChoice(name, name == chosen, _current(CubicleKey(name, user))) for name in names]
+
+
+def split_name(text: str, agents: Iterable[str]) -> tuple[str, str]:
+    """``@crab: hello`` as the agent's name and ``hello``; an empty name and the whole text where it begins with none
+    of these agents."""
+    found = _NAMED.match(text)
+    if found is None or found[1].lower() not in agents:
+        return "", text
+    return found[1].lower(), text[found.end() :]
+
+
+@pages.post("/ask")
+def ask() -> Any:
+    """A message to an agent, from a form; on to the conversation."""
+    names = [view.agent.name for view in agent_views()]
+    task = request.form.get("task", "")
+    named, text = ("", task) if task else split_name(request.form.get("text", ""), names)
+    agent = named or request.form.get("agent", "")
+    if agent not in names:
+        raise NotFound("There is no such agent. Choose one from the list.")
+    if not text.strip():
+        raise BadInput("The message is empty. Go back and write something.")
+    services, key = get_services(), CubicleKey(agent, require_asker().user.id)
+    place = _current(key)
+    if request.form.get("place") == "new" and place is not None and place.head is not None:
+        place = services.conversations.create(key)
+    source = require_asker().surface
+    turn = services.turns.submit(key, text, source=source, conversation=None if place is None else place.id)
+    return redirect(f"/agents/{agent}?conversation={turn.conversation}", 303)
+
+
+def _current(key: CubicleKey) -> Conversation | None:
+    found = get_services().conversations.list_conversations(key, limit=1)
+    return found[0] if found else None
