@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from orchestrator.capabilities.delivery.rows import delivery_of
 from orchestrator.core.models import Delivery
 
-MOST_TURNS = 1_000
-MOST_FILES = 1_000
-MOST_CALLS = 10_000
+MOST_TURNS = 500
+MOST_FILES = 500
+MOST_CALLS = 4_000
 """How far back one look goes; what is beyond it is said to be there."""
 _RECENT = 200
 """Turns among which the last message of a person is looked for; an agent's calendar may have made the others."""
