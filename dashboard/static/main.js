@@ -24,12 +24,13 @@ import { startModels } from "./models.js";
 import { startPalette } from "./palette.js";
 import { startReading } from "./reading.js";
 import { startTabs } from "./tabs.js";
+import { markTheme, startTheme } from "./theme.js";
 import { startTimes } from "./times.js";
 import { startWizard } from "./wizard.js";
 import { startZone } from "./zone.js";
 import { startProviders } from "./providers.js";
 
-const PARTS = [startCards, startParts, startPlanner, startChat, startBranches, startConversations, startReading, startFiles, startLog, startTabs, startModels, checkNames, startWizard, startProviders, startZone];
+const PARTS = [markTheme, startCards, startParts, startPlanner, startChat, startBranches, startConversations, startReading, startFiles, startLog, startTabs, startModels, checkNames, startWizard, startProviders, startZone];
 
 startForms();
 startFields();
@@ -43,6 +44,7 @@ if (document.body.dataset.viewer) {
   startApps();
   startPeople();
   startPalette();
+  startTheme();
   startKeys();
   startNews();
   startPages((page) => PARTS.forEach((begin) => begin(page)));
