@@ -36,6 +36,7 @@ async function act(source, body) {
     if (source.matches("[data-reset]")) source.reset();
     if (source.matches("[data-fold]")) source.closest("details").open = false;
     if (done) done.hidden = false;
+    source.dispatchEvent(new Event("saved", { bubbles: true }));
     for (const kind of (source.dataset.news ?? "").split(" ").filter(Boolean)) {
       document.dispatchEvent(new CustomEvent(`news:${kind}`, { detail: answer ?? {} }));
     }

@@ -23,6 +23,7 @@ import { startKeys } from "./keys.js";
 import { startModels } from "./models.js";
 import { startPalette } from "./palette.js";
 import { startReading } from "./reading.js";
+import { startSections } from "./sections.js";
 import { startTabs } from "./tabs.js";
 import { markTheme, startTheme } from "./theme.js";
 import { startTimes } from "./times.js";
@@ -30,7 +31,7 @@ import { startWizard } from "./wizard.js";
 import { startZone } from "./zone.js";
 import { startProviders } from "./providers.js";
 
-const PARTS = [markTheme, startCards, startParts, startPlanner, startChat, startBranches, startConversations, startReading, startFiles, startLog, startTabs, startModels, checkNames, startWizard, startProviders, startZone];
+const PARTS = [markTheme, startCards, startParts, startPlanner, startChat, startBranches, startConversations, startReading, startFiles, startLog, startSections, startTabs, startModels, checkNames, startWizard, startProviders, startZone];
 
 startForms();
 startFields();
