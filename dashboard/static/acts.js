@@ -6,6 +6,7 @@ import { call, leaving, show } from "./api.js";
 import { forgetDrafts } from "./drafts.js";
 import { ask } from "./forms.js";
 import { hold } from "./press.js";
+import { forgetPush } from "./push.js";
 
 export function startActs() {
   document.addEventListener("click", (event) => {
@@ -30,7 +31,10 @@ async function act(source, body) {
   if (source.dataset.go) leaving(true);
   try {
     const answer = await call(source.dataset.call, filled(source.dataset.path, body), body);
-    if (source.matches("[data-logout]")) forgetDrafts();
+    if (source.matches("[data-logout]")) {
+      forgetDrafts();
+      forgetPush();
+    }
     if (source.dataset.go) return leave(source.dataset.go);
     if (source.matches("[data-reset]")) source.reset();
     if (source.matches("[data-fold]")) source.closest("details").open = false;

@@ -20,7 +20,6 @@ export function startCards() {
       eye.observe(card.querySelector(BUTTONS).parentElement);
       rest(card);
     }
-    count(cards.length);
     document.dispatchEvent(new CustomEvent("cards"));
   };
   new MutationObserver(look).observe(document.getElementById("main"), { childList: true, subtree: true });
@@ -51,9 +50,4 @@ function rest(card) {
 function enable(card, is) {
   const isOpen = is && !card.hasAttribute("data-settled");
   for (const button of card.querySelectorAll(BUTTONS)) button.disabled = !isOpen;
-}
-
-function count(waiting) {
-  const title = document.title.replace(/^\(\d+\) /, "");
-  document.title = waiting ? `(${waiting}) ${title}` : title;
 }

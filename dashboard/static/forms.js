@@ -3,6 +3,7 @@
 
 import { leaving, reach, said, show } from "./api.js";
 import { forgetDrafts } from "./drafts.js";
+import { forgetPush } from "./push.js";
 
 export function startForms() {
   document.addEventListener("submit", (event) => {
@@ -42,7 +43,10 @@ async function sent(event, form, how) {
   leaving(true);
   try {
     const next = await how(form);
-    if (form.matches("[data-logout]")) forgetDrafts();
+    if (form.matches("[data-logout]")) {
+      forgetDrafts();
+      forgetPush();
+    }
     location.assign(next);
   } catch (error) {
     leaving(false);

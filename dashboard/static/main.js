@@ -19,9 +19,12 @@ import { startCopying } from "./copy.js";
 import { startFiles } from "./files.js";
 import { startLog } from "./log.js";
 import { startModels } from "./models.js";
+import { startPhone } from "./phone.js";
+import { startPush } from "./push.js";
 import { startReading } from "./reading.js";
 import { startTabs } from "./tabs.js";
 import { startTimes } from "./times.js";
+import { startWaiting } from "./waiting.js";
 import { startWizard } from "./wizard.js";
 import { startZone } from "./zone.js";
 import { startProviders } from "./providers.js";
@@ -35,6 +38,7 @@ if (document.body.dataset.viewer) {
   startApprovals();
   startCalendar();
   startPlanner();
+  startPush();
   startCards();
   startParts();
   startChat();
@@ -52,6 +56,8 @@ if (document.body.dataset.viewer) {
   startProviders();
   startNews();
   startZone();
+  startPhone();
+  startWaiting();
 }
 
 document.documentElement.dataset.ready = ""; // until now no button would have done anything: pieces.css

@@ -312,13 +312,13 @@ def _parse_indexes(values: Mapping[str, str]) -> dict[str, str]:
 def _parse_push_hosts(values: Mapping[str, str]) -> tuple[str, ...]:
     """Whole origins; a bare name means https. Without encryption only on this machine."""
     name, found = "HERMIT_PUSH_HOSTS", []
-    for text in filter(None, (part.strip().rstrip("/").lower() for part in values.get(name, "").split(","))):
+    for text in filter(None, (part.strip().lower() for part in values.get(name, "").split(","))):
         url = text if "://" in text else f"https://{text}"
         parts = urlsplit(url)
-        is_bad = not _is_url(url) or parts.path or parts.query or parts.fragment or parts.username
+        is_bad = not _is_url(url) or parts.path not in ("", "/") or parts.query or parts.fragment or parts.username
         if is_bad or (parts.scheme == "http" and parts.hostname not in ("127.0.0.1", "::1")):
             raise ConfigError(f"{name} is {text[:100]!r}; it must list https hosts such as push.example.org.")
-        found.append(url)
+        found.append(url.rstrip("/"))
     return tuple(found)
 
 

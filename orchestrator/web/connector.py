@@ -1,5 +1,5 @@
-"""Connecting to a host whose every address was checked: looked up once, and connected to what was checked then, with its
-certificate asked for. For whatever goes out to an address that somebody gave.
+"""Connecting to a host whose every address was checked: looked up once, and connected to what was checked then, with
+its certificate asked for. For whatever goes out to an address that somebody gave.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Posting a few bytes to one checked address: no redirects, no cookies, nothing of the answer but its status and how long
-it asks us to wait. For messages of our own to a service whose host is on a list.
+"""Posting a few bytes to one checked address: no redirects, no cookies, nothing of the answer but its status and how
+long it asks us to wait. For messages of our own to a service whose host is on a list.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.core.home import Home, read_or_create
 from orchestrator.core.errors import Unavailable
+from orchestrator.core.home import Home, read_or_create
 
 if TYPE_CHECKING:
     from orchestrator.channels.push.vapid import VapidKey
@@ -19,7 +19,9 @@ def load_vapid_key(home: Home) -> VapidKey:
     try:
         key: VapidKey = vapid.VapidKey(read_or_create(home.push_key, vapid.make_key))
     except (OSError, ValueError) as error:
-        raise Unavailable(f"{home.push_key} can't be used as the key for notifications. Delete it for a new one.") from error
+        raise Unavailable(
+            f"{home.push_key} can't be used as the key for notifications. Delete it for a new one."
+        ) from error
     return key
 
 

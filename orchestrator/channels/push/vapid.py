@@ -15,6 +15,7 @@ from orchestrator.channels.push.encryption import public_bytes
 
 GOOD_FOR_S = 12 * 3600
 """RFC 8292 allows a day; clocks differ."""
+_KEY_BYTES = 32
 
 
 class VapidKey:
@@ -22,7 +23,10 @@ class VapidKey:
 
     def __init__(self, text: str) -> None:
         """From what ``make_key`` wrote. Raises ValueError when it is none."""
-        self._key = ec.derive_private_key(int.from_bytes(urlsafe_b64decode(text + "=="), "big"), ec.SECP256R1())
+        number = urlsafe_b64decode(text + "=")
+        if len(number) != _KEY_BYTES:
+            raise ValueError("a key of another length")
+        self._key = ec.derive_private_key(int.from_bytes(number, "big"), ec.SECP256R1())
 
     @property
     def public(self) -> str:

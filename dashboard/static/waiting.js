@@ -1,0 +1,32 @@
+// How much waits for the person, in the title and the icon of every page, and on the icon of an installed app. The
+// number is the server's, in the list of agents. And what a notification still shows of what is dealt with goes away.
+
+export function startWaiting() {
+  const side = document.querySelector("nav.side");
+  if (!side) return;
+  const look = () => tell(Number(side.querySelector("[data-waiting]")?.dataset.waiting ?? 0));
+  new MutationObserver(look).observe(side, { childList: true });
+  document.addEventListener("visibilitychange", look);
+  look();
+}
+
+function tell(count) {
+  const title = document.title.replace(/^\(\d+\) /, "");
+  document.title = count ? `(${count}) ${title}` : title;
+  const icon = document.querySelector('link[rel="icon"]');
+  const href = count ? icon.dataset.waiting : icon.dataset.calm;
+  if (icon.getAttribute("href") !== href) icon.setAttribute("href", href);
+  const shown = count ? navigator.setAppBadge?.(count) : navigator.clearAppBadge?.();
+  shown?.catch(() => {}); // not an installed app
+  if (!document.hidden) clear(count);
+}
+
+async function clear(count) {
+  const registration = await navigator.serviceWorker?.getRegistration("/").catch(() => null);
+  if (!registration?.getNotifications) return;
+  const conversation = document.querySelector("[data-conversation]")?.dataset.conversation;
+  for (const shown of await registration.getNotifications()) {
+    const isSettled = !count && /^(approval|question):/.test(shown.tag);
+    if (isSettled || shown.tag === `chat:${conversation}`) shown.close();
+  }
+}
