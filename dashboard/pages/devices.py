@@ -35,7 +35,7 @@ def push_parts() -> dict[str, Any]:
     browsers = {session.sha256: session.browser for session in services.users.list_sessions(user.id)}
     found = services.push.devices.list_devices(user.id)
     views = [DeviceView(device_json(d, own), browsers.get(d.session) or "A browser", d.sent_at) for d in found]
-    return {"devices": views, "topics": TOPICS, "port": services.settings.port}
+    return {"devices": views, "topics": TOPICS}
 
 
 def phone_parts() -> dict[str, Any]:

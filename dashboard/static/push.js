@@ -7,6 +7,7 @@ const ON = "push on"; // whose notifications this browser wants, and the login t
 const OFFERED = "push offered";
 const IS_APPLE_PHONE = /iPhone|iPad/.test(navigator.userAgent);
 const viewer = document.body.dataset.viewer;
+const place = document.querySelector(".offer"); // stands at the end of the first card
 const login = (document.querySelector('meta[name="csrf"]')?.content ?? "").slice(0, 12);
 
 export function startPush() {
@@ -19,7 +20,6 @@ export function startPush() {
     attempt(button, button.matches("[data-push-on]") ? turnOn : () => turnOff(button.dataset.pushOff));
   });
   document.addEventListener("cards", () => offer(mayOffer()));
-  offer(mayOffer());
   keepUp().finally(() => box && tellState(box));
   if (box) document.addEventListener("news:push", () => tellState(box));
 }
@@ -125,13 +125,14 @@ async function attempt(button, deed) {
 }
 
 function mayOffer() {
-  const isAsked = document.querySelector("#main [data-approval], #main [data-question]");
-  return Boolean(isAsked) && get(OFFERED) === null && stateHere() === "off" && Notification.permission === "default";
+  return get(OFFERED) === null && stateHere() === "off" && Notification.permission === "default";
 }
 
 function offer(is) {
-  const place = document.querySelector(".offer");
-  if (place) place.hidden = !is;
+  if (!place) return;
+  const card = document.querySelector("#main [data-approval], #main [data-question]");
+  if (is && card && !card.contains(place)) card.append(place);
+  place.hidden = !(is && card);
 }
 
 function bytes(text) {

@@ -1,6 +1,8 @@
 // How much waits for the person, in the title and the icon of every page, and on the icon of an installed app. The
 // number is the server's, in the list of agents. And what a notification still shows of what is dealt with goes away.
 
+let known = null;
+
 export function startWaiting() {
   const side = document.querySelector("nav.side");
   if (!side) return;
@@ -18,15 +20,16 @@ function tell(count) {
   if (icon.getAttribute("href") !== href) icon.setAttribute("href", href);
   const shown = count ? navigator.setAppBadge?.(count) : navigator.clearAppBadge?.();
   shown?.catch(() => {}); // not an installed app
-  if (!document.hidden) clear(count);
+  const isSettled = !count && known !== 0; // as the page came, or just now: else the number may be an older one
+  known = count;
+  if (!document.hidden) clear(isSettled);
 }
 
-async function clear(count) {
+async function clear(isSettled) {
   const registration = await navigator.serviceWorker?.getRegistration("/").catch(() => null);
   if (!registration?.getNotifications) return;
   const conversation = document.querySelector("[data-conversation]")?.dataset.conversation;
   for (const shown of await registration.getNotifications()) {
-    const isSettled = !count && /^(approval|question):/.test(shown.tag);
-    if (isSettled || shown.tag === `chat:${conversation}`) shown.close();
+    if ((isSettled && /^(approval|question):/.test(shown.tag)) || shown.tag === `chat:${conversation}`) shown.close();
   }
 }
