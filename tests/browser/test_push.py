@@ -196,7 +196,7 @@ def test_an_approval_is_approved_on_the_notification(handset: Handset) -> None:
 
 def test_what_is_decided_elsewhere_stops_asking(handset: Handset) -> None:
     """It says how it ended, without buttons; and it goes once somebody looks at a page."""
-    page, install = handset.page, handset.install
+    install = handset.install
     handset.close_all()
     turn = handset.ask()
     handset.hear()
