@@ -18,7 +18,7 @@ def examine_reach(settings: Settings) -> Finding:
     if settings.public_url or settings.is_in_the_open:
         return warn(
             PHONE,
-            "A phone can open the dashboard, but without https it gets no notifications and can't install it as an app.",
+            "A phone can open the dashboard, but without https it gets no notifications and it is no app there.",
             f"Get an https address by {ways}, and set HERMIT_PUBLIC_URL to it: docs/running.md, Beyond this machine.",
         )
     return ok(

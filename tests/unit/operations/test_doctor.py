@@ -206,7 +206,7 @@ def test_a_dashboard_in_the_open_is_told() -> None:
     ("environment", "state", "says"),
     [
         ({}, FindingState.OK, "Only this computer"),
-        ({"HERMIT_HOST": "0.0.0.0"}, FindingState.WARN, "without https"),  # noqa: S104 - read, not bound
+        ({"HERMIT_HOST": "0.0.0.0"}, FindingState.WARN, "without https"),
         ({"HERMIT_PUBLIC_URL": "http://nas.local:3000"}, FindingState.WARN, "without https"),
         ({"HERMIT_PUBLIC_URL": "https://hermit.example.org"}, FindingState.OK, "https://hermit.example.org"),
     ],
