@@ -20,7 +20,9 @@ export function startPush() {
     attempt(button, button.matches("[data-push-on]") ? turnOn : () => turnOff(button.dataset.pushOff));
   });
   document.addEventListener("cards", () => offer(mayOffer()));
-  keepUp().finally(() => box && tellState(box));
+  keepUp()
+    .catch((error) => console.info(error.message)) // the page is just being left, or the next one does it
+    .finally(() => box && tellState(box));
   if (box) document.addEventListener("news:push", () => tellState(box));
 }
 
@@ -79,6 +81,7 @@ async function keepUp() {
   const registration = await navigator.serviceWorker.register("/sw.js");
   const fresh = await subscribe(registration.pushManager, key);
   if (!own || own.endpoint !== fresh.endpoint) await tellServer(fresh);
+  put(ON, `${viewer} ${login}`); // a page that was left in between has told the server alone
 }
 
 function wasOnBefore() {

@@ -133,9 +133,41 @@ def handset(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Itera
         )
         made = Handset(context, install, service)
         made.visit.log_in()
+        turn_on(made)
         yield made
         context.close()
         assert made.visit.complaints == []
+
+
+def turn_on(handset: Handset) -> None:
+    """Under You, for approvals alone."""
+    page = handset.page
+    page.goto(f"{handset.install.url}/you")
+    page.get_by_role("button", name="Turn on notifications on this device").click()
+    expect(page.get_by_text("This device gets notifications.")).to_be_visible()
+    turn_to_approvals(handset)
+
+
+def turn_to_approvals(handset: Handset) -> None:
+    """It is told of nothing else."""
+    box = handset.page.get_by_role("region", name="Notifications")
+    for topic in ("Questions", "Answers", "Calendar"):
+        box.get_by_role("checkbox", name=topic).uncheck()
+    box.get_by_role("button", name="Save").click()
+    expect(box.get_by_text("Saved.")).to_be_visible()
+
+
+def test_it_was_turned_on_under_you(handset: Handset) -> None:
+    """The device is listed with what it is told of, a test reaches it, and a reload changes nothing."""
+    page = handset.page
+    page.goto(f"{handset.install.url}/you")
+    expect(page.get_by_text("This device gets notifications.")).to_be_visible()
+    assert handset.install.services.push.devices.list_devices(1)[0].tells == ("approvals",)
+    page.get_by_role("button", name="Send a test").click()
+    handset.hear()
+    expect(page.get_by_text("last notification")).to_be_visible()
+    handset.expect_shown(["HermitShell", "Notifications work on this device.", []])
+    handset.close_all()
 
 
 def test_it_is_offered_once_beside_the_first_card(handset: Handset) -> None:
@@ -143,6 +175,9 @@ def test_it_is_offered_once_beside_the_first_card(handset: Handset) -> None:
     page, install = handset.context.new_page(), handset.install
     page.add_init_script("Object.defineProperty(Notification, 'permission', { get: () => 'default' })")
     turn = handset.ask()
+    handset.hear()
+    page.goto(f"{install.url}/you")
+    page.evaluate("() => localStorage.removeItem('push offered')")
     page.goto(f"{install.url}/approvals")
     offer = page.locator("[data-approval]").get_by_role("region", name="Be told on this device?")
     expect(offer.get_by_role("button", name="Turn on notifications")).to_be_visible()
@@ -153,35 +188,15 @@ def test_it_is_offered_once_beside_the_first_card(handset: Handset) -> None:
     expect(page.get_by_text("Be told on this device?")).to_be_hidden()
     page.get_by_role("button", name="Deny", exact=True).click()
     install.services.turns.wait_for_end(turn, 20)
+    assert handset.hear()["is_over"]
     page.close()
-
-
-def test_it_is_turned_on_under_you(handset: Handset) -> None:
-    """One press; the device is listed, and a test reaches it."""
-    page = handset.page
-    page.goto(f"{handset.install.url}/you")
-    page.get_by_role("button", name="Turn on notifications on this device").click()
-    expect(page.get_by_text("This device gets notifications.")).to_be_visible()
-    expect(page.get_by_text("nothing sent yet")).to_be_visible()
-    page.get_by_role("button", name="Send a test").click()
-    handset.hear()
-    expect(page.get_by_text("last notification")).to_be_visible()
-    handset.expect_shown(["HermitShell", "Notifications work on this device.", []])
-    page.reload()
-    expect(page.get_by_text("This device gets notifications.")).to_be_visible()
-    for topic in ("Questions", "Answers", "Calendar"):
-        page.get_by_role("checkbox", name=topic).uncheck()
-    page.get_by_role("region", name="Notifications").get_by_role("button", name="Save").click()
-    expect(page.get_by_role("checkbox", name="Calendar")).not_to_be_checked()
-    assert handset.install.services.push.devices.list_devices(1)[0].tells == ("approvals",)
-    handset.close_all()
 
 
 def test_an_approval_is_approved_on_the_notification(handset: Handset) -> None:
     """With the cookie that only this browser has, though no page's script took part; and the title counts it."""
     page, install = handset.page, handset.install
     page.goto(f"{install.url}/calendar")
-    page.wait_for_function("navigator.serviceWorker.controller !== null")
+    page.wait_for_function("() => navigator.serviceWorker.controller !== null")
     handset.look_away()
     turn = handset.ask()
     handset.hear()
@@ -226,15 +241,23 @@ def test_whoever_looks_at_a_page_is_not_disturbed(handset: Handset) -> None:
 
 
 def test_without_its_login_a_button_leads_to_the_login_page(handset: Handset) -> None:
-    """And decides nothing."""
-    install = handset.install
+    """And decides nothing; the device is told nothing any more until its person is back."""
+    install, users = handset.install, handset.install.services.users
+    handset.close_all()
     handset.look_away()
-    handset.ask()
+    turn = handset.ask()
     handset.hear()
     handset.expect_shown(ASKED)
-    install.services.users.log_out_everywhere(1)
+    users.log_out_everywhere(1)
     handset.worker.evaluate("() => { self.opened = ''; self.open = async (path) => { self.opened = path; }; }")
     handset.press("approve")
     assert handset.worker.evaluate("() => self.opened") == "/login?next=%2Fapprovals"
     assert len(install.services.approvals.list_approvals(status=ApprovalStatus.PENDING)) == 1
+    install.services.turns.stop(turn)
+    install.services.turns.wait_for_end(turn, 20)
+    assert handset.service.is_quiet
+    handset.visit.log_in()
+    handset.page.goto(f"{install.url}/you")  # it was on before: it is on again by itself, for the new login
+    expect(handset.page.get_by_text("This device gets notifications.")).to_be_visible()
+    turn_to_approvals(handset)
     handset.visit.complaints.clear()  # that the worker was told 401

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from orchestrator.core.models import CubicleKey, Turn
+from orchestrator.core.models import Turn
 from orchestrator.turns import rows as turn_rows
 
 _LIVE = "session IN (SELECT sha256 FROM sessions WHERE expires_at > ?)"
@@ -139,10 +139,17 @@ def delete_device(db: sqlite3.Connection, device: str) -> None:
 
 
 def insert_note(
-    db: sqlite3.Connection, device: str, ref: str, agent: str, *, now: float, due_at: float | None = None
+    db: sqlite3.Connection,
+    device: str,
+    ref: str,
+    agent: str,
+    state: NoteState,
+    *,
+    now: float,
+    due_at: float | None = None,
 ) -> bool:
-    """Write down that a device is to be told, from ``due_at`` on where given; False when it was written down before."""
-    state = NoteState.QUEUED if due_at is None else NoteState.LATER
+    """Write down that a device is to be told, from ``due_at`` on where given, or that it is not; False when it was
+    written down before."""
     cursor = db.execute(
         "INSERT INTO push_notes (device, ref, agent, at, state, due_at) SELECT ?, ?, ?, ?, ?, ? "
         "WHERE EXISTS (SELECT 1 FROM push_devices WHERE id = ?) ON CONFLICT DO NOTHING",
@@ -206,12 +213,14 @@ def forget_notes(db: sqlite3.Connection, before: float) -> None:
 # --- what devices are told of --------------------------------------------------------------------------------------
 
 
-def list_ended_turns(db: sqlite3.Connection, user: int, since: float) -> list[Turn]:
-    """The newest turns of a person that ended since then, oldest first; none that was taken back or cleared."""
+def list_ended_turns(db: sqlite3.Connection, device: PushDevice, since: float) -> list[Turn]:
+    """The newest turns of a device's person that ended since then and that there is no note of, oldest first; none that
+    was taken back or cleared."""
     found = db.execute(
         "SELECT id FROM turns WHERE id > (SELECT COALESCE(MAX(id), 0) - ? FROM turns) AND +user = ? AND ended_at > ? "
-        "AND +forgotten = 0 ORDER BY id",
-        (_NEWEST_TURNS, user, since),
+        "AND +forgotten = 0 AND NOT EXISTS "
+        "(SELECT 1 FROM push_notes WHERE device = ? AND ref = 'turn:' || turns.id) ORDER BY id",
+        (_NEWEST_TURNS, device.user, since, device.id),
     )
     turns = (turn_rows.get_turn(db, int(row["id"])) for row in found.fetchall())
     return [turn for turn in turns if turn is not None]
@@ -226,14 +235,15 @@ def is_turn_seen(db: sqlite3.Connection, turn: Turn) -> bool:
     return row is not None
 
 
-def list_notices(db: sqlite3.Connection, user: int, kind: str, since: float) -> list[tuple[int, CubicleKey]]:
-    """The newest notices of a kind for a person since then, with whose they are."""
+def list_notices(db: sqlite3.Connection, device: PushDevice, kind: str, since: float) -> list[tuple[int, str, float]]:
+    """The newest notices of a kind for a device's person since then without a note: number, agent and time."""
     found = db.execute(
-        "SELECT id, agent, user FROM notices WHERE id > (SELECT COALESCE(MAX(id), 0) - ? FROM notices) "
-        "AND user = ? AND kind = ? AND at > ? ORDER BY id",
-        (_NEWEST_TURNS, user, kind, since),
+        "SELECT id, agent, at FROM notices WHERE id > (SELECT COALESCE(MAX(id), 0) - ? FROM notices) "
+        "AND +user = ? AND kind = ? AND at > ? AND NOT EXISTS "
+        "(SELECT 1 FROM push_notes WHERE device = ? AND ref = 'notice:' || notices.id) ORDER BY id",
+        (_NEWEST_TURNS, device.user, kind, since, device.id),
     )
-    return [(int(row["id"]), CubicleKey(row["agent"], row["user"])) for row in found]
+    return [(int(row["id"]), str(row["agent"]), float(row["at"])) for row in found]
 
 
 def _make_device(row: sqlite3.Row) -> PushDevice:

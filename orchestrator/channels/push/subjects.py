@@ -35,7 +35,7 @@ class PushSubject:
     ref: str
     agent: str
     topic: str
-    """Which of a device's choices it falls under."""
+    """Which of a device's choices it falls under; empty for none."""
     at: float
     can_wait: bool
     """Nobody needs it who reads it in the dashboard in the next seconds."""
@@ -74,18 +74,17 @@ class PushSubjects:
         ]
         return found
 
-    def list_news(self, user: int) -> Iterator[PushSubject]:
-        """What ended for a person lately, and what the calendar said."""
-        since = self._now() - OLDEST_S
+    def list_news(self, device: PushDevice) -> Iterator[PushSubject]:
+        """What ended for a device's person since it was turned on, and what the calendar said, as far as there is no
+        note of it. What nobody is told of has no topic."""
+        since = max(self._now() - OLDEST_S, device.created_at)
         with self._store.reading() as db:
-            turns = push_rows.list_ended_turns(db, user, since)
-            notices = push_rows.list_notices(db, user, CALENDAR_NOTICES, since)
+            turns = push_rows.list_ended_turns(db, device, since)
+            notices = push_rows.list_notices(db, device, CALENDAR_NOTICES, since)
         for turn in turns:
-            if turn.source not in ANSWERED_ELSEWHERE and turn.status is not TurnStatus.STOPPED and is_told(turn):
-                topic = CALENDAR if turn.may_be_silent else ANSWERS
-                yield PushSubject(f"turn:{turn.id}", turn.cubicle.agent, topic, turn.ended_at or 0.0, True)
-        for number, key in notices:
-            yield PushSubject(f"notice:{number}", key.agent, CALENDAR, self._notifications.get(number).at, True)
+            yield PushSubject(f"turn:{turn.id}", turn.cubicle.agent, _topic_of(turn), turn.ended_at or 0.0, True)
+        for number, agent, at in notices:
+            yield PushSubject(f"notice:{number}", agent, CALENDAR, at, True)
 
     def count_waiting(self, user: User) -> int:
         """How much waits for a person, as the dashboard counts it."""
@@ -146,6 +145,12 @@ class PushSubjects:
             found = turn_rows.get_turn(db, number)
             is_news = found is not None and not found.is_cleared and not push_rows.is_turn_seen(db, found)
         return texts.turn_text(_require(found), shows_text=device.shows_text) if is_news else None
+
+
+def _topic_of(turn: Turn) -> str:
+    if turn.source in ANSWERED_ELSEWHERE or turn.status is TurnStatus.STOPPED or not is_told(turn):
+        return ""
+    return CALENDAR if turn.may_be_silent else ANSWERS
 
 
 def _require(turn: Turn | None) -> Turn:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from orchestrator.channels.push import push_rows
 from orchestrator.channels.push.push_rows import NoteState, PushDevice
@@ -66,28 +66,31 @@ class PushWatch:
         if not devices:
             return False
         waiting = self._subjects.list_waiting()
-        for user in {device.user for device in devices}:
-            theirs = [device for device in devices if device.user == user]
-            self._note_all(theirs, (subject for whose, subject in waiting if whose == user))
-            self._note_all(theirs, self._subjects.list_news(user))
+        for device in devices:
+            for whose, subject in waiting:
+                if whose == device.user and subject.at > device.created_at:
+                    self._note_subject(device, subject)
+            for subject in self._subjects.list_news(device):
+                self._note_subject(device, subject)
         self._end_settled({device.id: device for device in devices})
         self._take_up_due({device.id: device for device in devices})
         return True
 
-    def _note_all(self, devices: list[PushDevice], subjects: Iterable[PushSubject]) -> None:
-        for subject in subjects:
-            wanted = [d for d in devices if subject.topic in d.tells and subject.at > d.created_at]
-            with self._store.reading() as db:
-                wanted = [d for d in wanted if push_rows.get_note(db, d.id, subject.ref) is None]
-            for device in wanted:
-                with self._store.writing() as db:
-                    self._note_one(db, device, subject)
-
-    def _note_one(self, db: sqlite3.Connection, device: PushDevice, subject: PushSubject) -> None:
+    def _note_subject(self, device: PushDevice, subject: PushSubject) -> None:
+        """Write down, once, that the device is to be told of it, or that it is not: then it isn't looked at again."""
+        with self._store.reading() as db:
+            if push_rows.get_note(db, device.id, subject.ref) is not None:
+                return
         now = self._now()
-        due_at = now + self._read_first_s if subject.can_wait else None
-        if push_rows.insert_note(db, device.id, subject.ref, subject.agent, now=now, due_at=due_at) and due_at is None:
-            self._submit(db, device, subject.ref, subject.agent)
+        state, due_at = NoteState.QUEUED, None
+        if subject.topic not in device.tells:
+            state = NoteState.GONE
+        elif subject.can_wait:
+            state, due_at = NoteState.LATER, now + self._read_first_s
+        with self._store.writing() as db:
+            is_new = push_rows.insert_note(db, device.id, subject.ref, subject.agent, state, now=now, due_at=due_at)
+            if is_new and state is NoteState.QUEUED:
+                self._submit(db, device, subject.ref, subject.agent)
 
     def _end_settled(self, devices: dict[str, PushDevice]) -> None:
         """What was decided elsewhere is taken back from the devices that show it."""
