@@ -3,6 +3,7 @@
 
 import { leaving, reach, said, show } from "./api.js";
 import { forgetDrafts } from "./drafts.js";
+import { go } from "./pages.js";
 import { forgetPush } from "./push.js";
 
 export function startForms() {
@@ -47,7 +48,7 @@ async function sent(event, form, how) {
       forgetDrafts();
       forgetPush();
     }
-    location.assign(next);
+    go(next);
   } catch (error) {
     leaving(false);
     show(trouble, error);

@@ -2,10 +2,11 @@
 
 import { startFields } from "./fields.js";
 import { startForms } from "./forms.js";
-import { startPeople } from "./people.js";
+import { checkNames, startPeople } from "./people.js";
 import { startPlanner } from "./planner.js";
 import { startPresses } from "./press.js";
 import { startNews } from "./news.js";
+import { startPages } from "./pages.js";
 import { startParts } from "./parts.js";
 import { startActs } from "./acts.js";
 import { startApps } from "./apps.js";
@@ -18,16 +19,22 @@ import { startConversations } from "./conversations.js";
 import { startCopying } from "./copy.js";
 import { startFiles } from "./files.js";
 import { startLog } from "./log.js";
+import { startKeys } from "./keys.js";
 import { startModels } from "./models.js";
+import { startPalette } from "./palette.js";
 import { startPhone } from "./phone.js";
 import { startPush } from "./push.js";
 import { startReading } from "./reading.js";
+import { startSections } from "./sections.js";
 import { startTabs } from "./tabs.js";
+import { markTheme, startTheme } from "./theme.js";
 import { startTimes } from "./times.js";
 import { startWaiting } from "./waiting.js";
 import { startWizard } from "./wizard.js";
 import { startZone } from "./zone.js";
 import { startProviders } from "./providers.js";
+
+const PARTS = [markTheme, startPush, startCards, startParts, startPlanner, startChat, startBranches, startConversations, startReading, startFiles, startLog, startSections, startTabs, startModels, checkNames, startWizard, startProviders, startZone, startWaiting];
 
 startForms();
 startFields();
@@ -37,27 +44,15 @@ if (document.body.dataset.viewer) {
   startActs();
   startApprovals();
   startCalendar();
-  startPlanner();
-  startPush();
-  startCards();
-  startParts();
-  startChat();
-  startBranches();
-  startConversations();
   startCopying();
-  startReading();
-  startFiles();
-  startLog();
-  startTabs();
-  startModels();
   startApps();
   startPeople();
-  startWizard();
-  startProviders();
+  startPalette();
+  startTheme();
+  startKeys();
   startNews();
-  startZone();
   startPhone();
-  startWaiting();
+  startPages((page) => PARTS.forEach((begin) => begin(page)));
 }
 
 document.documentElement.dataset.ready = ""; // until now no button would have done anything: pieces.css

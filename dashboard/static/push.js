@@ -7,23 +7,24 @@ const ON = "push on"; // whose notifications this browser wants, and the login t
 const OFFERED = "push offered";
 const IS_APPLE_PHONE = /iPhone|iPad/.test(navigator.userAgent);
 const viewer = document.body.dataset.viewer;
-const place = document.querySelector(".offer"); // stands at the end of the first card
+let place = null; // the offer, which stands at the end of the first card
 const login = (document.querySelector('meta[name="csrf"]')?.content ?? "").slice(0, 12);
 
-export function startPush() {
-  const box = document.querySelector("[data-push]");
+export function startPush({ isFirst }) {
+  if (!isFirst) return tellState();
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-push-on], [data-push-off], [data-push-later]");
     if (!button) return;
-    if (button.matches("[data-push-later]")) put(OFFERED, "no");
-    if (button.matches("[data-push-later]")) return offer(false);
-    attempt(button, button.matches("[data-push-on]") ? turnOn : () => turnOff(button.dataset.pushOff));
+    if (button.matches("[data-push-later]")) {
+      put(OFFERED, "no");
+      offer(false);
+    } else attempt(button, button.matches("[data-push-on]") ? turnOn : () => turnOff(button.dataset.pushOff));
   });
   document.addEventListener("cards", () => offer(mayOffer()));
+  document.addEventListener("news:push", tellState);
   keepUp()
     .catch((error) => console.info(error.message)) // the page is just being left, or the next one does it
-    .finally(() => box && tellState(box));
-  if (box) document.addEventListener("news:push", () => tellState(box));
+    .finally(tellState);
 }
 
 // The person logs out here: this browser is not asked to go on by itself at the next login.
@@ -40,7 +41,9 @@ function stateHere() {
   return Notification.permission === "granted" && get(ON) === `${viewer} ${login}` ? "on" : "off";
 }
 
-function tellState(box) {
+function tellState() {
+  const box = document.querySelector("[data-push]");
+  if (!box) return;
   const state = stateHere();
   box.dataset.state = state;
   for (const place of box.querySelectorAll("[data-when]")) place.hidden = place.dataset.when !== state;
@@ -132,6 +135,7 @@ function mayOffer() {
 }
 
 function offer(is) {
+  place = document.querySelector(".offer") ?? place; // it may have gone with its card
   if (!place) return;
   const card = document.querySelector("#main [data-approval], #main [data-question]");
   if (is && card && !card.contains(place)) card.append(place);

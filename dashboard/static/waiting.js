@@ -3,12 +3,14 @@
 
 let known = null;
 
-export function startWaiting() {
+export function startWaiting({ signal }) {
   const side = document.querySelector("nav.side");
   if (!side) return;
   const look = () => tell(Number(side.querySelector("[data-waiting]")?.dataset.waiting ?? 0));
-  new MutationObserver(look).observe(side, { childList: true });
-  document.addEventListener("visibilitychange", look);
+  const observer = new MutationObserver(look);
+  observer.observe(side, { childList: true });
+  signal.addEventListener("abort", () => observer.disconnect());
+  document.addEventListener("visibilitychange", look, { signal });
   look();
 }
 
