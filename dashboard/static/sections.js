@@ -64,6 +64,7 @@ function watchForms(page, signal) {
   page.addEventListener("input", look);
   page.addEventListener("change", look);
   page.addEventListener("saved", ({ target }) => {
+    if (!target.matches("form")) return; // a button that did something is no form
     [...target.elements].forEach(keep);
     target.removeAttribute("data-unsaved");
   });
