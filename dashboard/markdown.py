@@ -31,14 +31,25 @@ MAX_CHARS = 100_000
 @lru_cache(maxsize=512)
 def render_markdown(text: str) -> Markup:
     """The text as HTML that is safe to put into a page. The same texts are asked for with every look at a page."""
-    if len(text) > MAX_CHARS or is_costly(text):
+    if is_plain(text):
         return Markup('<pre class="plain">{}</pre>').format(text)
-    reader = _reader()
-    tokens = list(_disarmed(reader.parse(text)))
-    return Markup(reader.renderer.render(tokens, reader.options, {}))  # noqa: S704 - escaped by the renderer
+    reader = make_reader()
+    return Markup(render_tokens(reader, reader.parse(text)))  # noqa: S704 - escaped by the renderer
 
 
-def _reader() -> MarkdownIt:
+def is_plain(text: str) -> bool:
+    """The text is shown as it is, without layout."""
+    return len(text) > MAX_CHARS or is_costly(text)
+
+
+def render_tokens(reader: MarkdownIt, tokens: list[Token]) -> str:
+    """What ``reader`` parsed, as HTML that is safe to put into a page."""
+    rendered: str = reader.renderer.render(list(_disarmed(tokens)), reader.options, {})
+    return rendered
+
+
+def make_reader() -> MarkdownIt:
+    """What parses our Markdown. Of one thread."""
     reader = MarkdownIt("commonmark", {"html": False, "linkify": False, "breaks": True})
     reader.enable(["table", "strikethrough"])
     reader.validateLink = _is_web  # type: ignore[method-assign]  # its own way to restrict links
