@@ -14,6 +14,7 @@ from markdown_it.common.normalize_url import normalizeLink
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
+from dashboard.highlight import highlight_code
 from orchestrator.core.markdown_cost import is_costly
 
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9.])?|[0-9a-f:.]+")
@@ -23,6 +24,10 @@ _AFTER = ".,;:!?'*_~"
 """What stands after an address in a sentence is no part of it."""
 _PAIRS = {")": "(", "]": "["}
 _LANGUAGE = re.compile(r"[A-Za-z0-9+#._-]{1,20}")
+_BUTTONS = (
+    '<button type="button" class="plain" data-wrap><span class="wrap">Wrap</span><span class="unwrap">Unwrap</span>'
+    '</button><button type="button" class="plain" data-copy>Copy</button>'
+)
 
 MAX_CHARS = 100_000
 """Longer texts are shown as they are, and those that would take long to lay out (``markdown_cost``)."""
@@ -133,13 +138,13 @@ def _is_plain(address: str, href: str) -> bool:
 
 
 def _code(token: Token) -> str:
-    """A block of code that scrolls by keyboard, too, with its language and a button that copies it."""
+    """A block of code that scrolls by keyboard, too, with its language, and buttons that wrap and copy it."""
     language = (token.info.split() or [""])[0]
-    shown = escape(language) if _LANGUAGE.fullmatch(language) else ""
+    language = language if _LANGUAGE.fullmatch(language) else ""
     return (
-        f'<div class="code"><div class="code-head"><span>{shown}</span>'
-        '<button type="button" class="plain" data-copy>Copy</button></div>'
-        f'<pre tabindex="0"><code>{escape(token.content)}</code></pre></div>\n'
+        f'<div class="code"><div class="code-head"><span>{escape(language)}</span>'
+        f"{_BUTTONS}</div>"
+        f'<pre tabindex="0"><code>{highlight_code(token.content, language)}</code></pre></div>\n'
     )
 
 

@@ -22,6 +22,7 @@ import { startModels } from "./models.js";
 import { startReading } from "./reading.js";
 import { startTabs } from "./tabs.js";
 import { startTimes } from "./times.js";
+import { startWrapping } from "./wrap.js";
 import { startWizard } from "./wizard.js";
 import { startZone } from "./zone.js";
 import { startProviders } from "./providers.js";
@@ -41,6 +42,7 @@ if (document.body.dataset.viewer) {
   startBranches();
   startConversations();
   startCopying();
+  startWrapping();
   startReading();
   startFiles();
   startLog();
