@@ -13,15 +13,19 @@ from typing import Any
 
 from markdown_it.token import Token
 
+from dashboard.formulas import find_unfinished
 from dashboard.markdown import is_plain, make_reader, render_markdown, render_tokens
+from dashboard.mathml import MAX_CHARS as MAX_FORMULA_CHARS
 
-_MAYBE = re.compile(r"\s*(?:[-+*=>#_|]+|`{1,2}|~{1,2}|\d{1,9}[.)]?|[-+*]\s+\[?[ xX]?|\$|\\)\s*")
+_MAYBE = re.compile(r"\s*(?:[-+*=>#_|]+|`{1,2}|~{1,2}|\d{1,9}[.)]?|[-+*]\s+\[?[ xX]?|\${1,2}|\\[\[(]?)\s*")
 """A last line of which one can't say yet what it is."""
 _FENCE = re.compile(r" {0,3}(?:`{3,}[^`]*|~{3,}.*)")
 _ROW = re.compile(r"\s*\|.*")
 _RULER = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
 _LINK = re.compile(r"!?\[([^\[\]\n]*)(?:\](?:\([^()\n]*)?)?\Z")
 _ENTITY = re.compile(r"&#?[A-Za-z0-9]{0,31}\Z")
+_CODE = re.compile(r"(`+)[^`].*?(?<!`)\1(?!`)", re.DOTALL)
+_FORMULA = re.compile(r"^[ >]*(?:\$\$|\\\[)", re.MULTILINE)
 _MARKS = re.compile(r"\\.|`+|\*+|_+|~~|\$\$?|\\", re.DOTALL)
 
 
@@ -118,12 +122,14 @@ def hold_back(text: str) -> str:
         return before + newline if re.fullmatch(r"[ >]*(?:`+|~+)", line) else text
     if line and (_MAYBE.fullmatch(line) or _FENCE.fullmatch(line)):
         text = before + newline
-    return _without_head(text)
+    return _without_head(_without_formula(text))
 
 
 def close_marks(text: str) -> str:
     """Words (of one paragraph, cell or heading) with what they leave open closed, or left out where nothing is in it
     yet."""
+    at = find_unfinished(_CODE.sub(lambda code: "." * len(code[0]), text))
+    text = text if at < 0 else text[:at]
     text = _ENTITY.sub("", re.sub(r"[*_~`\\\s]+\Z", "", text))
     waiting = _find_open(text)
     if not waiting or waiting[-1][0] != "`":
@@ -152,6 +158,16 @@ def _find_open(text: str) -> list[str]:
             if can_open and mark and len(mark) <= 3:
                 waiting += ["**", "*"] if mark == "***" else [mark]
     return [*waiting, code] if code else waiting
+
+
+def _without_formula(text: str) -> str:
+    """The text without a formula of its own lines that has no end yet."""
+    at = next((found.start() for found in reversed(list(_FORMULA.finditer(text)))), -1)
+    if at < 0 or len(text) - at > MAX_FORMULA_CHARS:
+        return text
+    rest = text[at:].lstrip(" >")
+    is_open = text.count("$$") % 2 == 1 if rest.startswith("$$") else "\\]" not in rest
+    return text[:at] if is_open else text
 
 
 def _without_head(text: str) -> str:

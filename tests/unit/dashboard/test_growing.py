@@ -38,12 +38,23 @@ def f(x):
 
 > quoted **words**
 
+A formula $x^2$ or \\(a\\) costs $5.
+
+$$
+y = 1
+- z
+$$
+
+- [x] ticked
+- [ ] not yet
+
 A title below
 ---
 
 The end.
 """
 BLOCKS = ["# Head", "plain *it* **b** `c`", "- a\n- b\n  - c", "1. x\n2. y", "> q\n> r", "```py\na = 1\n\nb\n```"]
+BLOCKS += ["$$\na\n$$", "\\[\n b\n\\]", "a $x$ b $5", "- [x] a\n- [ ] b", "x \\(a\\)"]
 BLOCKS += ["| a | b |\n|--|--|\n| 1 | 2 |", "---", "    code", "two\nlines", "t\n===", "[l](https://e.org) x", "***"]
 
 
@@ -74,7 +85,7 @@ def test_no_mark_is_ever_seen() -> None:
     for n in range(1, len(TEXT) + 1):
         add(page, growing.grow(TEXT[:n]))
         seen = Reader("".join(re.sub(r"<code>.*?</code>", "", block, flags=re.DOTALL) for block in page)).text
-        assert not re.search(r"\*\*|\*[a-z]|[a-z]\*|~~|`|\]\(|\||#|---", seen), (TEXT[:n][-20:], page[-1])
+        assert not re.search(r"\*\*|\*[a-z]|[a-z]\*|~~|`|\]\(|\||#|---|\$(?!5)|\\|\[", seen), (TEXT[:n][-20:], page[-1])
     assert flat("".join(page)) == flat(render_markdown(TEXT))
 
 
@@ -135,6 +146,11 @@ def test_another_text_is_told_from_its_beginning() -> None:
         ("a &am", "a"),
         ("| a | b |\n|--|--", ""),
         ("a \\", "a"),
+        ("a $x^", "a"),
+        ("a $5", "a $5"),
+        ("a \\(x", "a"),
+        ("$$\na\n- b", ""),
+        ("$$", ""),
         ("5 * 3", "5 * 3"),
         ("a_b_c", "a_b_c"),
     ],

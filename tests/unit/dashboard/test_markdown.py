@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.markdown import MAX_CHARS, render_markdown
+from dashboard.mathml import _KNOWN, _TAGS
 
 ALLOWED = {
     **{tag: set() for tag in ("p", "br", "hr", "em", "strong", "s", "code", "blockquote", "ul", "li", "h3", "h4")},
@@ -20,9 +21,11 @@ ALLOWED = {
     "ol": {"start"},
     "th": {"class"},
     "td": {"class"},
-    "div": {"class"},
-    "span": {"class"},
+    "div": {"class", "data-diagram", "tabindex"},
+    "span": {"class", "role", "aria-label"},
     "a": {"href", "target", "rel"},
+    "math": {"display"},
+    **dict.fromkeys(_TAGS, _KNOWN),
 }
 """Every tag and attribute that may come out."""
 
@@ -42,6 +45,7 @@ class Reader(HTMLParser):
         assert tag in ALLOWED, tag
         if (tag, attrs) == ("pre", [("class", "plain")]):
             return  # a text that is shown as it was written
+        assert all(re.fullmatch(r"[\w .+-]*", value or "") for name, value in attrs if name in _KNOWN)
         assert {name for name, _ in attrs} <= ALLOWED[tag], (tag, attrs)
         if tag == "a":
             self.links.append(dict(attrs))
@@ -222,6 +226,22 @@ def test_no_text_takes_long(piece: str) -> None:
     started = time.thread_time()
     Reader(render_markdown(piece * (20_000 // len(piece))))
     assert time.thread_time() - started < 20
+
+
+def test_items_are_ticked_off() -> None:
+    """A box for each, with what it says for those who don't see it; brackets elsewhere are brackets."""
+    html = render_markdown("- [x] *one*\n- [ ] two\n\n  [x] three\n- [x]four\n\n[ ] five")
+    assert re.findall(r'<span class="task( done)?" role="img" aria-label="(.*?)">', html) == [
+        (" done", "Done"),
+        ("", "To do"),
+    ]
+    assert Reader(html).text.split() == ["one", "two", "[x]", "three", "[x]four", "[", "]", "five"]
+
+
+def test_a_diagram_is_marked() -> None:
+    """For the page to draw; what it says is there as code."""
+    html = render_markdown("```mermaid\ngraph TD\n```\n\n```mermaids\nx\n```")
+    assert html.count('<div class="code" data-diagram>') == html.count("data-diagram") == 1
 
 
 @given(st.text(alphabet=st.sampled_from(list("[]()!<>*_`~|#-:\\/\"'&;= \nahtps.javscrit:@"))), st.text())
