@@ -16,6 +16,8 @@ from orchestrator.core.models import Event
 
 REST = 3.0
 """A rest is so many times as long as the rendering before it: at most a quarter of one core for a page that watches."""
+CHARS_A_SECOND = 200_000
+"""Nor is a page told more than that, when a long block grows."""
 _MOST = 50
 """Replies that are known at once; a person has far fewer turns under way."""
 
@@ -75,5 +77,6 @@ class GrowingReplies:
         self._due_at = self._clock() + REST * (self._spent() - began)
         if grown is None:
             return None
+        self._due_at += sum(map(len, grown.blocks)) / CHARS_A_SECOND
         body = {key: value for key, value in event.body.items() if key != "text"}
         return replace(event, body={**body, "from": grown.start, "blocks": list(grown.blocks)})

@@ -15,6 +15,8 @@ CONTENT_SECURITY_POLICY = (
 )
 HELD = "sandbox; default-src 'none'; frame-ancestors 'none'"
 """For a file that somebody else made: it may be looked at, and nothing in it runs or loads."""
+HELD_BY_US = "frame-ancestors 'self'"
+"""In the policy of the one document of ours that pages of ours hold in a frame, in a sandbox: diagrams."""
 _FEATURES = (
     "accelerometer autoplay camera display-capture fullscreen geolocation gyroscope hid idle-detection "
     "magnetometer microphone midi payment publickey-credentials-get screen-wake-lock serial usb "
@@ -39,21 +41,23 @@ HEADERS = {
 
 
 def allow_frame(url: str) -> None:
-    """The page that answers this request may hold what is at this URL in a frame, and what is below it; no other page
-    of ours may hold anything."""
+    """The page that answers this request may hold what is at this URL in a frame, and what is below it where it ends in
+    a slash; no other page of ours may hold anything."""
     if _FRAMED.fullmatch(url) is None:
         raise ValueError(f"{url!r} can't stand in a policy")
-    g.framed = url
+    g.framed = [*g.get("framed", ()), url]
 
 
 def add_headers(response: Response) -> Response:
     """Every answer carries the headers; runs after every view, error handlers included."""
-    is_held = response.headers.get("Content-Security-Policy") == HELD
+    own = response.headers.get("Content-Security-Policy", "")
     response.headers.update(HEADERS)
-    if (framed := g.get("framed", "")) and response.status_code == HTTPStatus.OK:
-        response.headers["Content-Security-Policy"] = f"{CONTENT_SECURITY_POLICY}; frame-src {framed}"
-    if is_held:
-        response.headers["Content-Security-Policy"] = HELD
+    if (framed := g.get("framed", ())) and response.status_code == HTTPStatus.OK:
+        response.headers["Content-Security-Policy"] = f"{CONTENT_SECURITY_POLICY}; frame-src {' '.join(framed)}"
+    if own == HELD or own.endswith(HELD_BY_US):
+        response.headers["Content-Security-Policy"] = own
+    if own.endswith(HELD_BY_US):
+        response.headers["X-Frame-Options"] = "SAMEORIGIN"
     if response.headers.get("Cache-Control") not in (PRIVATE, FOR_GOOD):
         response.headers["Cache-Control"] = "no-cache" if request.endpoint == "static" else "no-store"
     return response

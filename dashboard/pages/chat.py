@@ -9,6 +9,7 @@ from flask import Blueprint, render_template, request
 from dashboard import bodies
 from dashboard.apps import own_app
 from dashboard.auth import own_turn, require_asker
+from dashboard.diagrams import hold_diagrams
 from dashboard.pages.apps import HeldApp, held
 from dashboard.pages.asking import pending_in_chat
 from dashboard.pages.frame import agent_frame, own_key
@@ -63,6 +64,7 @@ def chat(name: str) -> str:
         disk=disk_of(agent),
         most_files=MOST,
         beside=_beside(name),
+        diagram_frame=hold_diagrams(),
         first_new=get_services().read_marks.first_unread(conversation),
         summary=get_services().history.get_summary(key, conversation.id),
         conversation=conversation,
@@ -164,6 +166,7 @@ def turn_alone(name: str, turn: int) -> str:
         earlier=earlier,
         later=later,
         here=turn,
+        diagram_frame=hold_diagrams(),
         shown=found.conversation,
     )
 

@@ -52,6 +52,7 @@ function morph(old, fresh, from = 0) {
   for (const node of [...fresh.childNodes]) {
     const now = rest.shift();
     if (!now) old.append(node);
+    else if (isDrawn(now, node)) continue;
     else if (!isAlike(now, node)) now.replaceWith(node);
     else if (now.nodeType !== Node.ELEMENT_NODE) write(now, node.data);
     else if (!now.isEqualNode(node)) morph(now, node);
@@ -64,6 +65,11 @@ function write(text, data) {
   if (data === text.data) return;
   if (data.startsWith(text.data)) text.appendData(data.slice(text.data.length));
   else text.data = data;
+}
+
+// The page has made a picture of it.
+function isDrawn(one, other) {
+  return one.nodeType === Node.ELEMENT_NODE && one.matches("[data-seen]") && other.querySelector?.("code")?.textContent === one.querySelector("code").textContent;
 }
 
 function isAlike(one, other) {

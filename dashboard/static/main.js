@@ -16,6 +16,7 @@ import { startCards } from "./cards.js";
 import { startChat } from "./chat.js";
 import { startConversations } from "./conversations.js";
 import { startCopying } from "./copy.js";
+import { startDiagrams } from "./diagrams.js";
 import { startFiles } from "./files.js";
 import { startLog } from "./log.js";
 import { startModels } from "./models.js";
@@ -42,6 +43,7 @@ if (document.body.dataset.viewer) {
   startBranches();
   startConversations();
   startCopying();
+  startDiagrams();
   startWrapping();
   startReading();
   startFiles();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dashboard.growing import GrowingMarkdown, Grown
-from dashboard.growing_replies import REST, GrowingReplies
+from dashboard.growing_replies import CHARS_A_SECOND, REST, GrowingReplies
 from dashboard.markdown import MAX_CHARS, render_markdown
 from orchestrator.core.models import CubicleKey, Event
 from tests.unit.dashboard.test_markdown import Reader
@@ -168,7 +169,8 @@ def delta(turn: int, text: str) -> Event:
 
 def test_a_page_is_told_blocks_and_all_other_news() -> None:
     """A reply after a step is another one, and is told from its beginning even if it begins in the same way."""
-    replies = GrowingReplies(spent=lambda: 0.0)
+    now = itertools.count()
+    replies = GrowingReplies(lambda: next(now), lambda: 0.0)
     (first,) = replies.render([delta(1, "a\n\nb")])
     assert first.body == {"turn": 1, "from": 0, "blocks": ["<p>a</p>", "<p>b</p>"]}
     step = Event("step", KEY, {"turn": 1})
@@ -184,8 +186,8 @@ def test_rendering_rests_and_then_tells_the_newest() -> None:
     assert len(list(replies.render([delta(1, "a")]))) == 1
     assert list(replies.render([delta(1, "a b")])) == []
     assert list(replies.render([delta(1, "a b c")])) == []
-    assert replies.wait_s(60.0) == 2.0 * REST
-    now[0] = 2.0 * REST
+    assert replies.wait_s(60.0) == 2.0 * REST + len("<p>a</p>") / CHARS_A_SECOND
+    now[0] = 3.0 * REST
     (told,) = replies.render([])
     assert told.body["blocks"] == ["<p>a b c</p>"]
     assert replies.wait_s(60.0) == 60.0
