@@ -23,6 +23,7 @@ import { startModels } from "./models.js";
 import { startReading } from "./reading.js";
 import { startTabs } from "./tabs.js";
 import { startTimes } from "./times.js";
+import { startWords } from "./words.js";
 import { startWrapping } from "./wrap.js";
 import { startWizard } from "./wizard.js";
 import { startZone } from "./zone.js";
@@ -44,6 +45,7 @@ if (document.body.dataset.viewer) {
   startConversations();
   startCopying();
   startDiagrams();
+  startWords();
   startWrapping();
   startReading();
   startFiles();
