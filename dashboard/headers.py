@@ -7,11 +7,11 @@ from __future__ import annotations
 import re
 from http import HTTPStatus
 
-from flask import Response, g, request
+from flask import Response, request
 
 CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src "
-    "'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; font-src 'self'; "
+    "connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 HELD = "sandbox; default-src 'none'; frame-ancestors 'none'"
 """For a file that somebody else made: it may be looked at, and nothing in it runs or loads."""
@@ -24,6 +24,7 @@ _FEATURES = (
 )
 _FRAMED = re.compile(r"https?://[A-Za-z0-9.:\[\]_-]+/[A-Za-z0-9._/-]*", re.ASCII)
 """What may stand in a policy as it is."""
+_HELD_HERE = "hermitshell.framed"
 FOR_GOOD = "public, max-age=31536000, immutable"
 """For what never changes under its URL."""
 PRIVATE = "private"
@@ -45,14 +46,14 @@ def allow_frame(url: str) -> None:
     a slash; no other page of ours may hold anything."""
     if _FRAMED.fullmatch(url) is None:
         raise ValueError(f"{url!r} can't stand in a policy")
-    g.framed = [*g.get("framed", ()), url]
+    request.environ[_HELD_HERE] = [*request.environ.get(_HELD_HERE, ()), url]
 
 
 def add_headers(response: Response) -> Response:
     """Every answer carries the headers; runs after every view, error handlers included."""
     own = response.headers.get("Content-Security-Policy", "")
     response.headers.update(HEADERS)
-    if (framed := g.get("framed", ())) and response.status_code == HTTPStatus.OK:
+    if (framed := request.environ.get(_HELD_HERE, ())) and response.status_code == HTTPStatus.OK:
         response.headers["Content-Security-Policy"] = f"{CONTENT_SECURITY_POLICY}; frame-src {' '.join(framed)}"
     if own == HELD or own.endswith(HELD_BY_US):
         response.headers["Content-Security-Policy"] = own

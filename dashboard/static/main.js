@@ -27,6 +27,7 @@ import { startWords } from "./words.js";
 import { startWrapping } from "./wrap.js";
 import { startWizard } from "./wizard.js";
 import { startZone } from "./zone.js";
+import { startPictures } from "./pictures.js";
 import { startProviders } from "./providers.js";
 
 startForms();
@@ -44,6 +45,7 @@ if (document.body.dataset.viewer) {
   startBranches();
   startConversations();
   startCopying();
+  startPictures();
   startDiagrams();
   startWords();
   startWrapping();
