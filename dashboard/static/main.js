@@ -2,10 +2,11 @@
 
 import { startFields } from "./fields.js";
 import { startForms } from "./forms.js";
-import { startPeople } from "./people.js";
+import { checkNames, startPeople } from "./people.js";
 import { startPlanner } from "./planner.js";
 import { startPresses } from "./press.js";
 import { startNews } from "./news.js";
+import { startPages } from "./pages.js";
 import { startParts } from "./parts.js";
 import { startActs } from "./acts.js";
 import { startApps } from "./apps.js";
@@ -19,9 +20,13 @@ import { startCopying } from "./copy.js";
 import { startDiagrams } from "./diagrams.js";
 import { startFiles } from "./files.js";
 import { startLog } from "./log.js";
+import { startKeys } from "./keys.js";
 import { startModels } from "./models.js";
+import { startPalette } from "./palette.js";
 import { startReading } from "./reading.js";
+import { startSections } from "./sections.js";
 import { startTabs } from "./tabs.js";
+import { markTheme, startTheme } from "./theme.js";
 import { startTimes } from "./times.js";
 import { startWords } from "./words.js";
 import { startWrapping } from "./wrap.js";
@@ -29,6 +34,8 @@ import { startWizard } from "./wizard.js";
 import { startZone } from "./zone.js";
 import { startPictures } from "./pictures.js";
 import { startProviders } from "./providers.js";
+
+const PARTS = [markTheme, startCards, startParts, startPlanner, startChat, startBranches, startConversations, startReading, startFiles, startLog, startSections, startTabs, startModels, checkNames, startWizard, startProviders, startZone];
 
 startForms();
 startFields();
@@ -38,13 +45,8 @@ if (document.body.dataset.viewer) {
   startActs();
   startApprovals();
   startCalendar();
-  startPlanner();
-  startCards();
-  startParts();
-  startChat();
-  startBranches();
-  startConversations();
   startCopying();
+<<<<<<< HEAD
   startPictures();
   startDiagrams();
   startWords();
@@ -54,12 +56,15 @@ if (document.body.dataset.viewer) {
   startLog();
   startTabs();
   startModels();
+=======
+>>>>>>> c0f214810cf0b6607834cee4a1cecd244712e73d
   startApps();
   startPeople();
-  startWizard();
-  startProviders();
+  startPalette();
+  startTheme();
+  startKeys();
   startNews();
-  startZone();
+  startPages((page) => PARTS.forEach((begin) => begin(page)));
 }
 
 document.documentElement.dataset.ready = ""; // until now no button would have done anything: pieces.css

@@ -4,6 +4,7 @@ reverse."""
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from dashboard.app import MAX_BODY_BYTES, create_app
 from orchestrator.agents.agents import Agents
@@ -57,6 +58,7 @@ from orchestrator.files.models import MOST_FILE_BYTES
 from orchestrator.files.workspace import Workspaces
 from orchestrator.llm.budget import Budget
 from orchestrator.llm.budget_notifications import BudgetNotifications
+from orchestrator.llm.conversation_use import read_use
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import ProviderCheck
 from orchestrator.operations.backup.backups import Backups
@@ -163,6 +165,7 @@ class App:
             agents=context.agents,
             turns=self._turns,
             history=History(self._store),
+            conversation_use=partial(read_use, self._store),
             prestart=self._waker.prestart,
             approvals=self._approvals,
             grants=context.grants,
@@ -290,7 +293,8 @@ class App:
             rounds.start()
         for workers in (self._capabilities, self._previews):
             workers.start()
-        self._server.add_listener(listening, create_app(services), limits=DASHBOARD_LIMITS, environ={})
+        self.dashboard = create_app(services)
+        self._server.add_listener(listening, self.dashboard, limits=DASHBOARD_LIMITS, environ={})
         self._telegram.start()
         logger.info("HermitShell answers at %s", self._settings.url)
 
