@@ -36,7 +36,7 @@ def make_frame(folder: Path) -> tuple[str, str]:
 def hold_diagrams() -> str:
     """The page that answers this request may hold the frame; returns where that is."""
     path: str = current_app.jinja_env.globals["asset"](NAME)  # type: ignore[operator]  # statics puts it there
-    headers.allow_frame(f"{dashboard_origin()}{path}")
+    headers.allow_diagrams(f"{dashboard_origin()}{path}")
     return path
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from http import HTTPStatus
 
-from flask import Response, request
+from flask import Response, g, request
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; font-src 'self'; "
@@ -24,7 +24,7 @@ _FEATURES = (
 )
 _FRAMED = re.compile(r"https?://[A-Za-z0-9.:\[\]_-]+/[A-Za-z0-9._/-]*", re.ASCII)
 """What may stand in a policy as it is."""
-_HELD_HERE = "hermitshell.framed"
+_DRAWN = "hermitshell.diagrams"
 FOR_GOOD = "public, max-age=31536000, immutable"
 """For what never changes under its URL."""
 PRIVATE = "private"
@@ -46,15 +46,23 @@ def allow_frame(url: str) -> None:
     a slash; no other page of ours may hold anything."""
     if _FRAMED.fullmatch(url) is None:
         raise ValueError(f"{url!r} can't stand in a policy")
-    request.environ[_HELD_HERE] = [*request.environ.get(_HELD_HERE, ()), url]
+    g.framed = url
+
+
+def allow_diagrams(url: str) -> None:
+    """The page that answers this request may hold the frame at this URL, in which diagrams are drawn."""
+    if _FRAMED.fullmatch(url) is None:
+        raise ValueError(f"{url!r} can't stand in a policy")
+    request.environ[_DRAWN] = url
 
 
 def add_headers(response: Response) -> Response:
     """Every answer carries the headers; runs after every view, error handlers included."""
     own = response.headers.get("Content-Security-Policy", "")
     response.headers.update(HEADERS)
-    if (framed := request.environ.get(_HELD_HERE, ())) and response.status_code == HTTPStatus.OK:
-        response.headers["Content-Security-Policy"] = f"{CONTENT_SECURITY_POLICY}; frame-src {' '.join(framed)}"
+    framed = " ".join(filter(None, (g.get("framed", ""), request.environ.get(_DRAWN, ""))))
+    if framed and response.status_code == HTTPStatus.OK:
+        response.headers["Content-Security-Policy"] = f"{CONTENT_SECURITY_POLICY}; frame-src {framed}"
     if own == HELD or own.endswith(HELD_BY_US):
         response.headers["Content-Security-Policy"] = own
     if own.endswith(HELD_BY_US):

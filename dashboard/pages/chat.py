@@ -9,7 +9,6 @@ from flask import Blueprint, render_template, request
 from dashboard import bodies
 from dashboard.apps import own_app
 from dashboard.auth import own_turn, require_asker
-from dashboard.diagrams import hold_diagrams
 from dashboard.pages.apps import HeldApp, held
 from dashboard.pages.asking import pending_in_chat
 from dashboard.pages.delivered import ShownFile, find_file, shown_file
@@ -68,7 +67,6 @@ def chat(name: str) -> str:
         most_files=MOST,
         beside=_beside(name),
         beside_file=_beside_file(name),
-        diagram_frame=hold_diagrams(),
         first_new=get_services().read_marks.first_unread(conversation),
         summary=get_services().history.get_summary(key, conversation.id),
         conversation=conversation,
@@ -179,7 +177,6 @@ def turn_alone(name: str, turn: int) -> str:
         earlier=earlier,
         later=later,
         here=turn,
-        diagram_frame=hold_diagrams(),
         shown=found.conversation,
     )
 

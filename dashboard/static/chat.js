@@ -5,11 +5,8 @@ import { call, isAboutToLeave, part, show } from "./api.js";
 import { Attachments } from "./attach.js";
 import { Draft } from "./drafts.js";
 import { ask } from "./forms.js";
-<<<<<<< HEAD
 import { draw, forget, growReply } from "./growing.js";
-=======
 import { reload } from "./pages.js";
->>>>>>> c0f214810cf0b6607834cee4a1cecd244712e73d
 import { carryOver, soon } from "./parts.js";
 import { entriesOf, keepFocus, put, remember } from "./timeline.js";
 

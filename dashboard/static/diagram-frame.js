@@ -11,6 +11,7 @@ addEventListener("message", async ({ source, data }) => {
   if (source !== parent || typeof data?.text !== "string") return;
   const place = document.body;
   try {
+    document.documentElement.style.colorScheme = data.isDark ? "dark" : "light"; // as the page has it, or it is opaque
     mermaid.initialize({ ...RULES, theme: data.isDark ? "dark" : "default" });
     count += 1;
     const { svg } = await mermaid.render(`d${count}`, data.text);

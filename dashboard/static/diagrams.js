@@ -4,9 +4,11 @@
 const TIME_MS = 10000;
 const LONGEST = 10000;
 const TALLEST_PX = 1600;
+const DARK = matchMedia("(prefers-color-scheme: dark)");
 const frames = new Map(); // by the frame's window: its block of code
 
-export function startDiagrams() {
+export function startDiagrams({ signal }) {
+  frames.clear();
   const place = document.querySelector("[data-diagrams]");
   if (!place) return;
   const eye = new IntersectionObserver((entries) => entries.filter((one) => one.isIntersecting).forEach(({ target }) => draw(eye, target, place.dataset.diagrams)), { rootMargin: "400px 0px" });
@@ -14,10 +16,13 @@ export function startDiagrams() {
     code.dataset.seen = "";
     eye.observe(code);
   });
-  new MutationObserver(look).observe(place, { childList: true, subtree: true });
+  const watcher = new MutationObserver(look);
+  watcher.observe(place, { childList: true, subtree: true });
+  signal.addEventListener("abort", () => (watcher.disconnect(), eye.disconnect()));
   look();
-  window.addEventListener("message", heard);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => frames.forEach(send));
+  window.addEventListener("message", heard, { signal });
+  DARK.addEventListener("change", () => frames.forEach(send), { signal });
+  document.addEventListener("theme", () => frames.forEach(send), { signal });
   place.addEventListener("click", ({ target }) => {
     const button = target.closest("button[data-source]");
     if (button) button.closest(".code").toggleAttribute("data-drawn");
@@ -54,7 +59,7 @@ function codeOf(source) {
 
 function send(code, source) {
   if (!code.isConnected) frames.delete(source);
-  else source.postMessage({ text: textOf(code), isDark: matchMedia("(prefers-color-scheme: dark)").matches }, "*"); // its origin is opaque
+  else source.postMessage({ text: textOf(code), isDark: isDark() }, "*"); // its origin is opaque
 }
 
 function show(code, height) {
@@ -76,6 +81,11 @@ function show(code, height) {
 // It stays code.
 function give(code) {
   code.querySelector("iframe.diagram")?.remove();
+}
+
+function isDark() {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : DARK.matches;
 }
 
 function textOf(code) {

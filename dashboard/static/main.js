@@ -35,7 +35,7 @@ import { startZone } from "./zone.js";
 import { startPictures } from "./pictures.js";
 import { startProviders } from "./providers.js";
 
-const PARTS = [markTheme, startCards, startParts, startPlanner, startChat, startBranches, startConversations, startReading, startFiles, startLog, startSections, startTabs, startModels, checkNames, startWizard, startProviders, startZone];
+const PARTS = [markTheme, startCards, startParts, startPlanner, startChat, startBranches, startConversations, startReading, startDiagrams, startPictures, startWords, startFiles, startLog, startSections, startTabs, startModels, checkNames, startWizard, startProviders, startZone];
 
 startForms();
 startFields();
@@ -46,18 +46,7 @@ if (document.body.dataset.viewer) {
   startApprovals();
   startCalendar();
   startCopying();
-<<<<<<< HEAD
-  startPictures();
-  startDiagrams();
-  startWords();
   startWrapping();
-  startReading();
-  startFiles();
-  startLog();
-  startTabs();
-  startModels();
-=======
->>>>>>> c0f214810cf0b6607834cee4a1cecd244712e73d
   startApps();
   startPeople();
   startPalette();

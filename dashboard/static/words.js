@@ -6,7 +6,7 @@ import { call, show } from "./api.js";
 const MOST_QUOTED = 4000;
 let reading = 0; // the turn that is being read aloud
 
-export function startWords() {
+export function startWords({ signal }) {
   const talk = document.querySelector(".talk");
   if (!talk) return;
   const voice = window.speechSynthesis;
@@ -24,7 +24,8 @@ export function startWords() {
     else if (voice) aloud(voice, turn, button);
     marked = "";
   });
-  window.addEventListener("pagehide", () => voice?.cancel());
+  window.addEventListener("pagehide", () => voice?.cancel(), { signal });
+  signal.addEventListener("abort", () => voice?.cancel());
 }
 
 function markedIn(turn) {
