@@ -21,6 +21,7 @@ from dashboard import (
     openapi_notices,
     openapi_packages,
     openapi_providers,
+    openapi_push,
     openapi_questions,
     openapi_terminal,
     openapi_upkeep,
@@ -223,8 +224,9 @@ _OWN: tuple[ApiRoute, ...] = (
         "Events as server-sent events (text/event-stream): `turn`, `step`, `delta`, `approval`, `question`, `notice`, "
         "`app`, `delivery`, `calendar`, `memory`, `cubicle`, `agent`, `bot`. The data is one JSON object with `agent` "
         "and `user`; a delta's `text` is the reply so far. Events are hints to fetch again. With `since`, the mark "
-        "that a page of the dashboard carries, `missed` comes first if there were events since.",
-        query={"since": STRING},
+        "that a page of the dashboard carries, `missed` comes first if there were events since. With `html=1` a delta "
+        "has `from` and `blocks` instead of `text`: the HTML of the reply's blocks from that number on.",
+        query={"since": STRING, "html": enum_of("1")},
     ),
 )
 
@@ -240,6 +242,7 @@ ROUTES: tuple[ApiRoute, ...] = (
     *openapi_money.ROUTES,
     *openapi_notices.ROUTES,
     *openapi_grants.ROUTES,
+    *openapi_push.ROUTES,
     *openapi_questions.ROUTES,
     *openapi_upkeep.ROUTES,
     *openapi_providers.ROUTES,
@@ -257,6 +260,7 @@ ALL_SCHEMAS: dict[str, Schema] = {
     **openapi_money.SCHEMAS,
     **openapi_notices.SCHEMAS,
     **openapi_grants.SCHEMAS,
+    **openapi_push.SCHEMAS,
     **openapi_questions.SCHEMAS,
     **openapi_upkeep.SCHEMAS,
     **openapi_providers.SCHEMAS,

@@ -26,7 +26,7 @@ export function startKeys() {
 // To where one writes on this page, or else to the palette.
 function toField(event) {
   event.preventDefault();
-  const field = document.querySelector("[data-composer] textarea") ?? document.querySelector("#main input[type=search]");
+  const field = document.querySelector("[data-composer] textarea, [data-ask-text]") ?? document.querySelector("#main input[type=search]");
   if (field?.checkVisibility()) field.focus();
   else openPalette();
 }
