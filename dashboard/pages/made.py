@@ -4,7 +4,6 @@ page, and all of each on a page of its own, over all agents.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -16,14 +15,12 @@ from dashboard import bodies
 from dashboard.apps import SeenApp, apps_of, shared_apps
 from dashboard.auth import require_asker
 from dashboard.pages.frame import shell_frame
-from dashboard.pages.glimpse import glimpse
 from dashboard.paths import encode_path
 from dashboard.services import get_services
-from dashboard.shapes import delivery_json
+from dashboard.sights import sight_of
 from orchestrator.capabilities.delivery.messages import format_size
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import CubicleKey, Delivery
-from orchestrator.files.models import DirEntry
 
 pages = Blueprint("made", __name__)
 
@@ -36,7 +33,6 @@ MOST_APPS = 300
 _LOOKED_AT = 4 * TILES
 _PICTURE_BYTES = 4 * 1024**2
 """Nothing here makes pictures smaller, so a large one has a sign in its place."""
-_PICTURE = re.compile(r"\.(png|jpe?g|gif|webp)$", re.IGNORECASE)
 _ENDING = re.compile(r"\.([A-Za-z0-9]{1,4})$")
 
 
@@ -46,7 +42,7 @@ class FileTile:
 
     delivery: Delivery
     url: str
-    """Where it is to be seen, else its download; empty when it is gone."""
+    """Where it is to be seen; empty when it is gone."""
     picture: str
     """It itself, where it is a picture that may be shown; else empty."""
 
@@ -167,26 +163,19 @@ def _newest_files(agents: Collection[str]) -> list[FileTile]:
 
 
 def _file_tile(delivery: Delivery) -> FileTile:
-    key, parts = delivery.cubicle, (b"out", *delivery.path.split(b"/"))
+    """By its private copy; where that is not kept any more, by what lies in its place."""
+    home = f"/agents/{delivery.cubicle.agent}"
+    if delivery.copy:
+        url = f"{home}/delivered/{delivery.id}"
+        is_small = delivery.size_bytes <= _PICTURE_BYTES
+        is_picture = is_small and sight_of(delivery).sort == "picture"
+        return FileTile(delivery, url, f"{url}/content" if is_picture else "")
+    parts = (b"out", *delivery.path.split(b"/"))
     try:
-        entry = get_services().workspaces.get_entry(key, parts)
+        entry = get_services().workspaces.get_entry(delivery.cubicle, parts)
     except OrchestratorError:
-        return FileTile(delivery, delivery_json(delivery)["url"] or "", "")
-    if entry.kind == "other":
-        return FileTile(delivery, delivery_json(delivery)["url"] or "", "")
-    path = encode_path(*parts)
-    picture = f"/agents/{key.agent}/picture/{path}?v={entry.modified:.0f}" if _is_picture(key, parts, entry) else ""
-    return FileTile(delivery, f"/agents/{key.agent}/files/{path}", picture)
-
-
-def _is_picture(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> bool:
-    """It is one that its page would show, and small."""
-    if entry.kind != "file" or entry.size_bytes > _PICTURE_BYTES or not _PICTURE.search(os.fsdecode(parts[-1])):
-        return False
-    try:
-        return glimpse(key, parts, entry).sort == "picture"
-    except OrchestratorError:
-        return False
+        return FileTile(delivery, "", "")
+    return FileTile(delivery, "" if entry.kind == "other" else f"{home}/files/{encode_path(*parts)}", "")
 
 
 def _agents() -> list[str]:

@@ -14,7 +14,7 @@ export function startHome({ signal }) {
   if (!page) return;
   const form = page.querySelector("[data-ask-any]");
   if (form) new AskField(form, signal);
-  document.addEventListener("news:delta", ({ detail }) => write(page, detail), { signal });
+  followAgents(page, signal);
   let left = 0;
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) left = Date.now();
@@ -22,12 +22,33 @@ export function startHome({ signal }) {
   }, { signal });
 }
 
-// The end of what an agent writes to the viewer, where its card says that it writes.
-function write(page, { agent, user, text }) {
-  if (user !== Number(document.body.dataset.viewer)) return;
-  const line = page.querySelector(`[data-agent="${CSS.escape(agent)}"] [data-live]`);
-  const words = String(text).slice(-LIVE_CHARS * 2).replace(UNSEEN, " ").trim();
-  if (line && words) line.textContent = `Writing “${words.length > LIVE_CHARS ? `…${words.slice(-LIVE_CHARS)}` : words}”`;
+// The end of what each agent writes to the viewer, where its card says that it writes. The server tells it in blocks, of
+// which the words alone are taken; cards are made anew meanwhile.
+function followAgents(page, signal) {
+  const [said, cards] = [new Map(), page.querySelector("[data-live-lines]")];
+  const isMine = ({ user }) => user === Number(document.body.dataset.viewer);
+  const write = () => {
+    for (const [agent, words] of said) {
+      const line = cards.querySelector(`[data-agent="${CSS.escape(agent)}"] [data-live]`);
+      if (line && line.textContent !== words) line.textContent = words;
+    }
+  };
+  document.addEventListener("news:delta", ({ detail }) => {
+    const words = isMine(detail) && endOf(detail.blocks?.at(-1) ?? "");
+    if (words) said.set(detail.agent, `Writing “${words}”`);
+    write();
+  }, { signal });
+  for (const kind of ["turn", "step"]) {
+    document.addEventListener(`news:${kind}`, ({ detail }) => isMine(detail) && said.delete(detail.agent), { signal });
+  }
+  new MutationObserver(write).observe(cards, { childList: true });
+}
+
+function endOf(block) {
+  const holder = document.createElement("template");
+  holder.innerHTML = block;
+  const words = holder.content.textContent.slice(-LIVE_CHARS * 2).replace(UNSEEN, " ").trim();
+  return words.length > LIVE_CHARS ? `…${words.slice(-LIVE_CHARS)}` : words;
 }
 
 class AskField {

@@ -53,7 +53,7 @@ def test_a_card_shows_what_its_agent_writes(visit: Visit) -> None:
     card = visit.page.locator("[data-agent=crab]")
     expect(card).to_contain_text("asleep")
     visit.install.services.turns.submit(CubicleKey("crab", 1), "go", source="api")
-    expect(card).to_contain_text("Writing “The tide **comes**”")
+    expect(card).to_contain_text("Writing “The tide comes”")
     writer.go_on.set()
     expect(card).not_to_contain_text("Writing")
     expect(card.locator(".badge")).to_contain_text("1")

@@ -3,7 +3,6 @@ questions that wait, a calendar, memories, apps, files, weeks of spending, peopl
 
 from __future__ import annotations
 
-import hashlib
 import os
 import struct
 import time
@@ -14,9 +13,8 @@ from pathlib import Path
 
 from orchestrator.approvals.grant_rows import GrantKind, GrantScope
 from orchestrator.apps.thumbnails import rows as thumbnail_rows
-from orchestrator.capabilities.delivery import rows as delivery_rows
 from orchestrator.core.db import audit_rows
-from orchestrator.core.models import CubicleKey, Delivery, DeliveryStatus, User
+from orchestrator.core.models import CubicleKey, User
 from orchestrator.llm import ledger_rows as ledger
 from orchestrator.operations import usage_sample_rows as sample_rows
 from orchestrator.operations.usage_sample_rows import Sample
@@ -67,7 +65,6 @@ def fill_with_samples(install: AppFixture) -> SampleData:
     entry = _calendar(install)
     _files(install)
     _apps(install, ben)
-    _deliveries(install)
     _samples(install)
     turn = _conversation(install)
     notice = _notice(install, CRAB, f"crab put “Tide table” into the calendar: every weekday at 09:00 ({ZONE}).")
@@ -243,26 +240,6 @@ def _apps(install: AppFixture, guest: User) -> None:
     install.services.previews.shares.add_guest(CRAB, "to-do", guest, by="ada")
 
 
-def _deliveries(install: AppFixture) -> None:
-    """Files that crab and librarian made in the last days, a picture among them."""
-    for key, name, content, hours in (
-        (CRAB, "high-water.png", sunset(480, 300), 3),
-        (CRAB, "Tides of the week.pdf", b"%PDF-1.4\n" + bytes(83_000), 5),
-        (LIBRARIAN, "letters-2026.csv", b"date,from,about\n" * 90, 9),
-        (CRAB, "winter-plan.docx", b"PK" + bytes(21_000), 30),
-    ):
-        out = install.services.workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid()).out
-        (out / name).write_bytes(content)
-        with install.app._store.writing() as db:
-            delivery_rows.insert_delivery(
-                db,
-                Delivery(
-                    0, key, None, name.encode(), name, "document", "", hashlib.sha256(content).hexdigest(),
-                    len(content), time.time() - hours * 3600, "dashboard", DeliveryStatus.SENT, "", "",
-                ),
-            )  # fmt: skip
-
-
 def sunset(width: int, height: int) -> bytes:
     """A real picture, small and plain."""
 
@@ -352,7 +329,7 @@ def _conversation(install: AppFixture) -> int:
         scene.run(1, "python3 tides.py --week", thought="I look up the tides first.", output="7 days, 14 tides\n")
         _note_tides(install)
         put_out(scene, {"early.csv": b"day,high water\nMonday,06:12\n", "hum.wav": make_tone(1)})
-        put_out(scene, {name: png(320, 200) for name in ("low.png", "high.png")})
+        put_out(scene, {"low.png": sunset(320, 200), "high.png": sunset(480, 300)})
         scene.run(2, "awk -F, '$2 < \"09:00\"' tides.csv", thought="Now those before nine.", output="3 rows\n")
         scene.say(
             "Three days have high water before nine:\n\n| Day | High water | Height |\n|---|---|---:|\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import time
+import zlib
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -36,16 +37,17 @@ def come_back(webapp: AppFixture, user: int = 1) -> None:
     services.visits._marked_at.clear()
 
 
-def put_file(webapp: AppFixture, name: str, content: bytes, key: CubicleKey = KEY) -> None:
-    """A file that was delivered and lies in ``out/``."""
-    out = webapp.services.workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid()).out
-    (out / name).write_bytes(content)
+def put_file(webapp: AppFixture, name: str, content: bytes, key: CubicleKey = KEY, *, is_kept: bool = True) -> int:
+    """A file that was delivered, whose private copy may not be kept any more."""
+    copy = f"{len(content)}-{zlib.crc32(name.encode() + content)}" if is_kept else ""
+    if is_kept:
+        (webapp.services.deliveries._outbox / copy).write_bytes(content)
     new = Delivery(
         0, key, None, name.encode(), name, "document", "", f"{name} {content[:9]!r}", len(content), time.time(),
-        "dashboard", DeliveryStatus.SENT, "", "",
+        "dashboard", DeliveryStatus.SENT, "", copy,
     )  # fmt: skip
     with webapp.app._store.writing() as db:
-        delivery_rows.insert_delivery(db, new)
+        return delivery_rows.insert_delivery(db, new) or 0
 
 
 def send(browser: Browser, **form: str) -> tuple[int, str]:
@@ -92,8 +94,8 @@ def test_each_sees_what_was_made_for_them_alone(webapp: AppFixture, app: Flask, 
     """Files and apps over all agents, on the first page and on pages of their own."""
     webapp.services.agents.create({"name": "clerk"})
     clerk, ben = CubicleKey("clerk", 1), CubicleKey("crab", member.user.id)
-    put_file(webapp, "sea.png", sunset(8, 5))
-    put_file(webapp, "notes.pdf", b"%PDF-1.4", clerk)
+    picture = put_file(webapp, "sea.png", sunset(8, 5))
+    notes = put_file(webapp, "notes.pdf", b"%PDF-1.4", clerk)
     put_file(webapp, "bens.csv", b"a,b", ben)
     www = webapp.services.workspaces.prepare_folders(clerk, uid=os.geteuid(), gid=os.getegid()).www
     (www / "game").mkdir()
@@ -103,8 +105,8 @@ def test_each_sees_what_was_made_for_them_alone(webapp: AppFixture, app: Flask, 
     with webapp.app._store.writing() as db:
         db.execute("""UPDATE turns SET apps = '["game", "gone"]' WHERE id = ?""", (turn.id,))
     html = page(browser, "/")
-    assert 'href="/agents/crab/files/out/sea.png"' in html
-    assert 'href="/agents/clerk/files/out/notes.pdf"' in html
+    assert f'href="/agents/crab/delivered/{picture}"' in html
+    assert f'href="/agents/clerk/delivered/{notes}"' in html
     assert 'href="/agents/clerk/apps/game"' in html
     assert "/apps/gone" not in html
     assert "bens.csv" not in html
@@ -124,10 +126,10 @@ def test_each_sees_what_was_made_for_them_alone(webapp: AppFixture, app: Flask, 
         ("sea.png", sunset(8, 5), True),
         ("sea.png", b"<svg onload=alert(1)>", False),
         ("sea.svg", b"<svg onload=alert(1)>", False),
-        ("sea.pdf", sunset(8, 5), False),
+        ("sea.pdf", sunset(8, 5), True),
         (f"{EVIL.replace('/', '')}.png", sunset(8, 5), True),
     ],
-    ids=["picture", "no picture", "program", "other ending", "hostile name"],
+    ids=["picture", "no picture", "program", "wrong ending", "hostile name"],
 )
 def test_only_real_pictures_are_shown_as_such(
     webapp: AppFixture,
@@ -137,19 +139,21 @@ def test_only_real_pictures_are_shown_as_such(
     is_shown: bool,  # noqa: FBT001 - drawn from the table above
 ) -> None:
     """By their bytes, from the place in which nothing can run; a name is text."""
-    put_file(webapp, name, content)
+    number = put_file(webapp, name, content)
     html = page(browser, "/")
-    assert ('src="/agents/crab/picture/out/' in html) is is_shown
+    assert (f'src="/agents/crab/delivered/{number}/content"' in html) is is_shown
     assert "<script>" not in html
     assert checked(html).text
 
 
-def test_a_file_that_is_gone_leads_nowhere(webapp: AppFixture, browser: Browser) -> None:
-    """Its tile says so; a link in its place is not followed."""
-    put_file(webapp, "a.txt", b"words")
-    out = webapp.services.workspaces.prepare_folders(KEY, uid=os.geteuid(), gid=os.getegid()).out
-    (out / "a.txt").unlink()
+def test_a_file_whose_copy_is_gone_is_found_in_its_folder(webapp: AppFixture, browser: Browser) -> None:
+    """As long as it lies there; a link in its place is not followed."""
+    put_file(webapp, "a.txt", b"words", is_kept=False)
     assert "gone" in page(browser, "/").partition("a.txt")[2]
+    out = webapp.services.workspaces.prepare_folders(KEY, uid=os.geteuid(), gid=os.getegid()).out
+    (out / "a.txt").write_bytes(b"words")
+    assert 'href="/agents/crab/files/out/a.txt"' in page(browser, "/")
+    (out / "a.txt").unlink()
     (out / "a.txt").symlink_to("/etc/passwd")
     assert 'href="/agents/crab/files/out/a.txt"' not in page(browser, "/")
 
