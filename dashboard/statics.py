@@ -52,6 +52,8 @@ class Statics:
         shared = dict.fromkeys(main.modules, self._add_body("main.js", main.text.encode()))
         terminal = bundles.bundle_script(folder, "terminal.js", url=self._add_file, beside=shared)
         self._add_body("terminal.js", terminal.text.encode())
+        editor = bundles.bundle_script(folder, "editor.js", url=self._add_file, beside=shared)
+        self._add_body("editor.js", editor.text.encode())
         self._by_url = {static.url: static for static in self._by_name.values()}
 
     def url_of(self, name: str) -> str:

@@ -10,6 +10,7 @@ from dashboard.pages import (
     calendar,
     chat,
     cubicle,
+    editing,
     files,
     history,
     home,
@@ -33,6 +34,7 @@ from dashboard.pages import (
 _OF_AGENTS = (
     chat.pages,
     apps.pages,
+    editing.pages,
     files.pages,
     history.pages,
     calendar.pages,

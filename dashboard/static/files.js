@@ -3,6 +3,7 @@
 
 import { show } from "./api.js";
 import { listenForDrops } from "./attach.js";
+import { Picking } from "./pick.js";
 import { Upload, size } from "./upload.js";
 
 const AT_ONCE = 3;
@@ -10,7 +11,9 @@ const STAYS_MS = 4000;
 
 export function startFiles() {
   const page = document.querySelector("[data-files-page]");
-  if (page) new Uploads(page);
+  if (!page) return;
+  new Uploads(page);
+  new Picking(page);
 }
 
 class Uploads {

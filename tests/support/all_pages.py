@@ -21,6 +21,8 @@ NO_PAGES = ("/api/", "/static/", "/parts/")
 MORE: tuple[tuple[str, dict[str, str], str], ...] = (
     ("/agents/crab", {"app": "calculator"}, "chat-beside-an-app"),
     ("/agents/crab/files/out", {}, "agent-files-folder"),
+    ("/agents/crab/files", {"find": "winter"}, "agent-files-found"),
+    ("/agents/crab/edit/work", {"new": "1"}, "agent-new-file"),
     ("/agents/crab/cubicle", {"hours": "24"}, "agent-cubicle-day"),
     ("/calendar", {"view": "week"}, "calendar-week"),
     ("/calendar", {"view": "list"}, "calendar-list"),

@@ -83,8 +83,9 @@ def test_a_file_under_its_own_name_is_asked_for_again_each_time(app: Flask) -> N
     [
         ("logo.svg", {"logo.svg"}),
         ("install.css", {"main.css"}),
-        ("chat.js", {"main.js", "terminal.js"}),
+        ("chat.js", {"main.js", "terminal.js", "editor.js"}),
         ("terminal-line.js", {"terminal.js"}),
+        ("editor-dress.js", {"editor.js"}),
         ("vendor/xterm/xterm.css", {"terminal.css"}),
         ("vendor/xterm/xterm.mjs", {"vendor/xterm/xterm.mjs", "terminal.js"}),
     ],
@@ -97,7 +98,9 @@ def test_what_changed_has_another_url_and_nothing_else(tmp_path: Path, changed: 
     with (copy / changed).open("a", encoding="utf-8") as file:
         file.write("/* */" if changed.endswith("css") else "\n// \n")
     after = Statics(copy)
-    names = "logo.svg main.css main.js terminal.css terminal.js vendor/xterm/xterm.mjs vendor/xterm/addon-fit.mjs"
+    names = (
+        "logo.svg main.css main.js terminal.css terminal.js editor.js vendor/xterm/xterm.mjs vendor/xterm/addon-fit.mjs"
+    )
     assert {name for name in names.split() if before.url_of(name) != after.url_of(name)} == has_another_url
 
 
@@ -112,11 +115,12 @@ def test_every_style_of_ours_is_in_one_of_the_two() -> None:
     assert {path.name for path in FOLDER.glob("*.css")} == known | {name for name in named if "/" not in name}
 
 
-def test_every_script_of_ours_is_in_one_of_the_two() -> None:
-    """And in one alone: what the terminal shares with every page runs once."""
+def test_every_script_of_ours_is_in_one_of_the_three() -> None:
+    """And in one alone: what the terminal and the editor share with every page runs once."""
     main = bundle_script(FOLDER, "main.js", url=theirs)
     terminal = bundle_script(FOLDER, "terminal.js", url=theirs, beside=dict.fromkeys(main.modules, "/main.js"))
-    assert sorted(main.modules + terminal.modules) == sorted(path.name for path in FOLDER.glob("*.js"))
+    editor = bundle_script(FOLDER, "editor.js", url=theirs, beside=dict.fromkeys(main.modules, "/main.js"))
+    assert sorted(main.modules + terminal.modules + editor.modules) == sorted(path.name for path in FOLDER.glob("*.js"))
     assert 'import { $api } from "/main.js";' in terminal.text
     assert 'import { Terminal } from "/theirs/vendor/xterm/xterm.mjs";' in terminal.text
 
