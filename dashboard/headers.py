@@ -46,12 +46,19 @@ def allow_frame(url: str) -> None:
     g.framed = url
 
 
+def allow_media() -> None:
+    """The page that answers this request may play sound and video that we send ourselves; no other page may."""
+    g.has_media = True
+
+
 def add_headers(response: Response) -> Response:
     """Every answer carries the headers; runs after every view, error handlers included."""
     is_held = response.headers.get("Content-Security-Policy") == HELD
     response.headers.update(HEADERS)
     if (framed := g.get("framed", "")) and response.status_code == HTTPStatus.OK:
         response.headers["Content-Security-Policy"] = f"{CONTENT_SECURITY_POLICY}; frame-src {framed}"
+    elif g.get("has_media", False) and response.status_code == HTTPStatus.OK:
+        response.headers["Content-Security-Policy"] = f"{CONTENT_SECURITY_POLICY}; media-src 'self'"
     if is_held:
         response.headers["Content-Security-Policy"] = HELD
     if response.headers.get("Cache-Control") not in (PRIVATE, FOR_GOOD):

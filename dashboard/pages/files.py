@@ -6,13 +6,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flask import Blueprint, Response, render_template
+from flask import Blueprint, Response, render_template, request
 
 from dashboard.auth import require_asker
+from dashboard.headers import allow_media
 from dashboard.pages.editing import may_edit
 from dashboard.pages.folder_list import list_view, view_entry
 from dashboard.pages.frame import agent_frame, own_key
 from dashboard.pages.glimpse import glimpse, pdf_page, picture
+from dashboard.pages.media import send_media
 from dashboard.paths import BEFORE_IN_PAGES, asked_for, encode_path
 from dashboard.services import get_services
 from dashboard.transfers import get_transfers
@@ -66,6 +68,15 @@ def shown_picture(name: str, path: str) -> Response:  # noqa: ARG001 - as above
         raise NotFound(error.message) from error
 
 
+@pages.get("/agents/<name>/media/<any_path:path>")
+def played(name: str, path: str) -> Response:  # noqa: ARG001 - as above
+    """A piece of sound or video for a file's page."""
+    try:
+        return send_media(own_key(name), asked_for(BEFORE_IN_PAGES))
+    except UnsafePath as error:
+        raise NotFound(error.message) from error
+
+
 @pages.get("/agents/<name>/page/<digest>/<id:number>")
 def shown_page(name: str, digest: str, number: int) -> Response:
     """A page of a PDF for a file's page."""
@@ -110,6 +121,8 @@ def _folder_page(name: str, key: CubicleKey, parts: Parts) -> str:
 
 def _file_page(name: str, key: CubicleKey, parts: Parts, entry: DirEntry) -> str:
     seen = glimpse(key, parts, entry) if entry.kind == "file" else None
+    if seen and seen.sort in ("audio", "video"):
+        allow_media()
     view = view_entry(parts[:-1], entry)
     return render_template(
         "file.html",
@@ -118,6 +131,7 @@ def _file_page(name: str, key: CubicleKey, parts: Parts, entry: DirEntry) -> str
         crumbs=_crumbs(parts),
         above=encode_path(*parts[:-1]),
         seen=seen,
+        is_source=request.args.get("view") == "source",
         may_edit=view.may_go
         and entry.kind == "file"
         and may_edit(entry.size_bytes)

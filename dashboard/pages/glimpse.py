@@ -1,6 +1,6 @@
 """What of a file that an agent made may be looked at on a page of ours, and how: text as escaped text, pictures of four
-kinds by a response of their own in which nothing can run, PDFs by pictures of their pages that a program in a container
-drew. Everything else is for the viewer's own programs.
+kinds by a response of their own in which nothing can run, sound and video by a player, PDFs by pictures of their pages
+that a program in a container drew. Everything else is for the viewer's own programs.
 
 What a file is, its first bytes say, never its name. Nothing is decoded, rendered or unpacked here.
 """
@@ -15,6 +15,8 @@ from flask import Response
 
 from dashboard.auth import require_asker
 from dashboard.headers import HELD
+from dashboard.pages.media import PLAYED
+from dashboard.pages.text_faces import Face, find_face
 from dashboard.services import get_services
 from dashboard.transfers import get_transfers
 from orchestrator.capabilities.delivery.media_types import size_of_image
@@ -40,7 +42,7 @@ _NO_TEXT = "There is no preview for this kind of file. Download it to open it."
 _UNDRAWN_PDF = "There is no preview of this PDF. Download it to read it."
 _LARGE_PDF = "This PDF is too large to preview. Download it."
 
-Sort = Literal["text", "picture", "pages", "none"]
+Sort = Literal["text", "picture", "pages", "audio", "video", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class Glimpse:
     """The text itself, or why nothing is shown."""
     is_cut: bool = False
     """There is more of the text."""
+    face: Face | None = None
+    """How the text may be looked at besides."""
 
 
 def glimpse(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Glimpse:
@@ -63,12 +67,15 @@ def glimpse(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Glimp
     if content in PICTURES:
         trouble = _too_much(content, head, entry.size_bytes)
         return Glimpse("none", trouble) if trouble else Glimpse("picture")
+    if content in PLAYED:
+        return Glimpse("video" if PLAYED[content].startswith("video/") else "audio")
     if content == "pdf":
         return _pdf(entry.size_bytes)
     text = _text(head[:TEXT_BYTES]) if content in ("", "page") else None
     if text is None:
         return Glimpse("none", _OF_OWN_PROGRAMS.get(content, _NO_TEXT))
-    return Glimpse("text", text, is_cut=entry.size_bytes > TEXT_BYTES)
+    is_cut = entry.size_bytes > TEXT_BYTES
+    return Glimpse("text", text, is_cut, find_face(entry.name, text, is_cut=is_cut))
 
 
 def _pdf(size_bytes: int) -> Glimpse:

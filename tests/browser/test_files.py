@@ -3,6 +3,8 @@ agent writes, too."""
 
 from __future__ import annotations
 
+import io
+import wave
 from pathlib import Path
 
 import pytest
@@ -153,3 +155,23 @@ def test_a_new_file(visit: Visit, work: Path) -> None:
     page.wait_for_url("**/edit/work/list.md")
     assert (work / "list.md").read_text() == "# List"
     expect(page.get_by_role("textbox", name="Text of list.md")).to_contain_text("# List")
+
+
+def test_sound_plays_and_is_dragged_out(visit: Visit, work: Path) -> None:
+    """The browser reads it under our policy; what is dragged to the desktop is fetched there under its own name."""
+    sound = io.BytesIO()
+    with wave.open(sound, "wb") as file:
+        file.setparams((1, 2, 8000, 0, "NONE", ""))
+        file.writeframes(b"\0\0" * 8000)
+    (work / "a b.wav").write_bytes(sound.getvalue())
+    page = look(visit, "work/a%20b.wav")
+    page.wait_for_function("document.querySelector('audio').duration === 1")
+    page = look(visit)
+    dragged = page.get_by_role("link", name="a b.wav 16 kB").evaluate(
+        """(link) => {
+            const dataTransfer = new DataTransfer();
+            link.dispatchEvent(new DragEvent("dragstart", { bubbles: true, dataTransfer }));
+            return dataTransfer.getData("DownloadURL");
+        }"""
+    )
+    assert dragged == f"application/octet-stream:a b.wav:{visit.install.url}/api/agents/crab/files/work/a%20b.wav"

@@ -288,7 +288,6 @@ NO_PICTURES: dict[str, bytes] = {
     "a.avif": b"\0\0\0\x20ftypavif" + b"\0" * 40,
     "a.pdf": b"%PDF-1.7\n\0",
     "a.zip": b"PK\x03\x04" + b"\0" * 40,
-    "a.mp4": b"\0\0\0\x20ftypisom" + b"\0" * 40,
     "a.bin": b"\0\1\2",
     "latin.txt": b"caf\xe9",
     "empty.png": b"",
