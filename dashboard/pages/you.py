@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zoneinfo
-from functools import cache
 from typing import Any
 
 from flask import Blueprint, render_template
@@ -12,6 +10,7 @@ from dashboard.auth import require_asker
 from dashboard.pages.frame import shell_frame
 from dashboard.services import get_services
 from dashboard.shapes import session_facts
+from orchestrator.core.time_zones import list_time_zones
 
 pages = Blueprint("you", __name__)
 
@@ -42,7 +41,6 @@ def _sessions() -> list[dict[str, Any]]:
     return [session_facts(session, who.session) for session in get_services().users.list_sessions(who.user.id)]
 
 
-@cache
 def zones() -> tuple[str, ...]:
-    """The clocks that there are to choose from; looking through the files that say so takes a while."""
-    return tuple(sorted(zone for zone in zoneinfo.available_timezones() if "/" in zone or zone == "UTC"))
+    """The clocks that there are to choose from."""
+    return tuple(sorted(zone for zone in list_time_zones() if "/" in zone or zone == "UTC"))

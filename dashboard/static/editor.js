@@ -3,6 +3,7 @@
 
 import { csrf, leaving, reach, said, show } from "./api.js";
 import { openView } from "./editor-dress.js";
+import { holdBack } from "./pages.js";
 
 class Editor {
   constructor(form) {
@@ -27,7 +28,7 @@ class Editor {
       event.preventDefault();
       form.requestSubmit();
     });
-    window.addEventListener("beforeunload", (event) => this.isChanged && event.preventDefault());
+    holdBack(() => this.isChanged && !this.isLeft, new AbortController().signal);
   }
 
   open(screen) {
@@ -98,6 +99,7 @@ class Editor {
     this.form.elements.digest.value = stored.sha256;
     if (this.isNew) {
       leaving(true);
+      this.isLeft = true;
       location.replace(`/agents/${this.agent}/edit/${stored.path}`);
     }
     this.tell(this.isChanged ? undefined : "Saved");

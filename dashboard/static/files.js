@@ -3,21 +3,22 @@
 
 import { show } from "./api.js";
 import { listenForDrops } from "./attach.js";
+import { holdBack } from "./pages.js";
 import { Picking } from "./pick.js";
 import { Upload, size } from "./upload.js";
 
 const AT_ONCE = 3;
 const STAYS_MS = 4000;
 
-export function startFiles() {
+export function startFiles({ signal }) {
   const page = document.querySelector("[data-files-page]");
   if (!page) return;
-  new Uploads(page);
+  new Uploads(page, signal);
   new Picking(page);
 }
 
 class Uploads {
-  constructor(page) {
+  constructor(page, signal) {
     this.agent = page.closest("[data-agent]").dataset.agent;
     this.tray = page.querySelector("[data-uploads]");
     this.mold = page.querySelector("[data-chip]");
@@ -31,8 +32,8 @@ class Uploads {
       this.add([...input.files]);
       input.value = "";
     });
-    listenForDrops(page, (files) => this.add(files));
-    window.addEventListener("beforeunload", (event) => (this.under || this.waiting.length) && event.preventDefault());
+    listenForDrops(page, (files) => this.add(files), signal);
+    holdBack(() => this.under || this.waiting.length, signal);
   }
 
   add(files) {

@@ -3,6 +3,7 @@
 
 import { call, show } from "./api.js";
 import { ask } from "./forms.js";
+import { go } from "./pages.js";
 
 export class Picking {
   constructor(page) {
@@ -17,6 +18,7 @@ export class Picking {
     this.list.addEventListener("keydown", (event) => this.key(event));
     this.list.addEventListener("dragstart", (event) => drag(event));
     this.naming.querySelector("[data-cancel]").addEventListener("click", () => this.naming.close(""));
+    page.querySelector(".finding")?.addEventListener("submit", (event) => find(event));
     page.querySelector("[data-make-folder]")?.addEventListener("click", () => this.makeFolder());
     new MutationObserver(() => this.count()).observe(this.list, { childList: true });
     this.count();
@@ -196,6 +198,12 @@ export class Picking {
   url(path) {
     return `/api/agents/${this.agent}/files/${path}`;
   }
+}
+
+function find(event) {
+  event.preventDefault();
+  const form = event.target;
+  go(`${form.getAttribute("action")}?${new URLSearchParams(new FormData(form))}`);
 }
 
 function refresh() {
