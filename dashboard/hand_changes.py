@@ -26,8 +26,8 @@ _REMEMBERED = (b"work", b"out", b"www")
 
 @contextmanager
 def remembered(key: CubicleKey, *paths: Parts) -> Iterator[None]:
-    """What is changed within the block lies between two points of time. A history that refuses keeps nobody from
-    changing their files."""
+    """What is changed within the block, at these paths, lies between two points of time, and is not new to who did it.
+    A history that refuses keeps nobody from changing their files."""
     services = get_services()
     if any(parts[:1] == (name,) for parts in paths for name in _REMEMBERED):
         try:
@@ -35,6 +35,8 @@ def remembered(key: CubicleKey, *paths: Parts) -> Iterator[None]:
         except OrchestratorError as error:
             logger.warning("%s is changed by hand without a point before: %s", key, error.message)
     yield
+    if key.user == require_asker().user.id:
+        services.folder_looks.mark_seen(key, *(parts[:-1] for parts in paths))
     services.files_changed(key)
 
 

@@ -34,7 +34,7 @@ def move_path(name: str, path: str) -> Any:  # noqa: ARG001 - the path is read a
     """A file or folder gets another name or place."""
     key, parts = own_cubicle(name), asked_for()
     to = decode_path(bodies.text_field(bodies.json_body("to"), "to"))
-    with hand_changes.remembered(key, parts):
+    with hand_changes.remembered(key, parts, to):
         return {"path": encode_path(*hand_changes.move(key, parts, to))}
 
 
@@ -61,7 +61,7 @@ def change_many(name: str) -> Any:
     if into is not None:
         hand_changes.check_folder(key, into)
     done, failed = [], []
-    with hand_changes.remembered(key, *paths):
+    with hand_changes.remembered(key, *paths, *([] if into is None else [(*into, b"")])):
         for parts in paths:
             try:
                 done.append(encode_path(*_change_one(key, parts, into)))

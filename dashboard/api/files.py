@@ -88,6 +88,8 @@ def upload_file(name: str, path: str) -> Any:  # noqa: ARG001 - as above
         body = _Body(request.stream)
         stored = get_services().workspaces.write_in(key, parts[1], body, max_bytes=room)
     _note_upload(key, stored)
+    if key.user == require_asker().user.id:
+        get_services().folder_looks.mark_seen(key, (b"in",))
     return {
         "path": encode_path(b"in", stored.name.encode()),
         "size": stored.size_bytes,

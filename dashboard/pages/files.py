@@ -50,6 +50,7 @@ def below(name: str, path: str) -> str:  # noqa: ARG001 - the path is read as it
     key, parts = own_key(name), asked_for(BEFORE_IN_PAGES)
     try:
         if len(parts) < 2:
+            get_services().workspaces.list_folder(key, parts, limit=1)  # it is one of the five
             return _folder_page(name, key, parts)
         entry = get_services().workspaces.get_entry(key, parts)
         if entry.kind == "folder":
@@ -109,14 +110,27 @@ def folder_now(name: str, path: str) -> str:  # noqa: ARG001 - as above
     """A folder as it stands."""
     parts = asked_for(BEFORE_IN_PAGES)
     try:
-        listed = list_view(own_key(name), parts)
+        key = own_key(name)
+        listed = list_view(key, parts, since=_known_since(key, parts))
     except UnsafePath as error:
         raise NotFound(error.message) from error
     return render_template("parts/files.html", agent=get_services().agents.get(name), **listed)
 
 
 def _folder_page(name: str, key: CubicleKey, parts: Parts) -> str:
-    return render_template("files.html", **agent_frame(name, "files"), **list_view(key, parts), crumbs=_crumbs(parts))
+    """A folder that is there: whoever asks has seen to that, so none that isn't is written down as looked into."""
+    since = get_services().folder_looks.look_into(key, parts) if _ever_new(parts) else None
+    listed = list_view(key, parts, since=since)
+    return render_template("files.html", **agent_frame(name, "files"), **listed, crumbs=_crumbs(parts))
+
+
+def _known_since(key: CubicleKey, parts: Parts) -> float | None:
+    return get_services().folder_looks.get_since(key, parts) if _ever_new(parts) else None
+
+
+def _ever_new(parts: Parts) -> bool:
+    """There are marks in this folder: the five are always there, and what is in ``data`` changes by itself."""
+    return bool(parts) and parts[0] != b"data"
 
 
 def _file_page(name: str, key: CubicleKey, parts: Parts, entry: DirEntry) -> str:

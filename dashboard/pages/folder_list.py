@@ -60,6 +60,8 @@ class FileView:
     """Its name within its folder, percent-encoded."""
     above: str
     """Where it lies, for what was found somewhere below."""
+    is_new: bool
+    """It came, or changed, since the person last looked here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +108,10 @@ def read_query() -> FolderQuery:
     return FolderQuery(sort, find, bodies.whole_arg("from") or 0, request.args.get("after", ""))
 
 
-def list_view(key: CubicleKey, parts: Parts) -> dict[str, Any]:
-    """A page of a folder, or of what was found, for its template."""
+def list_view(key: CubicleKey, parts: Parts, *, since: float | None = None) -> dict[str, Any]:
+    """A page of a folder, or of what was found, for its template; what changed after ``since`` is new."""
     asked = read_query()
-    shown = _found(key, parts, asked) if asked.find else _listed(key, parts, asked)
+    shown = _found(key, parts, asked) if asked.find else _listed(key, parts, asked, since)
     return {
         "path": encode_path(*parts),
         "folder": parts[0].decode() if len(parts) == 1 else "" if parts else "top",
@@ -139,7 +141,7 @@ def sort_entries(entries: Sequence[DirEntry], sort: str) -> list[DirEntry]:
     return sorted(ordered, key=lambda entry: entry.kind != "folder")
 
 
-def view_entry(folder: Parts, entry: DirEntry, *, top: Parts | None = None) -> FileView:
+def view_entry(folder: Parts, entry: DirEntry, *, top: Parts | None = None, since: float | None = None) -> FileView:
     """For a template; ``top`` is where it was looked for, if it may lie deeper."""
     above = folder[len(top) :] if top is not None else ()
     return FileView(
@@ -152,28 +154,31 @@ def view_entry(folder: Parts, entry: DirEntry, *, top: Parts | None = None) -> F
         may_go=bool(folder) and folder[0] != b"data",
         named=encode_path(*above, entry.raw),
         above=display_path(*above),
+        is_new=since is not None and entry.changed > since,
     )
 
 
-def _listed(key: CubicleKey, parts: Parts, asked: FolderQuery) -> dict[str, Any]:
+def _listed(key: CubicleKey, parts: Parts, asked: FolderQuery, since: float | None) -> dict[str, Any]:
     workspaces = get_services().workspaces
     whole = workspaces.list_folder(key, parts, limit=MOST_SORTED)
     if whole.next is not None:
-        return _listed_by_name(key, parts, asked)
+        return _listed_by_name(key, parts, asked, since)
     if not parts:
         entries = sorted(whole.entries, key=lambda entry: tuple(FOLDERS).index(entry.raw))
     else:
         entries = sort_entries(whole.entries, asked.sort)
-    return _cut(asked, [view_entry(parts, entry) for entry in entries[asked.start : asked.start + PAGE]], len(entries))
+    views = [view_entry(parts, entry, since=since) for entry in entries[asked.start : asked.start + PAGE]]
+    return _cut(asked, views, len(entries))
 
 
-def _listed_by_name(key: CubicleKey, parts: Parts, asked: FolderQuery) -> dict[str, Any]:
+def _listed_by_name(key: CubicleKey, parts: Parts, asked: FolderQuery, since: float | None) -> dict[str, Any]:
     after = decode_path(asked.after)
     if len(after) > 1:
         raise BadInput("after: send what the page before gave as next.")
     page = get_services().workspaces.list_folder(key, parts, after=after[0] if after else None, limit=PAGE)
     following = None if page.next is None else asked.write({"from": 0, "after": encode_path(page.next)})
-    return {"entries": [view_entry(parts, one) for one in page.entries], "next": following, "is_sorted": False}
+    views = [view_entry(parts, one, since=since) for one in page.entries]
+    return {"entries": views, "next": following, "is_sorted": False}
 
 
 def _found(key: CubicleKey, parts: Parts, asked: FolderQuery) -> dict[str, Any]:

@@ -367,7 +367,7 @@ def read_entry(folder: int, name: bytes) -> DirEntry | None:
     is_file = stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
     kind: Kind = "file" if is_file else "folder" if stat.S_ISDIR(facts.st_mode) else "other"
     modified = min(max(facts.st_mtime, 0.0), _LAST_SECOND)
-    return DirEntry(display_path(name), name, kind, facts.st_size if is_file else 0, modified)
+    return DirEntry(display_path(name), name, kind, facts.st_size if is_file else 0, modified, facts.st_ctime)
 
 
 def _explain_error(error: OSError, key: CubicleKey) -> Exception:

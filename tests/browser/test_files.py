@@ -148,7 +148,7 @@ def test_a_new_file(visit: Visit, work: Path) -> None:
     """Under the name that was typed; then it is one like any other."""
     page = look(visit)
     page.get_by_role("link", name="New file").click()
-    page.get_by_label("Name").fill("list.md")
+    page.get_by_label("Name", exact=True).fill("list.md")
     page.get_by_role("textbox", name="Text of the new file").click()
     page.keyboard.type("# List")
     page.keyboard.press("Control+s")
