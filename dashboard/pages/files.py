@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from flask import Blueprint, Response, render_template, request
 
-from dashboard.auth import require_asker
-from dashboard.headers import allow_media
+from dashboard.apps import dashboard_origin
+from dashboard.auth import login_digest, require_asker
+from dashboard.headers import allow_frame, allow_media
 from dashboard.pages.editing import may_edit
 from dashboard.pages.folder_list import list_view, view_entry
 from dashboard.pages.frame import agent_frame, own_key
@@ -18,7 +19,8 @@ from dashboard.pages.media import send_media
 from dashboard.paths import BEFORE_IN_PAGES, asked_for, encode_path
 from dashboard.services import get_services
 from dashboard.transfers import get_transfers
-from orchestrator.core.errors import NotFound, OrchestratorError, UnsafePath
+from orchestrator.apps.previews.csp import SANDBOX
+from orchestrator.core.errors import NotFound, OrchestratorError, Unavailable, UnsafePath
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.models import DirEntry
 from orchestrator.files.names import display_path
@@ -124,6 +126,22 @@ def _folder_page(name: str, key: CubicleKey, parts: Parts) -> str:
     return render_template("files.html", **agent_frame(name, "files"), **listed, crumbs=_crumbs(parts))
 
 
+def _asks_for(view: str) -> bool:
+    return request.args.get("view") == view
+
+
+def _hold_page(key: CubicleKey, parts: Parts) -> tuple[str, str]:
+    """Where a frame on the page that is being made finds this file as a page by itself, or why it doesn't."""
+    try:
+        url = get_services().previews.page_url(
+            key, encode_path(*parts), dashboard=dashboard_origin(), login=login_digest()
+        )
+    except Unavailable as error:
+        return "", error.message
+    allow_frame(url)
+    return url, ""
+
+
 def _known_since(key: CubicleKey, parts: Parts) -> float | None:
     return get_services().folder_looks.get_since(key, parts) if _ever_new(parts) else None
 
@@ -137,6 +155,7 @@ def _file_page(name: str, key: CubicleKey, parts: Parts, entry: DirEntry) -> str
     seen = glimpse(key, parts, entry) if entry.kind == "file" else None
     if seen and seen.sort in ("audio", "video"):
         allow_media()
+    page_url, why_no_page = _hold_page(key, parts) if seen and seen.is_page and _asks_for("page") else ("", "")
     view = view_entry(parts[:-1], entry)
     return render_template(
         "file.html",
@@ -145,7 +164,10 @@ def _file_page(name: str, key: CubicleKey, parts: Parts, entry: DirEntry) -> str
         crumbs=_crumbs(parts),
         above=encode_path(*parts[:-1]),
         seen=seen,
-        is_source=request.args.get("view") == "source",
+        is_source=_asks_for("source"),
+        page_url=page_url,
+        why_no_page=why_no_page,
+        sandbox=SANDBOX,
         may_edit=view.may_go
         and entry.kind == "file"
         and may_edit(entry.size_bytes)

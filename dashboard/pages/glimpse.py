@@ -23,6 +23,7 @@ from orchestrator.capabilities.delivery.media_types import size_of_image
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.magic import content_of
+from orchestrator.files.mime_types import type_of
 from orchestrator.files.models import DirEntry
 
 TEXT_BYTES = 64 * 1024
@@ -56,6 +57,8 @@ class Glimpse:
     """There is more of the text."""
     face: Face | None = None
     """How the text may be looked at besides."""
+    is_page: bool = False
+    """It is called HTML, and may be shown as a page in a frame of the preview origin."""
 
 
 def glimpse(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Glimpse:
@@ -75,7 +78,8 @@ def glimpse(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Glimp
     if text is None:
         return Glimpse("none", _OF_OWN_PROGRAMS.get(content, _NO_TEXT))
     is_cut = entry.size_bytes > TEXT_BYTES
-    return Glimpse("text", text, is_cut, find_face(entry.name, text, is_cut=is_cut))
+    is_page = type_of(entry.name) == "text/html"
+    return Glimpse("text", text, is_cut, find_face(entry.name, text, is_cut=is_cut), is_page)
 
 
 def _pdf(size_bytes: int) -> Glimpse:

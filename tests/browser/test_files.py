@@ -175,3 +175,21 @@ def test_sound_plays_and_is_dragged_out(visit: Visit, work: Path) -> None:
         }"""
     )
     assert dragged == f"application/octet-stream:a b.wav:{visit.install.url}/api/agents/crab/files/work/a%20b.wav"
+
+
+def test_a_page_is_shown_in_a_sandbox(visit: Visit, work: Path) -> None:
+    """As text at first; as a page its script runs in the frame, and knows neither this dashboard nor its files."""
+    (work / "page.html").write_text(
+        "<!doctype html><h1>Hello</h1><script>"
+        "document.querySelector('h1').textContent = `Hello from ${origin}`;"
+        "try { parent.document.title = 'x'; } catch { document.body.append('shut'); }</script>"
+    )
+    page = look(visit, "work/page.html")
+    expect(page.get_by_label("File contents")).to_contain_text("<h1>Hello</h1>")
+    page.get_by_role("link", name="Page, in a sandbox").click()
+    frame = page.frame_locator("iframe.file-frame")
+    expect(frame.get_by_role("heading")).to_have_text("Hello from null")
+    expect(frame.get_by_text("shut")).to_be_visible()
+    fits(page)
+    # the page and the install's own script come from the origin of apps
+    visit.complaints[:] = [said for said in visit.complaints if not said.startswith("request to http://localhost:")]
