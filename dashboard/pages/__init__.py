@@ -19,6 +19,7 @@ from dashboard.pages import (
     login,
     memory,
     newcomers,
+    palette,
     people,
     planner,
     providers,
@@ -56,4 +57,4 @@ _OF_THE_INSTALL = (
     providers.pages,
     setup.pages,
 )
-BLUEPRINTS = (home.pages, approvals.pages, *_OF_AGENTS, *_OF_THE_INSTALL, you.pages, welcome.pages, login.pages)
+BLUEPRINTS = (home.pages, palette.pages, approvals.pages, *_OF_AGENTS, *_OF_THE_INSTALL, you.pages, welcome.pages, login.pages)

@@ -19,7 +19,9 @@ import { startConversations } from "./conversations.js";
 import { startCopying } from "./copy.js";
 import { startFiles } from "./files.js";
 import { startLog } from "./log.js";
+import { startKeys } from "./keys.js";
 import { startModels } from "./models.js";
+import { startPalette } from "./palette.js";
 import { startReading } from "./reading.js";
 import { startTabs } from "./tabs.js";
 import { startTimes } from "./times.js";
@@ -40,6 +42,8 @@ if (document.body.dataset.viewer) {
   startCopying();
   startApps();
   startPeople();
+  startPalette();
+  startKeys();
   startNews();
   startPages((page) => PARTS.forEach((begin) => begin(page)));
 }

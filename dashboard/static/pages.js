@@ -21,10 +21,10 @@ export function startPages(setUp) {
   history.scrollRestoration = "manual";
   document.addEventListener("click", (event) => follow(event));
   document.addEventListener("pointerover", (event) => hover(linkOf(event.target)));
-  for (const kind of ["pointerdown", "focusin"]) document.addEventListener(kind, (event) => fetchAhead(linkOf(event.target)), { passive: true });
+  document.addEventListener("pointerdown", (event) => fetchAhead(linkOf(event.target)), { passive: true });
   window.addEventListener("popstate", () => location.href.split("#")[0] === here.split("#")[0] || visit(location.href, { isBack: true }));
   window.addEventListener("pagehide", keepPlace);
-  window.addEventListener("scrollend", keepPlace);
+  window.addEventListener("scrollend", () => under || keepPlace()); // on the way, the address is the next page's already
   setUp({ signal: ending.signal, isFirst: true });
   if (history.state?.top && !location.hash) scrollTo({ top: history.state.top, behavior: "instant" });
 }
@@ -90,6 +90,7 @@ async function visit(address, { isBack = false }) {
   const goes = new Event("leave", { cancelable: true }); // whoever would lose something has the browser ask
   if (!document.dispatchEvent(goes)) return load(address, isBack);
   const visiting = (under = {});
+  const top = isBack ? (history.state?.top ?? 0) : null;
   document.documentElement.removeAttribute("data-ready");
   let found = null;
   try {
@@ -99,18 +100,18 @@ async function visit(address, { isBack = false }) {
   }
   fetched.clear();
   if (visiting !== under) return; // they went elsewhere meanwhile
-  under = null;
   const next = found?.text ? new DOMParser().parseFromString(found.text, "text/html") : null;
   if (!next || !isAlike(next)) return load(address, isBack);
   const hash = new URL(address).hash;
-  const top = isBack ? (history.state?.top ?? 0) : null;
   if (!isBack) {
     keepPlace();
     history.pushState({ top: 0 }, "", found.url + (new URL(found.url).hash ? "" : hash));
   }
   await change(() => show(next));
+  if (visiting !== under) return;
   here = location.href;
   arrive(hash, top);
+  under = null;
   recall(found.began);
 }
 
