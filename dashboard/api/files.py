@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from shutil import disk_usage
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
 from flask import Blueprint, Response, request
@@ -190,9 +190,11 @@ def _send_file(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Re
     return response
 
 
-def _read_pieces(file: Readable) -> Iterator[bytes]:
-    while piece := file.read(_CHUNK):
-        yield piece
+def _read_pieces(file: BinaryIO) -> Iterator[bytes]:
+    """All of it; the file is closed when it was read, also where nobody ends the answer."""
+    with file:
+        while piece := file.read(_CHUNK):
+            yield piece
 
 
 def file_response(

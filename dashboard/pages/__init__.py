@@ -57,4 +57,13 @@ _OF_THE_INSTALL = (
     providers.pages,
     setup.pages,
 )
-BLUEPRINTS = (home.pages, palette.pages, approvals.pages, *_OF_AGENTS, *_OF_THE_INSTALL, you.pages, welcome.pages, login.pages)
+BLUEPRINTS = (
+    home.pages,
+    palette.pages,
+    approvals.pages,
+    *_OF_AGENTS,
+    *_OF_THE_INSTALL,
+    you.pages,
+    welcome.pages,
+    login.pages,
+)

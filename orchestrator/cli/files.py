@@ -58,6 +58,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         verb.add_argument("paths", metavar="PATH", nargs="+", help="in the workspace")
     moving.add_argument("to", metavar="TO", help="its new path; a folder that is there ends with /")
     add_yes(removing)
+    _add_helps(
+        files, listing=listing, getting=getting, putting=putting, moving=moving, making=making, removing=removing
+    )
+
+
+def _add_helps(files: argparse.ArgumentParser, **verbs: argparse.ArgumentParser) -> None:
     add_help(
         files,
         "Files of your workspace with an agent: what you sent is in in/, what it made for you in out/.",
@@ -66,28 +72,28 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "files put crab a.pdf b.csv",
     )
     add_help(
-        listing,
+        verbs["listing"],
         "What is in a folder of your workspace.",
         "files ls crab",
         "files ls crab --find report",
         "files ls crab out --json",
     )
     add_help(
-        getting,
+        verbs["getting"],
         "Fetch a file, or with --zip a folder. Nothing here is replaced without --force.",
         "files get crab out/report.pdf",
         "files get crab out/report.pdf -o - | less",
         "files get crab out --zip",
     )
-    add_help(putting, "Send files into in/.", "files put crab report.pdf", "files put crab a.pdf b.csv")
+    add_help(verbs["putting"], "Send files into in/.", "files put crab report.pdf", "files put crab a.pdf b.csv")
     add_help(
-        moving,
+        verbs["moving"],
         "Rename files and folders, or move them into a folder, which ends with /. Nothing is replaced.",
         "files mv crab work/a.txt work/b.txt",
         "files mv crab work/a.txt work/b.txt out/",
     )
-    add_help(making, "Make folders.", "files mkdir crab work/notes")
-    add_help(removing, "Delete files, or folders with all that is in them.", "files rm crab work/build")
+    add_help(verbs["making"], "Make folders.", "files mkdir crab work/notes")
+    add_help(verbs["removing"], "Delete files, or folders with all that is in them.", "files rm crab work/build")
 
 
 def _list(context: Context, options: argparse.Namespace) -> int:
@@ -178,7 +184,7 @@ def _move(context: Context, options: argparse.Namespace) -> int:
     to = parts_of(options.to.removesuffix("/"))
     with context.client as client:
         for path in options.paths:
-            remote, parts = _remote(options.agent, path), parts_of(path.removesuffix("/"))
+            remote, parts = remote_path(options.agent, path), parts_of(path.removesuffix("/"))
             target = (*to, parts[-1]) if into else to
             body = {"to": "/".join(quote(part, safe="") for part in target)}
             moved = client.patch(remote, body, user=options.user)
@@ -189,7 +195,7 @@ def _move(context: Context, options: argparse.Namespace) -> int:
 def _make_folders(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         for path in options.paths:
-            made = client.post(_remote(options.agent, path), user=options.user)
+            made = client.post(remote_path(options.agent, path), user=options.user)
             print(f"{display_path(unquote_to_bytes(made['path']))}/ is made.")
     return 0
 
