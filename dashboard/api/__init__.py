@@ -29,6 +29,7 @@ from dashboard.api.openapi import api as openapi_api
 from dashboard.api.packages import api as packages_api
 from dashboard.api.prices import api as prices_api
 from dashboard.api.providers import api as providers_api
+from dashboard.api.push import api as push_api
 from dashboard.api.questions import api as questions_api
 from dashboard.api.settings import api as settings_api
 from dashboard.api.strangers import api as strangers_api
@@ -64,6 +65,7 @@ BLUEPRINTS = (
     packages_api,
     prices_api,
     providers_api,
+    push_api,
     questions_api,
     settings_api,
     strangers_api,

@@ -7,6 +7,7 @@ from typing import Any
 from flask import Blueprint, render_template
 
 from dashboard.auth import require_asker
+from dashboard.pages.devices import phone_parts, push_parts
 from dashboard.pages.frame import shell_frame
 from dashboard.services import get_services
 from dashboard.shapes import session_facts
@@ -26,8 +27,16 @@ def you() -> str:
         zones=zones(),
         sessions=_sessions(),
         has_password=services.users.has_password(user.id),
+        **push_parts(),
+        **phone_parts(),
         password_setting=bool(given) and user.id == services.users.get_operator().id,
     )
+
+
+@pages.get("/parts/push")
+def push() -> str:
+    """Where one gets notifications."""
+    return render_template("parts/push.html", **push_parts())
 
 
 @pages.get("/parts/sessions")

@@ -4,6 +4,7 @@ reverse."""
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from dashboard.app import MAX_BODY_BYTES, create_app
 from orchestrator.agents.agents import Agents
@@ -29,6 +30,7 @@ from orchestrator.app.wiring import (
 )
 from orchestrator.app.wiring_capabilities import Capabilities
 from orchestrator.app.wiring_history import WorkspaceHistory, build_checkpoints
+from orchestrator.app.wiring_push import build_push
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.lock_files import LockFiles
@@ -58,6 +60,7 @@ from orchestrator.files.models import MOST_FILE_BYTES
 from orchestrator.files.workspace import Workspaces
 from orchestrator.llm.budget import Budget
 from orchestrator.llm.budget_notifications import BudgetNotifications
+from orchestrator.llm.conversation_use import read_use
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import ProviderCheck
 from orchestrator.operations.backup.backups import Backups
@@ -164,6 +167,7 @@ class App:
             agents=context.agents,
             turns=self._turns,
             history=History(self._store),
+            conversation_use=partial(read_use, self._store),
             prestart=self._waker.prestart,
             approvals=self._approvals,
             grants=context.grants,
@@ -176,6 +180,7 @@ class App:
             workspaces=context.workspaces,
             broker=self._broker,
             bots=build_bots(context),
+            push=build_push(context, self._approvals, self._capabilities),
             notifications=context.notifications,
             calendar=self._capabilities.calendar,
             downloads=self._capabilities.downloads,
@@ -295,12 +300,14 @@ class App:
         self.dashboard = create_app(services)
         self._server.add_listener(listening, self.dashboard, limits=DASHBOARD_LIMITS, environ={})
         self._telegram.start()
+        services.push.start()
         logger.info("HermitShell answers at %s", self._settings.url)
 
     def stop(self, *, stop_cubicles: bool) -> None:
         """Nothing of the app runs any more. Cubicles go on, to be adopted at the next start, unless told otherwise."""
         self.services.backups.close()
         self.services.doctor.close()
+        self.services.push.close()
         self._telegram.stop()
         self._terminals.close()
         self._previews.close()

@@ -1577,7 +1577,45 @@ def m052_turn_points(db: Database) -> None:
 
 
 @migrations()
-def m053_folder_looks(db: Database) -> None:
+def m053_push(db: Database) -> None:
+    """Browsers that are told of things while nobody looks at them, each with its login; and what each was told."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE push_devices (
+            id TEXT PRIMARY KEY,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            session TEXT NOT NULL UNIQUE REFERENCES sessions (sha256) ON DELETE CASCADE,
+            endpoint TEXT NOT NULL UNIQUE,
+            p256dh TEXT NOT NULL,
+            auth TEXT NOT NULL,
+            tells TEXT NOT NULL,
+            shows_text INTEGER NOT NULL,
+            created_at REAL NOT NULL,
+            sent_at REAL,
+            trouble TEXT NOT NULL DEFAULT ''
+        ) STRICT;
+        CREATE INDEX push_devices_of_user ON push_devices (user);
+        CREATE TABLE push_notes (
+            device TEXT NOT NULL REFERENCES push_devices (id) ON DELETE CASCADE,
+            ref TEXT NOT NULL,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            at REAL NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('later', 'queued', 'sent', 'gone')),
+            is_over INTEGER NOT NULL DEFAULT 0,
+            tries INTEGER NOT NULL DEFAULT 0,
+            due_at REAL,
+            used_at REAL,
+            PRIMARY KEY (device, ref)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX push_notes_due ON push_notes (due_at) WHERE state = 'later';
+        CREATE INDEX push_notes_standing ON push_notes (ref) WHERE is_over = 0;
+        """,
+    )
+
+
+@migrations()
+def m054_folder_looks(db: Database) -> None:
     """When people looked into folders of their workspaces, so that what came since is marked."""
     db.execute(
         "CREATE TABLE folder_looks (agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE, "
