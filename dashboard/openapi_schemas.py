@@ -195,17 +195,6 @@ _CUBICLE: dict[str, Schema] = {
     "disk": schema_ref("Disk"),
 }
 
-_FILE_PATH: Schema = {
-    **STRING,
-    "description": "from the workspace's top, percent-encoded: append it to …/files/ as it is",
-}
-_ENTRY: dict[str, Schema] = {
-    "name": {**STRING, "description": "to be shown: invisible characters and bytes that are no UTF-8 are written out"},
-    "path": _FILE_PATH,
-    "kind": {**enum_of("file", "folder", "other"), "description": "other: a link, a pipe, …, which is never opened"},
-    "size": INTEGER,
-    "modified": TIME,
-}
 _BOT_STATES = ("pairing", "paired", "revoked")
 _TELEGRAM: dict[str, Schema] = {
     "agent": STRING,
@@ -317,14 +306,6 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Cubicle": object_of(_CUBICLE),
     "Disk": object_of(_DISK),
-    "Entry": object_of(_ENTRY),
-    "Files": object_of(
-        {
-            "entries": array_of(schema_ref("Entry")),
-            "next": {**nullable(STRING), "description": "`after` of the next page"},
-        }
-    ),
-    "Upload": object_of({"path": _FILE_PATH, "size": INTEGER, "sha256": STRING, "type": STRING}),
     "AuditRow": object_of(_AUDIT_ROW),
     "AuditRows": object_of({"rows": array_of(schema_ref("AuditRow")), "next": nullable(INTEGER)}),
     "NewToken": object_of(

@@ -28,6 +28,7 @@ from orchestrator.core.audit import Audit
 from orchestrator.core.config import Settings
 from orchestrator.core.events import Broker
 from orchestrator.core.models import CubicleKey
+from orchestrator.files.folder_looks import FolderLooks
 from orchestrator.files.workspace import Workspaces
 from orchestrator.llm.budget import Budget
 from orchestrator.llm.conversation_use import ConversationUse
@@ -92,6 +93,7 @@ class Services:
     prices: Prices
     audit: Audit
     workspaces: Workspaces
+    folder_looks: FolderLooks
     broker: Broker
     notifications: Notifications
     previews: Previews

@@ -17,6 +17,7 @@ from dashboard.api.cubicles import api as cubicles_api
 from dashboard.api.deliveries import api as deliveries_api
 from dashboard.api.doctor import api as doctor_api
 from dashboard.api.events import api as events_api
+from dashboard.api.file_changes import api as file_changes_api
 from dashboard.api.files import api as files_api
 from dashboard.api.grants import api as grants_api
 from dashboard.api.health import api as health_api
@@ -49,6 +50,7 @@ BLUEPRINTS = (
     deliveries_api,
     doctor_api,
     events_api,
+    file_changes_api,
     files_api,
     grants_api,
     health_api,

@@ -11,6 +11,7 @@ from dashboard.pages import (
     chat,
     cubicle,
     delivered,
+    editing,
     files,
     history,
     home,
@@ -36,6 +37,7 @@ from dashboard.pages import (
 _OF_AGENTS = (
     chat.pages,
     apps.pages,
+    editing.pages,
     files.pages,
     delivered.pages,
     history.pages,

@@ -13,6 +13,7 @@ from dashboard.auth import Asker, require_asker
 from dashboard.cookies import chosen_theme
 from dashboard.markdown import render_markdown
 from dashboard.marks import mark_hidden
+from dashboard.pages.text_faces import dress_source
 from dashboard.services import get_services, news_mark
 from dashboard.times import iso_time
 from orchestrator.core.errors import Unauthorized
@@ -56,6 +57,7 @@ def register_filters(app: Flask) -> None:
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.context_processor(
         lambda: {
+            "dress_source": dress_source,
             "who": _viewer(),
             "csrf": _csrf(),
             "install_ways": INSTALL_WAYS,

@@ -54,6 +54,7 @@ from orchestrator.door.http.server import HttpServer, ServerLimits
 from orchestrator.door.reverse_tunnel import ReverseTunnel
 from orchestrator.door.router import DoorRoutes
 from orchestrator.door.sockets import DoorSockets
+from orchestrator.files.folder_looks import FolderLooks
 from orchestrator.files.free_space import Reserve
 from orchestrator.files.models import MOST_FILE_BYTES
 from orchestrator.files.workspace import Workspaces
@@ -192,6 +193,7 @@ class App:
             terminals=self._terminals,
             deliveries=self._deliveries,
             read_marks=ReadMarks(self._store, self._broker),
+            folder_looks=FolderLooks(self._store),
             conversations=Conversations(self._store, self._broker),
             branches=self._history.branches,
             checkpoints=self._history.checkpoints,

@@ -27,7 +27,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "chat": "send TEXT to an agent and print its reply; without TEXT, a conversation",
         "history": "the conversation with an agent, searched with --find",
         "conversations": "your conversations with an agent",
-        "files": "files of an agent's workspace: ls, get, put, rm",
+        "files": "files of an agent's workspace: ls, get, put, mv, mkdir, rm",
         "undo": "take back what an agent did for your last message",
         "checkpoints": "points of time of an agent's files, to go back to",
         "calendar": "what an agent does for you, and when",

@@ -1614,6 +1614,16 @@ def m053_push(db: Database) -> None:
     )
 
 
+@migrations()
+def m054_folder_looks(db: Database) -> None:
+    """When people looked into folders of their workspaces, so that what came since is marked."""
+    db.execute(
+        "CREATE TABLE folder_looks (agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE, "
+        "user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE, path BLOB NOT NULL, at REAL NOT NULL, "
+        "before REAL, PRIMARY KEY (agent, user, path)) STRICT"
+    )
+
+
 def _run_script(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""
