@@ -42,12 +42,20 @@ def array_of(items: Schema) -> Schema:
     return {"type": "array", "items": items}
 
 
-def object_of(properties: dict[str, Schema], *, required: tuple[str, ...] | None = None) -> Schema:
-    """An object with exactly these properties, all required unless said otherwise."""
-    names = list(properties) if required is None else list(required)
+def object_of(
+    properties: dict[str, Schema], *, required: tuple[str, ...] | None = None, but: tuple[str, ...] = ()
+) -> Schema:
+    """An object with exactly these properties, all required unless said otherwise: ``required`` are all that are,
+    ``but`` those that are not."""
+    names = [name for name in properties if name not in but] if required is None else list(required)
     return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
 
 
+_PEOPLE: Schema = {
+    "type": ["array", "null"],
+    "items": {"type": "integer", "minimum": 1},
+    "description": "for operators: the members that may use it, by number; null is everybody",
+}
 _LIMITS = {name: between(NUMBER if name == "cpus" else INTEGER, *bounds) for name, bounds in LIMITS.items()}
 _SETTINGS: dict[str, Schema] = {
     "role": STRING,
@@ -72,6 +80,7 @@ _WRITABLE: dict[str, Schema] = {
     **_SETTINGS,
     "limits": object_of(_LIMITS, required=()),
     "telegram_token": {**nullable(STRING), "writeOnly": True},
+    "people": _PEOPLE,
 }
 _USER: dict[str, Schema] = {
     "name": STRING,
@@ -261,7 +270,9 @@ SCHEMAS: dict[str, Schema] = {
             "budget": schema_ref("Budget"),
             "ics_url": {**STRING, "description": "your calendar with it, for calendar apps; a secret"},
             "created_at": TIME,
-        }
+            "people": _PEOPLE,
+        },
+        but=("people",),
     ),
     "NewAgent": object_of({"name": STRING, **_WRITABLE}, required=("name",)),
     "AgentChange": object_of(_WRITABLE, required=()),

@@ -121,6 +121,7 @@ def agent_json(services: DashboardServices, agent: Agent, status: str, viewer: U
         "budget": budget_json(standing),
         "ics_url": services.calendar.feed_url(CubicleKey(agent.name, viewer.id)),
         "created_at": iso_time(agent.created_at),
+        **_people_of(services, agent, viewer),
     }
 
 
@@ -336,6 +337,14 @@ def event_json(event: Event) -> dict[str, Any]:
         body["status"] = turn_status(body["status"])
     whose = {} if event.cubicle is None else {"agent": event.cubicle.agent, "user": event.cubicle.user}
     return {**body, **whose}
+
+
+def _people_of(services: DashboardServices, agent: Agent, viewer: User) -> dict[str, Any]:
+    """Whom the agent is for, which operators alone are told."""
+    if viewer.role is not Role.OPERATOR:
+        return {}
+    people = services.access.list_people(agent.name)
+    return {"people": None if people is None else list(people)}
 
 
 def _concerns(keys: frozenset[CubicleKey], agent: str, viewer: User) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.agents.access import Access
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.cubicles import Cubicles
 from orchestrator.agents.install_settings import InstallSettings
@@ -69,6 +70,8 @@ class Services:
     settings: Settings
     users: Users
     agents: Agents
+    access: Access
+    """Who may use which agent: every surface asks it."""
     turns: Turns
     conversations: Conversations
     branches: Branches

@@ -28,6 +28,8 @@ class PersonView:
     """The operator whose install it is, who stays."""
     is_viewer: bool
     has_password: bool
+    closed: tuple[str, ...] = ()
+    """The agents that they may not use."""
 
     @property
     def may(self) -> str:
@@ -87,7 +89,14 @@ def _reach() -> dict[str, Any]:
 def _views() -> list[PersonView]:
     known = get_services().users
     first, viewer = known.get_operator().id, require_asker().user.id
+    closed = get_services().access.list_closed()
     return [
-        PersonView(user, user.id == first, user.id == viewer, known.has_password(user.id))
+        PersonView(
+            user,
+            user.id == first,
+            user.id == viewer,
+            known.has_password(user.id),
+            tuple(sorted(key.agent for key in closed if key.user == user.id)),
+        )
         for user in known.list_users()
     ]

@@ -25,6 +25,7 @@ from orchestrator.agents.user_fields import CHANNELS, checked_fields, fields_of,
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Conflict, NotFound
+from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import Role, User
 
 SESSION_S = 30 * 24 * 3600
@@ -40,11 +41,17 @@ class Users:
     """Everybody who is known to this install."""
 
     def __init__(
-        self, store: Store, *, fixed_tokens: tuple[str, ...] = (), channels: Mapping[str, str] = CHANNELS
+        self,
+        store: Store,
+        *,
+        fixed_tokens: tuple[str, ...] = (),
+        channels: Mapping[str, str] = CHANNELS,
+        hooks: Hooks | None = None,
     ) -> None:
         """``fixed_tokens`` are the operator's too: the one in the settings, and the command's on this machine;
         ``channels`` are the chat apps in which people have a number, as people call them."""
         self._store = store
+        self._hooks = hooks or Hooks()
         self._channels = channels
         self._fixed_tokens = tuple(token.encode() for token in fixed_tokens if token)
         self._hasher = argon2.PasswordHasher()
@@ -125,6 +132,8 @@ class Users:
             text = f"User {new.name} was changed."
             audit_rows.insert_record(db, "user.changed", text, now=time.time(), user=user, detail=detail)
         self.changes += 1
+        if new.role is not old.role:
+            self._hooks.access_changed.fire("")
         return new
 
     def ask_zone(self, user: int) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 
 from dashboard.app import MAX_BODY_BYTES, create_app
+from orchestrator.agents.access import Access
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.install_settings import InstallSettings
 from orchestrator.agents.users import Users
@@ -26,6 +27,7 @@ from orchestrator.app.wiring import (
     build_summaries,
     build_terminals,
     build_thumbnails,
+    build_users,
 )
 from orchestrator.app.wiring_capabilities import Capabilities
 from orchestrator.app.wiring_history import WorkspaceHistory, build_checkpoints
@@ -60,6 +62,7 @@ from orchestrator.llm.budget_notifications import BudgetNotifications
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import ProviderCheck
 from orchestrator.operations.backup.backups import Backups
+from orchestrator.operations.closing import Closing
 from orchestrator.operations.deletion import Deletion
 from orchestrator.operations.doctor.runner import DoctorRunner
 from orchestrator.operations.idle_stop import IdleStop
@@ -97,15 +100,14 @@ class App:
         self._store = Store(home.database, keep_in=home.backups)
         self._broker, hooks = Broker(), Hooks()
         self._locks = LockFiles(workspaces := Workspaces(home.path))
-        users = Users(self._store, fixed_tokens=(settings.secrets.get("HERMIT_API_TOKEN"), home.command_token))
+        users = build_users(settings, home, self._store, hooks)
         self._install_settings = InstallSettings(self._store, is_arranged=settings.is_arranged)
         self._providers = build_providers(home, parts, self._install_settings)
         agents = Agents(self._store, providers=self._providers, toolsets=TOOLSETS, hooks=hooks)
         notifications = Notifications(self._store, self._broker)
         told = BudgetNotifications(self._store, notifications, agents, hooks)
         self._budget = Budget(self._store, booked=told.notify_booking)
-        self._prices = Prices(home.prices, self._store)
-        self._audit = Audit(self._store)
+        self._prices, self._audit = Prices(home.prices, self._store), Audit(self._store)
         context = AppContext(
             settings=settings,
             home=home,
@@ -115,6 +117,7 @@ class App:
             hooks=hooks,
             users=users,
             agents=agents,
+            access=Access(self._store, agents, hooks),
             workspaces=workspaces,
             notifications=notifications,
             budget=self._budget,
@@ -139,7 +142,7 @@ class App:
         self._usage_samples = UsageSamples(self._store, self._cubicles, self._quota.used_bytes)
         self._metrics = build_metrics(context, self._cubicles, self._quota, self._usage_samples)
         self._deletion = self._build_deletion(agents, users)
-        self._watchdog = self._build_watchdog(context)
+        self._closing, self._watchdog = self._build_closing(context), self._build_watchdog(context)
         after_s, is_waking = settings.sleep_after_s, self._waker.is_waking
         self._idle_stop = IdleStop(self._cubicles, self._store, after_s=after_s, is_waking=is_waking)
         self._previews = build_previews(context, self._reverse_tunnel)
@@ -148,7 +151,7 @@ class App:
         self._steps = build_steps(context, self._step_approvals, self._turns)
         add_door_routes(door, self._behind_the_door(context))
         self.services = self._build_services(context)
-        hooks.agent_changed.subscribe(lambda name: self._broker.publish(Event("agent", None, {"agent": name})))
+        self._publish_agents(hooks)
         self._retention = Retention(self._store, settings.keep, expire_backups=self.services.backups.remove_older)
         self._telegram = TelegramChannel(self.services, self.services.bots, self._store, folder=home.path / "telegram")
 
@@ -161,6 +164,7 @@ class App:
             settings=self._settings,
             users=context.users,
             agents=context.agents,
+            access=context.access,
             turns=self._turns,
             history=History(self._store),
             prestart=self._waker.prestart,
@@ -210,6 +214,10 @@ class App:
             metrics=self._metrics,
         )
 
+    def _publish_agents(self, hooks: Hooks) -> None:
+        for changed in (hooks.agent_changed, hooks.access_changed):
+            changed.subscribe(lambda name: self._broker.publish(Event("agent", None, {"agent": name})))
+
     def _behind_the_door(self, context: AppContext) -> DoorContext:
         return DoorContext(
             self._turns,
@@ -239,7 +247,23 @@ class App:
             wake=self._waker.wake,
             is_fresh=self._cubicles.is_fresh,
             check_room=context.reserve.check_room,
+            check_open=context.access.check_open,
         )
+
+    def _build_closing(self, context: AppContext) -> Closing:
+        closing = Closing(
+            access=context.access,
+            users=context.users,
+            turns=self._turns,
+            approvals=self._approvals,
+            questions=self._capabilities.questions,
+            calendar=self._capabilities.calendar,
+            notifications=context.notifications,
+            cubicles=self._cubicles,
+        )
+        context.hooks.cubicle_starting.subscribe(context.access.check_open)
+        context.hooks.access_changed.subscribe(lambda _agent: closing.end_closed())
+        return closing
 
     def _build_watchdog(self, context: AppContext) -> Watchdog:
         questions, calls = self._capabilities.questions, self._capabilities.calls
@@ -249,6 +273,7 @@ class App:
             calls.forget_old,
             self._audit.index_records,
             self._store.checkpoint_log,
+            lambda: self._closing.end_closed(),  # noqa: PLW0108 - it is made later
         )
         return Watchdog(
             turns=self._turns,
@@ -285,6 +310,7 @@ class App:
         self._approvals.reconcile()
         self._step_approvals.reconcile()
         self._deletion.reconcile()
+        self._closing.end_closed()
         services.pdf_pages.start()
         for rounds in (self._watchdog, self._idle_stop, self._quota, self._usage_samples, self._retention):
             rounds.start()

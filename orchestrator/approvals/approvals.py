@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from orchestrator.agents import access_rows
 from orchestrator.approvals import history_rows, rows
 from orchestrator.approvals.answers import (
     NOTHING,
@@ -64,7 +65,10 @@ class Approvals:
             )
         self.expire_due()
         with self._store.reading() as db:
-            return [found for found in rows.list_pending(db) if user in (None, found.cubicle.user)][:limit]
+            closed = frozenset() if user is None else access_rows.list_closed_agents(db, user)
+            pending = rows.list_pending(db)
+        theirs = (found for found in pending if user in (None, found.cubicle.user))
+        return [found for found in theirs if found.cubicle.agent not in closed][:limit]
 
     def list_history(self, wanted: ApprovalFilter, *, before: str = "", limit: int) -> list[Approval]:
         """The newest questions that match; with ``before``, the id of the last of a page, those of the next one.
@@ -193,13 +197,13 @@ class Approvals:
             if approval.cubicle.agent == agent:
                 self.cancel_approval(approval, "a change of the agent's settings")
 
-    def abandon(self, is_theirs: Callable[[CubicleKey], bool]) -> None:
-        """These agents or people are being deleted: what they were asked about is cancelled."""
+    def abandon(self, is_theirs: Callable[[CubicleKey], bool], why: str = "a deletion") -> None:
+        """Nothing more is done for these cubicles: what was asked about them is cancelled."""
         with self._store.reading() as db:
             pending = rows.list_pending(db)
         for approval in pending:
             if is_theirs(approval.cubicle):
-                self.cancel_approval(approval, "a deletion")
+                self.cancel_approval(approval, why)
 
     def expire_due(self) -> None:
         """Questions whose time is up are expired."""

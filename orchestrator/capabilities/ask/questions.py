@@ -23,7 +23,7 @@ from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.core.events import Broker
 from orchestrator.core.hooks import Hooks
-from orchestrator.core.models import Event, Role, User
+from orchestrator.core.models import CubicleKey, Event, Role, User
 from orchestrator.core.short_ids import typed_id
 from orchestrator.core.text import escape_invisible, is_unicode, one_line
 from orchestrator.jobs.kinds import Finish
@@ -128,6 +128,12 @@ class Questions:
         self.end_expired()
         for question in self.list_questions(status=PENDING):
             self._publish_question(question)
+
+    def abandon(self, is_theirs: Callable[[CubicleKey], bool], why: str) -> None:
+        """Nothing more is done for these cubicles: their open questions are cancelled."""
+        for question in self.list_questions(status=PENDING, limit=10_000):
+            if is_theirs(question.cubicle):
+                self._end_question(question, CANCELLED, why)
 
     # --- asking and ending -------------------------------------------------------------------------------------
 

@@ -1576,6 +1576,28 @@ def m052_turn_points(db: Database) -> None:
     )
 
 
+@migrations()
+def m053_agent_access(db: Database) -> None:
+    """An agent may be for some people alone; those that there are, are for everybody as before. ``closed_cubicles`` is
+    the one place that says to whom an agent is closed: to members who are not named where names were given."""
+    _run_script(
+        db,
+        """
+        ALTER TABLE agents ADD COLUMN is_limited INTEGER NOT NULL DEFAULT 0;
+        CREATE TABLE agent_people (
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            PRIMARY KEY (agent, user)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX agent_people_of_user ON agent_people (user);
+        CREATE VIEW closed_cubicles (agent, user) AS
+            SELECT agents.name, users.id FROM agents, users
+            WHERE agents.is_limited AND users.role <> 'operator' AND NOT EXISTS
+                (SELECT 1 FROM agent_people WHERE agent_people.agent = agents.name AND agent_people.user = users.id);
+        """,
+    )
+
+
 def _run_script(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""
