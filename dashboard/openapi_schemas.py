@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.agents.agent_fields import BOUNDS, LIMITS
+from orchestrator.agents.user_fields import MOST_USD
 from orchestrator.capabilities.table import REGISTRY
 
 Schema = dict[str, Any]
@@ -87,6 +88,11 @@ _USER: dict[str, Schema] = {
     "role": enum_of("operator", "member"),
     "telegram_id": nullable(INTEGER),
     "time_zone": {**STRING, "description": "an IANA name such as Europe/Vienna"},
+    "daily_budget_usd": {
+        **nullable(between(NUMBER, 0, MOST_USD)),
+        "description": "what their model calls may cost in a UTC day over all agents; null for no limit of their own",
+    },
+    "monthly_budget_usd": {**nullable(between(NUMBER, 0, MOST_USD)), "description": "the same for a UTC month"},
 }
 _STEP: dict[str, Schema] = {
     "n": INTEGER,
@@ -248,7 +254,9 @@ SCHEMAS: dict[str, Schema] = {
     "Models": object_of(
         {"default": STRING, "providers": array_of(object_of({"name": STRING, "default_model": STRING}))},
     ),
-    "User": object_of({"id": INTEGER, **_USER, "time_zone_known": BOOLEAN}),
+    "User": object_of(
+        {"id": INTEGER, **_USER, "time_zone_known": BOOLEAN, "budget": schema_ref("PersonBudget")},
+    ),
     "NewUser": object_of(_USER, required=("name",)),
     "UserChange": object_of(_USER, required=()),
     "MyChange": object_of(

@@ -41,6 +41,7 @@ from orchestrator.core.models import (
 from orchestrator.core.text import one_line
 from orchestrator.files.names import display_path
 from orchestrator.llm.budget import BudgetState
+from orchestrator.llm.person_budget import PersonBudget
 from orchestrator.operations.quota.monitor import DiskUse
 from orchestrator.operations.undo import UndoPlan, UndoResult
 from orchestrator.turns.branches import Stretch
@@ -96,8 +97,9 @@ def conversation_json(conversation: Conversation, *, first: int, unread: int = 0
     )
 
 
-def user_json(user: User) -> dict[str, Any]:
-    """A person."""
+def user_json(services: DashboardServices, user: User) -> dict[str, Any]:
+    """A person, and how their budget stands."""
+    daily, monthly = user.daily_budget_micro, user.monthly_budget_micro
     return {
         "id": user.id,
         "name": user.name,
@@ -105,6 +107,21 @@ def user_json(user: User) -> dict[str, Any]:
         "telegram_id": user.id_in("telegram"),
         "time_zone": user.time_zone,
         "time_zone_known": user.time_zone_known,
+        "daily_budget_usd": None if daily is None else daily / MICRO,
+        "monthly_budget_usd": None if monthly is None else monthly / MICRO,
+        "budget": person_budget_json(services.budget.get_person_standing(user.id)),
+    }
+
+
+def person_budget_json(standing: PersonBudget) -> dict[str, Any]:
+    """How a person's day and month stand over all agents, in US dollars; what is held for calls under way counts."""
+    return {
+        "today_usd": standing.today_micro / MICRO,
+        "month_usd": standing.month_micro / MICRO,
+        "left_usd": None if standing.left_micro is None else standing.left_micro / MICRO,
+        "resets_at": iso_time(standing.day_ends_at),
+        "month_resets_at": iso_time(standing.month_ends_at),
+        "is_stopped": standing.is_used_up,
     }
 
 

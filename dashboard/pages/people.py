@@ -15,6 +15,7 @@ from dashboard.services import get_services
 from orchestrator.agents import public_url as reach
 from orchestrator.agents.install_settings import ADDRESS
 from orchestrator.core.models import Role, User
+from orchestrator.llm.person_budget import PersonBudget
 
 pages = Blueprint("people", __name__)
 
@@ -28,6 +29,8 @@ class PersonView:
     """The operator whose install it is, who stays."""
     is_viewer: bool
     has_password: bool
+    budget: PersonBudget
+    """What they spent over all agents, and may."""
     closed: tuple[str, ...] = ()
     """The agents that they may not use."""
 
@@ -96,6 +99,7 @@ def _views() -> list[PersonView]:
             user.id == first,
             user.id == viewer,
             known.has_password(user.id),
+            get_services().budget.get_person_standing(user.id),
             tuple(sorted(key.agent for key in closed if key.user == user.id)),
         )
         for user in known.list_users()

@@ -26,6 +26,7 @@ def you() -> str:
         **shell_frame(),
         zones=zones(),
         sessions=_sessions(),
+        budget=services.budget.get_person_standing(user.id),
         has_password=services.users.has_password(user.id),
         password_setting=bool(given) and user.id == services.users.get_operator().id,
     )

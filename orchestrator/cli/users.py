@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from orchestrator.agents.user_fields import BUDGETS
 from orchestrator.cli.client import ApiClient
 from orchestrator.cli.confirm import add_yes, confirm_deed
 from orchestrator.cli.context import Context, format_table, print_body
@@ -14,7 +15,7 @@ from orchestrator.cli.help import add_help
 from orchestrator.core.errors import BadInput, NotFound
 from orchestrator.core.text import one_line
 
-FIELDS = ("name", "role", "telegram_id", "time_zone")
+FIELDS = ("name", "role", "telegram_id", "time_zone", *BUDGETS)
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -55,7 +56,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "user add ann --role operator --telegram-id 123456789",
     )
     add_help(
-        setting, "Change a person. Nothing after = clears.", "user set ben name=Benjamin", "user set 2 telegram_id="
+        setting,
+        "Change a person. Nothing after = clears.",
+        "user set ben name=Benjamin",
+        "user set ben daily_budget_usd=2 monthly_budget_usd=20",
+        "user set 2 telegram_id=",
     )
     add_help(linking, "Print a link that logs one of their browsers in, once.", "user login-link ben")
     add_help(
@@ -108,7 +113,7 @@ def _list(context: Context, options: argparse.Namespace) -> int:
 
 
 def _add(context: Context, options: argparse.Namespace) -> int:
-    fields = {name: value for name in FIELDS if (value := getattr(options, name)) is not None}
+    fields = {name: value for name in FIELDS if (value := getattr(options, name, None)) is not None}
     with context.client as client:
         user = client.post("/users", fields)
         link = client.post("/login-links", {"user": user["id"]})
@@ -133,7 +138,16 @@ def _field(pair: str) -> tuple[str, Any]:
         raise BadInput(f"{one_line(pair, 60)}: write FIELD=VALUE, such as role=operator.")
     if name == "telegram_id":
         return name, int(value) if value.isascii() and value.isdecimal() else value or None
+    if name in BUDGETS:
+        return name, _dollars(name, value) if value else None
     return name, value
+
+
+def _dollars(name: str, value: str) -> float:
+    try:
+        return float(value)
+    except ValueError as error:
+        raise BadInput(f"{name}: write US dollars, such as 2.5; nothing after = for no limit.") from error
 
 
 def _link(context: Context, options: argparse.Namespace) -> int:

@@ -1598,6 +1598,32 @@ def m053_agent_access(db: Database) -> None:
     )
 
 
+@migrations()
+def m054_person_budgets(db: Database) -> None:
+    """What a person may spend over all agents in a day and in a month, where somebody said so, and the sums that this
+    is checked by: a period is a UTC day or month, ``2026-11-25`` or ``2026-11``."""
+    _run_script(
+        db,
+        """
+        ALTER TABLE users ADD COLUMN daily_budget_micro INTEGER;
+        ALTER TABLE users ADD COLUMN monthly_budget_micro INTEGER;
+        CREATE TABLE person_spending (
+            user INTEGER NOT NULL,
+            period TEXT NOT NULL,
+            cost_micro INTEGER NOT NULL DEFAULT 0,
+            reserved_micro INTEGER NOT NULL DEFAULT 0,
+            PRIMARY KEY (user, period)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO person_spending (user, period, cost_micro, reserved_micro)
+            SELECT user, day, SUM(cost_micro), SUM(CASE state WHEN 'reserved' THEN reserved_micro ELSE 0 END)
+            FROM spending GROUP BY user, day;
+        INSERT INTO person_spending (user, period, cost_micro, reserved_micro)
+            SELECT user, SUBSTR(period, 1, 7), SUM(cost_micro), SUM(reserved_micro)
+            FROM person_spending GROUP BY user, SUBSTR(period, 1, 7);
+        """,
+    )
+
+
 def _run_script(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""
