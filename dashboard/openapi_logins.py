@@ -14,6 +14,36 @@ ROUTES: tuple[ApiRoute, ...] = (
         "MyLogin",
         fails=(400, 409, 429),
     ),
+    ApiRoute(
+        "post",
+        "/api/me/totp",
+        "Begin with a second factor: the secret for an authenticator app",
+        "Totp",
+        "BeginTotp",
+        201,
+        fails=(400, 409, 429),
+    ),
+    ApiRoute(
+        "put",
+        "/api/me/totp",
+        "Turn the second factor on, by a code of the app",
+        "RecoveryCodes",
+        "Code",
+        fails=(400, 404, 409, 429),
+    ),
+    ApiRoute("delete", "/api/me/totp", "Turn the second factor off, by a code", "", "Code", 204, fails=(400, 404, 429)),
+    ApiRoute(
+        "post",
+        "/api/me/recovery-codes",
+        "Other recovery codes, by a code",
+        "RecoveryCodes",
+        "Code",
+        201,
+        fails=(400, 404, 429),
+    ),
+    ApiRoute(
+        "delete", "/api/users/{user}/totp", "Take a person's second factor away (operator)", status=204, fails=(404,)
+    ),
     ApiRoute("get", "/api/me/sessions", "Where the caller is logged in", "Sessions"),
     ApiRoute("delete", "/api/me/sessions", "Log out everywhere", status=204),
     ApiRoute("delete", "/api/me/sessions/{session}", "Log out one of the caller's browsers", status=204, fails=(404,)),
@@ -40,6 +70,16 @@ SCHEMAS: dict[str, Schema] = {
             "time_zone": {**STRING, "description": "by its IANA name"},
         },
         required=("password",),
+    ),
+    "BeginTotp": object_of(
+        {"current": {**STRING, "writeOnly": True, "description": "the caller's password"}}, required=()
+    ),
+    "Totp": object_of(
+        {"secret": {**STRING, "description": "Base32"}, "uri": {**STRING, "description": "for a QR code"}}
+    ),
+    "Code": object_of({"code": {**STRING, "writeOnly": True, "description": "of the app, or a recovery code"}}),
+    "RecoveryCodes": object_of(
+        {"recovery_codes": {**array_of(STRING), "description": "each works once; they are not shown again"}}
     ),
     "Session": object_of(
         {

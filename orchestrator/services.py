@@ -10,6 +10,7 @@ from orchestrator.agents.access import Access
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.cubicles import Cubicles
 from orchestrator.agents.install_settings import InstallSettings
+from orchestrator.agents.second_factors import SecondFactors
 from orchestrator.agents.users import Users
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
@@ -69,6 +70,7 @@ class Services:
 
     settings: Settings
     users: Users
+    second_factors: SecondFactors
     agents: Agents
     access: Access
     """Who may use which agent: every surface asks it."""

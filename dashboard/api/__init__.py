@@ -29,6 +29,7 @@ from dashboard.api.packages import api as packages_api
 from dashboard.api.prices import api as prices_api
 from dashboard.api.providers import api as providers_api
 from dashboard.api.questions import api as questions_api
+from dashboard.api.second_factor import api as second_factor_api
 from dashboard.api.settings import api as settings_api
 from dashboard.api.strangers import api as strangers_api
 from dashboard.api.telegram import api as telegram_api
@@ -63,6 +64,7 @@ BLUEPRINTS = (
     prices_api,
     providers_api,
     questions_api,
+    second_factor_api,
     settings_api,
     strangers_api,
     telegram_api,

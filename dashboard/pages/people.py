@@ -31,6 +31,7 @@ class PersonView:
     has_password: bool
     budget: PersonBudget
     """What they spent over all agents, and may."""
+    has_totp: bool
     closed: tuple[str, ...] = ()
     """The agents that they may not use."""
 
@@ -92,7 +93,7 @@ def _reach() -> dict[str, Any]:
 def _views() -> list[PersonView]:
     known = get_services().users
     first, viewer = known.get_operator().id, require_asker().user.id
-    closed = get_services().access.list_closed()
+    closed, with_codes = get_services().access.list_closed(), get_services().second_factors.list_users()
     return [
         PersonView(
             user,
@@ -100,6 +101,7 @@ def _views() -> list[PersonView]:
             user.id == viewer,
             known.has_password(user.id),
             get_services().budget.get_person_standing(user.id),
+            user.id in with_codes,
             tuple(sorted(key.agent for key in closed if key.user == user.id)),
         )
         for user in known.list_users()

@@ -14,6 +14,7 @@ import { startBranches } from "./branches.js";
 import { startCalendar } from "./calendar.js";
 import { startCards } from "./cards.js";
 import { startChat } from "./chat.js";
+import { startCodes } from "./codes.js";
 import { startConversations } from "./conversations.js";
 import { startCopying } from "./copy.js";
 import { startFiles } from "./files.js";
@@ -48,6 +49,7 @@ if (document.body.dataset.viewer) {
   startModels();
   startApps();
   startPeople();
+  startCodes();
   startWizard();
   startProviders();
   startNews();

@@ -9,6 +9,7 @@ from dashboard.app import MAX_BODY_BYTES, create_app
 from orchestrator.agents.access import Access
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.install_settings import InstallSettings
+from orchestrator.agents.second_factors import SecondFactors
 from orchestrator.agents.users import Users
 from orchestrator.agents.waker import Waker
 from orchestrator.app.wiring import (
@@ -163,6 +164,7 @@ class App:
         return DashboardServices(
             settings=self._settings,
             users=context.users,
+            second_factors=SecondFactors(self._store),
             agents=context.agents,
             access=context.access,
             turns=self._turns,

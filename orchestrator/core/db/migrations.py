@@ -1624,6 +1624,29 @@ def m054_person_budgets(db: Database) -> None:
     )
 
 
+@migrations()
+def m055_second_factors(db: Database) -> None:
+    """A second factor of the login by password: the secret that a person's app makes codes from, until when codes were
+    used, and codes for when the app is lost, as hashes."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE totp (
+            user INTEGER PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+            secret TEXT NOT NULL,
+            confirmed_at REAL,
+            last_step INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        CREATE TABLE recovery_codes (
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            sha256 TEXT NOT NULL,
+            used_at REAL,
+            PRIMARY KEY (user, sha256)
+        ) STRICT, WITHOUT ROWID;
+        """,
+    )
+
+
 def _run_script(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""
