@@ -7,7 +7,7 @@ from __future__ import annotations
 from flask import Flask
 from werkzeug.routing import IntegerConverter
 
-from dashboard import auth, faults, headers, hosts, statics, transfers
+from dashboard import auth, compression, faults, headers, hosts, statics, transfers
 from dashboard.api import BLUEPRINTS as API
 from dashboard.api import terminal as terminal_api
 from dashboard.feed import feed
@@ -45,6 +45,7 @@ def create_app(services: DashboardServices) -> Flask:
     app.before_request(hosts.check_host)
     app.before_request(auth.check_request)
     app.after_request(headers.add_headers)
+    app.after_request(compression.compress_page)
     faults.register_handlers(app)
     filters.register_filters(app)
     statics.register_statics(app)

@@ -78,9 +78,14 @@ class Statics:
         return self._add_body(name, (self._folder / name).read_bytes())
 
 
+def read_statics(folder: Path) -> Statics:
+    """Those of a folder as it is now; raises Unbundled."""
+    return Statics(folder)
+
+
 def register_statics(app: Flask) -> None:
     """Templates may say ``asset("main.css")``, and what they say is there."""
-    statics = Statics(Path(app.root_path) / "static")
+    statics = read_statics(Path(app.root_path) / "static")
     app.jinja_env.globals["asset"] = statics.url_of
 
     @app.get(ROUTE, endpoint="kept")

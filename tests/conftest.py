@@ -8,6 +8,7 @@ network; everything else about them is guarded too.
 from __future__ import annotations
 
 import asyncio
+import gc
 import ipaddress
 import logging
 import os
@@ -40,10 +41,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Properties say nothing about how fast this machine is; what is always the same is made once."""
+    gc.disable()  # what is collected now stays until the end
     fuzzing.load_profile()
     patch = pytest.MonkeyPatch()
     made_once.share_for_the_session(patch)
     config.add_cleanup(patch.undo)
+
+
+def pytest_collection_finish() -> None:
+    """The tests are no garbage: nobody looks through them again."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 class NetworkGuard:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import zoneinfo
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from flask import Blueprint, render_template
@@ -17,6 +15,7 @@ from dashboard.pages.frame import shell_frame
 from dashboard.services import get_services
 from dashboard.shapes import session_facts
 from orchestrator.agents import totp
+from orchestrator.core.time_zones import list_time_zones
 
 pages = Blueprint("you", __name__)
 
@@ -85,7 +84,6 @@ def _sessions() -> list[dict[str, Any]]:
     return [session_facts(session, who.session) for session in get_services().users.list_sessions(who.user.id)]
 
 
-@cache
 def zones() -> tuple[str, ...]:
-    """The clocks that there are to choose from; looking through the files that say so takes a while."""
-    return tuple(sorted(zone for zone in zoneinfo.available_timezones() if "/" in zone or zone == "UTC"))
+    """The clocks that there are to choose from."""
+    return tuple(sorted(zone for zone in list_time_zones() if "/" in zone or zone == "UTC"))

@@ -5,6 +5,7 @@
 import { call, leaving, show } from "./api.js";
 import { forgetDrafts } from "./drafts.js";
 import { ask } from "./forms.js";
+import { go } from "./pages.js";
 import { hold } from "./press.js";
 
 export function startActs() {
@@ -31,7 +32,7 @@ async function act(source, body) {
   try {
     const answer = await call(source.dataset.call, filled(source.dataset.path, body), body);
     if (source.matches("[data-logout]")) forgetDrafts();
-    if (source.dataset.go) return leave(source.dataset.go);
+    if (source.dataset.go) return go(source.dataset.go);
     if (source.matches("[data-reset]")) source.reset();
     if (source.matches("[data-fold]")) source.closest("details").open = false;
     if (done) done.hidden = false;
@@ -56,10 +57,6 @@ function filled(path, body) {
   });
 }
 
-function leave(path) {
-  if (path === location.pathname + location.search) location.reload();
-  else location.assign(path);
-}
 
 // The nearest place for a refusal: the form's own, else that of what the button is about.
 function placeOf(source) {

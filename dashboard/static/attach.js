@@ -2,6 +2,7 @@
 // they are sent or removed.
 
 import { call, show } from "./api.js";
+import { holdBack } from "./pages.js";
 import { Upload, size } from "./upload.js";
 
 const AT_ONCE = 3; // a browser keeps six connections per server, and the page needs some itself
@@ -9,7 +10,7 @@ const SAY_AFTER_MS = 150;
 
 export class Attachments {
   // onChange: how many there are, or how far they are, has changed.
-  constructor(talk, onChange) {
+  constructor(talk, onChange, signal) {
     this.agent = talk.dataset.agent;
     this.onChange = onChange;
     this.chips = [];
@@ -20,7 +21,7 @@ export class Attachments {
     this.field = talk.querySelector("[data-composer] textarea");
     this.most = Number(talk.querySelector("[data-composer]").dataset.mostFiles);
     this.saying = [];
-    this.listen(talk);
+    this.listen(talk, signal);
   }
 
   get count() {
@@ -44,7 +45,7 @@ export class Attachments {
     for (const chip of chips) this.take(chip);
   }
 
-  listen(talk) {
+  listen(talk, signal) {
     const input = talk.querySelector("[data-files]");
     talk.querySelector(".attach").addEventListener("click", () => input.click());
     input.addEventListener("change", () => {
@@ -55,9 +56,9 @@ export class Attachments {
       if (!isPicture(event.clipboardData)) return;
       event.preventDefault();
       this.add([...event.clipboardData.files]);
-    });
-    listenForDrops(talk, (files) => this.add(files));
-    window.addEventListener("beforeunload", (event) => this.chips.some((chip) => chip.isOpen) && event.preventDefault());
+    }, { signal });
+    listenForDrops(talk, (files) => this.add(files), signal);
+    holdBack(() => this.chips.some((chip) => chip.isOpen), signal);
   }
 
   add(files) {
@@ -198,7 +199,7 @@ class Chip {
 }
 
 // Anywhere on the page: a drop that misses by a finger must not make the browser open the file instead.
-export function listenForDrops(talk, take) {
+export function listenForDrops(talk, take, signal) {
   const over = (is) => talk.classList.toggle("dropping", is);
   for (const kind of ["dragenter", "dragover"]) {
     document.addEventListener(kind, (event) => {
@@ -206,15 +207,15 @@ export function listenForDrops(talk, take) {
       event.preventDefault();
       event.dataTransfer.dropEffect = "copy";
       over(true);
-    });
+    }, { signal });
   }
-  document.addEventListener("dragleave", (event) => event.relatedTarget ?? over(false));
+  document.addEventListener("dragleave", (event) => event.relatedTarget ?? over(false), { signal });
   document.addEventListener("drop", (event) => {
     over(false);
     if (!event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
     take([...event.dataTransfer.files]);
-  });
+  }, { signal });
 }
 
 // Office programs put a picture of the text beside the text: there the text is meant.

@@ -2,6 +2,7 @@
 // new conversation begins where a turn ended. The conversation ("chat.js") shows the branch that is told in the event.
 
 import { call, leaving, show } from "./api.js";
+import { go } from "./pages.js";
 
 export function startBranches() {
   const talk = document.querySelector(".talk[data-conversation]");
@@ -68,7 +69,7 @@ export function startBranches() {
   async function fork(turn) {
     leaving(true);
     const { id } = await call("POST", path, { turn: Number(turn.dataset.turn) });
-    location.assign(`/agents/${agent}?conversation=${id}`);
+    go(`/agents/${agent}?conversation=${id}`);
   }
 }
 

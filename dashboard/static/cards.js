@@ -7,24 +7,26 @@ const CARDS = "#main [data-approval], #main [data-question]";
 const BUTTONS = "[data-decide], [data-answer]";
 const timers = new WeakMap();
 const visible = new WeakSet();
-let known = "";
+const eye = new IntersectionObserver((entries) => entries.forEach(seen));
+let known = null;
 
-export function startCards() {
-  const eye = new IntersectionObserver((entries) => entries.forEach(seen));
-  const look = () => {
-    const cards = [...document.querySelectorAll(CARDS)];
-    const now = cards.map((card) => card.dataset.approval ?? card.dataset.question).join(" ");
-    if (now === known) return;
-    known = now;
-    for (const card of cards) {
-      eye.observe(card.querySelector(BUTTONS).parentElement);
-      rest(card);
-    }
-    count(cards.length);
-    document.dispatchEvent(new CustomEvent("cards"));
-  };
-  new MutationObserver(look).observe(document.getElementById("main"), { childList: true, subtree: true });
+export function startCards({ isFirst }) {
+  known = null;
+  if (isFirst) new MutationObserver(look).observe(document.getElementById("main"), { childList: true, subtree: true });
   look();
+}
+
+function look() {
+  const cards = [...document.querySelectorAll(CARDS)];
+  const now = cards.map((card) => card.dataset.approval ?? card.dataset.question).join(" ");
+  if (now === known) return;
+  known = now;
+  for (const card of cards) {
+    eye.observe(card.querySelector(BUTTONS).parentElement);
+    rest(card);
+  }
+  count(cards.length);
+  document.dispatchEvent(new CustomEvent("cards"));
 }
 
 // A card was answered: it sleeps for good, unless that fails.

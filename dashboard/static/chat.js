@@ -5,6 +5,7 @@ import { call, isAboutToLeave, part, show } from "./api.js";
 import { Attachments } from "./attach.js";
 import { Draft } from "./drafts.js";
 import { ask } from "./forms.js";
+import { reload } from "./pages.js";
 import { carryOver, soon } from "./parts.js";
 import { entriesOf, keepFocus, put, remember } from "./timeline.js";
 
@@ -18,7 +19,7 @@ const elsewhere = new Set(); // turns of other conversations
 let isSending = false;
 let log, asking, form, field, button, trouble, working, files, draft;
 
-export function startChat() {
+export function startChat({ signal }) {
   const talk = document.querySelector(".talk");
   if (!talk) return;
   agent = talk.dataset.agent;
@@ -30,14 +31,17 @@ export function startChat() {
   button = form.querySelector(".send");
   trouble = talk.querySelector(".dock .trouble");
   working = talk.querySelector(".working");
-  files = new Attachments(talk, grow);
-  draft = new Draft(field, agent, conversation, viewer);
+  isSending = false;
+  seen = "";
+  elsewhere.clear();
+  files = new Attachments(talk, grow, signal);
+  draft = new Draft(field, agent, conversation, viewer, signal);
   draft.restore();
   asking = talk.querySelector(".asking");
   keepInView(talk.querySelector(".dock"), () => true);
   keepInView(asking, (grown) => isNearEnd(grown));
   listen(talk);
-  follow();
+  follow(signal);
   settle();
   if (!location.hash) toEnd();
   if (matchMedia("(hover: hover)").matches) field.focus({ preventScroll: true });
@@ -65,29 +69,30 @@ function listen(talk) {
   });
 }
 
-function follow() {
+function follow(signal) {
+  const on = (kind, work) => document.addEventListener(kind, work, { signal });
   const mine = (news) => {
     const isHere = document.getElementById(`turn-${Number(news.turn)}`) !== null; // forks share turns
     if (news.conversation && news.turn && news.conversation !== conversation && !isHere) elsewhere.add(Number(news.turn));
     return news.agent === agent && news.user === viewer && !elsewhere.has(Number(news.turn));
   };
-  document.addEventListener("news:turn", ({ detail }) => mine(detail) && look(detail.turn));
-  document.addEventListener("news:step", ({ detail }) => mine(detail) && stepped(detail));
-  document.addEventListener("news:delta", ({ detail }) => mine(detail) && write(detail));
-  document.addEventListener("news:output", ({ detail }) => mine(detail) && print(detail));
-  document.addEventListener("visibilitychange", see);
-  document.addEventListener("news:approval", ({ detail }) => {
+  on("news:turn", ({ detail }) => mine(detail) && look(detail.turn));
+  on("news:step", ({ detail }) => mine(detail) && stepped(detail));
+  on("news:delta", ({ detail }) => mine(detail) && write(detail));
+  on("news:output", ({ detail }) => mine(detail) && print(detail));
+  on("visibilitychange", see);
+  on("news:approval", ({ detail }) => {
     if (detail.turn && mine(detail)) look(detail.turn);
     else if (!detail.turn) lookAtOpen();
   });
-  document.addEventListener("news:question", ({ detail }) => detail.turn && mine(detail) && look(detail.turn));
-  document.addEventListener("news:notice", ({ detail }) => mine(detail) && noticed(detail));
-  document.addEventListener("cards", settle);
-  document.addEventListener("news:delivery", ({ detail }) => detail.turn && mine(detail) && look(detail.turn));
-  document.addEventListener("news:app", ({ detail }) => detail.agent === agent && pictured(detail.app));
-  document.addEventListener("news:again", reread);
-  document.addEventListener("branch", ({ detail }) => showBranch(detail.turn));
-  document.addEventListener("news:conversation", ({ detail }) => {
+  on("news:question", ({ detail }) => detail.turn && mine(detail) && look(detail.turn));
+  on("news:notice", ({ detail }) => mine(detail) && noticed(detail));
+  on("cards", settle);
+  on("news:delivery", ({ detail }) => detail.turn && mine(detail) && look(detail.turn));
+  on("news:app", ({ detail }) => detail.agent === agent && pictured(detail.app));
+  on("news:again", reread);
+  on("branch", ({ detail }) => showBranch(detail.turn));
+  on("news:conversation", ({ detail }) => {
     const isOther = "head" in detail && (detail.head ?? 0) !== lastTurn();
     if (detail.conversation === conversation && isOther) soon("branch", () => showBranch());
   });
@@ -118,18 +123,20 @@ async function send() {
 }
 
 async function post(text, chips) {
+  const [written, kept, tray] = [field, draft, files]; // they may go to another page meanwhile
   const message = text.trim() || !chips.length ? { text, conversation } : { conversation };
   if (chips.length) message.files = chips.map((chip) => chip.path);
-  files.hold(true);
+  tray.hold(true);
   try {
     const { turn } = await call("POST", `/api/agents/${agent}/messages`, message);
-    field.value = "";
-    draft.keep();
-    files.sent(chips);
+    written.value = "";
+    kept.keep();
+    tray.sent(chips);
+    if (!written.isConnected) return;
     await refresh(turn);
     toEnd();
   } finally {
-    files.hold(false);
+    tray.hold(false);
   }
 }
 
@@ -187,7 +194,7 @@ async function clear(target) {
   if (!(await ask(`Clear this conversation with ${agent}? Files stay, and the audit log keeps what was said.`, "Clear"))) return;
   try {
     await call("DELETE", `/api/agents/${agent}/history?conversation=${conversation}`);
-    location.reload();
+    reload();
   } catch (error) {
     show(trouble, error);
   }
@@ -217,14 +224,18 @@ async function reread() {
   lookAtOpen();
   soon("turns", async () => {
     if (isAboutToLeave()) return; // the conversation may be deleted just now
+    const place = log;
     const fresh = await part(`/agents/${agent}/turns?conversation=${conversation}`);
+    if (!place.isConnected) return;
     for (const entry of entriesOf(fresh)) put(log, entry);
     settle();
   });
 }
 
 async function refresh(turn) {
+  const place = log;
   const fresh = (await part(`/parts/turns/${turn}?conversation=${conversation}`)).querySelector(".turn");
+  if (!place.isConnected) return; // another page is shown by now
   const isHere = document.getElementById(`turn-${turn}`) !== null;
   if (fresh && !isHere && Number(fresh.dataset.conversation) !== conversation) {
     elsewhere.add(Number(turn));
@@ -245,7 +256,9 @@ async function refresh(turn) {
 // The branch that goes on is on the page, back to the fork at this turn; whatever was there of another one is gone.
 async function showBranch(turn) {
   const back = turn ? `&back_to=${Number(turn)}` : "";
+  const shown = log;
   const fresh = await part(`/agents/${agent}/turns?conversation=${conversation}${back}`);
+  if (!shown.isConnected) return;
   const wasNear = isNearEnd();
   const refocus = keepFocus(log);
   elsewhere.clear();
@@ -274,8 +287,10 @@ function noticed({ id, turn, conversation: place }) {
   }
   if (place && place !== conversation) return;
   soon(`notice ${id}`, async () => {
-    const wasNear = isNearEnd();
-    put(log, (await part(`/parts/notices/${id}`)).querySelector(".notice"));
+    const [wasNear, shown] = [isNearEnd(), log];
+    const fresh = (await part(`/parts/notices/${id}`)).querySelector(".notice");
+    if (!shown.isConnected) return;
+    put(log, fresh);
     if (wasNear) toEnd();
   });
 }

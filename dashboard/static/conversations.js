@@ -2,20 +2,21 @@
 // searched as one types.
 
 import { call, leaving, show } from "./api.js";
+import { go } from "./pages.js";
 
 const PAUSE_MS = 250;
 
-export function startConversations() {
+export function startConversations({ signal }) {
   const list = document.querySelector("[data-conversations]");
   if (!list) return;
   const opener = document.querySelector("[data-conversations-open]");
   opener.addEventListener("click", () => turn(list, opener, !list.matches(".open")));
   list.querySelector("[data-conversations-close]").addEventListener("click", () => turn(list, opener, false));
   list.querySelector("[data-new-conversation]").addEventListener("click", ({ currentTarget }) => begin(list, currentTarget));
-  document.addEventListener("keydown", (event) => event.key === "Escape" && list.matches(".open") && turn(list, opener, false));
+  document.addEventListener("keydown", (event) => event.key === "Escape" && list.matches(".open") && turn(list, opener, false), { signal });
   document.addEventListener("click", ({ target }) => {
     if (list.matches(".open") && !list.contains(target) && !opener.contains(target)) turn(list, opener, false);
-  });
+  }, { signal });
   list.querySelector("[data-import-conversation]").addEventListener("change", ({ currentTarget }) => bring(list, currentTarget));
   const field = list.querySelector("[data-find-conversation]");
   let timer = 0;
@@ -61,7 +62,7 @@ async function enter(list, control, work) {
   leaving(true);
   try {
     const { id } = await work(`/api/agents/${agent}/conversations`);
-    location.assign(`/agents/${agent}?conversation=${id}`);
+    go(`/agents/${agent}?conversation=${id}`);
   } catch (error) {
     leaving(false);
     show(list.querySelector(".trouble"), error);

@@ -5,14 +5,15 @@ const PREFIX = "draft ";
 const PAUSE_MS = 300;
 
 export class Draft {
-  constructor(field, agent, conversation, viewer) {
+  constructor(field, agent, conversation, viewer, signal) {
     this.field = field;
     this.key = `${PREFIX}${viewer} ${agent} ${conversation}`;
     this.timer = 0;
     field.addEventListener("input", () => {
       this.timer ||= setTimeout(() => this.keep(), PAUSE_MS);
     });
-    window.addEventListener("pagehide", () => this.timer && this.keep());
+    window.addEventListener("pagehide", () => this.timer && this.keep(), { signal });
+    signal.addEventListener("abort", () => this.timer && this.keep());
   }
 
   // What the browser itself put back into the field comes first.

@@ -3,18 +3,19 @@
 
 import { show } from "./api.js";
 import { listenForDrops } from "./attach.js";
+import { holdBack } from "./pages.js";
 import { Upload, size } from "./upload.js";
 
 const AT_ONCE = 3;
 const STAYS_MS = 4000;
 
-export function startFiles() {
+export function startFiles({ signal }) {
   const page = document.querySelector("[data-files-page]");
-  if (page) new Uploads(page);
+  if (page) new Uploads(page, signal);
 }
 
 class Uploads {
-  constructor(page) {
+  constructor(page, signal) {
     this.agent = page.closest("[data-agent]").dataset.agent;
     this.tray = page.querySelector("[data-uploads]");
     this.mold = page.querySelector("[data-chip]");
@@ -28,8 +29,8 @@ class Uploads {
       this.add([...input.files]);
       input.value = "";
     });
-    listenForDrops(page, (files) => this.add(files));
-    window.addEventListener("beforeunload", (event) => (this.under || this.waiting.length) && event.preventDefault());
+    listenForDrops(page, (files) => this.add(files), signal);
+    holdBack(() => this.under || this.waiting.length, signal);
   }
 
   add(files) {

@@ -3,6 +3,7 @@
 
 import { leaving, reach, said, show } from "./api.js";
 import { forgetDrafts } from "./drafts.js";
+import { go } from "./pages.js";
 
 export function startForms() {
   document.addEventListener("submit", (event) => {
@@ -43,7 +44,7 @@ async function sent(event, form, how) {
   try {
     const next = await how(form);
     if (form.matches("[data-logout]")) forgetDrafts();
-    location.assign(next);
+    go(next);
   } catch (error) {
     leaving(false);
     show(trouble, error);

@@ -2,18 +2,18 @@
 // again; earlier ones by a button. What is typed in the field hides all lines that it is not in.
 
 import { part, show } from "./api.js";
-import { soon } from "./parts.js";
+import { every, soon } from "./parts.js";
 
 const ASK_AGAIN_MS = 5000;
 const MOST = 3000;
 
-export function startLog() {
+export function startLog({ signal }) {
   const page = document.querySelector("[data-log-page]");
-  if (page) new Log(page);
+  if (page) new Log(page, signal);
 }
 
 class Log {
-  constructor(page) {
+  constructor(page, signal) {
     for (const [name, key] of Object.entries({ pane: "pane", list: "", earlier: "earlier", follow: "follow", found: "found", trouble: "trouble", empty: "empty", file: "file" })) {
       this[name] = page.querySelector(key ? `[data-log-${key}]` : "[data-log]");
     }
@@ -25,9 +25,9 @@ class Log {
     this.earlier.addEventListener("click", () => this.loadEarlier());
     this.follow.addEventListener("change", () => this.follow.checked && this.update());
     for (const kind of ["step", "turn", "again"]) {
-      document.addEventListener(`news:${kind}`, ({ detail }) => (detail.agent ?? this.agent) === this.agent && this.update());
+      document.addEventListener(`news:${kind}`, ({ detail }) => (detail.agent ?? this.agent) === this.agent && this.update(), { signal });
     }
-    setInterval(() => document.hidden || this.update(), ASK_AGAIN_MS);
+    every(ASK_AGAIN_MS, () => document.hidden || this.update(), signal);
     this.toEnd();
   }
 

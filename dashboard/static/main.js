@@ -2,10 +2,11 @@
 
 import { startFields } from "./fields.js";
 import { startForms } from "./forms.js";
-import { startPeople } from "./people.js";
+import { checkNames, startPeople } from "./people.js";
 import { startPlanner } from "./planner.js";
 import { startPresses } from "./press.js";
 import { startNews } from "./news.js";
+import { startPages } from "./pages.js";
 import { startParts } from "./parts.js";
 import { startActs } from "./acts.js";
 import { startApps } from "./apps.js";
@@ -27,6 +28,8 @@ import { startWizard } from "./wizard.js";
 import { startZone } from "./zone.js";
 import { startProviders } from "./providers.js";
 
+const PARTS = [startCards, startParts, startPlanner, startChat, startBranches, startConversations, startReading, startFiles, startLog, startTabs, startModels, checkNames, startWizard, startProviders, startZone];
+
 startForms();
 startFields();
 startTimes();
@@ -35,25 +38,12 @@ if (document.body.dataset.viewer) {
   startActs();
   startApprovals();
   startCalendar();
-  startPlanner();
-  startCards();
-  startParts();
-  startChat();
-  startBranches();
-  startConversations();
   startCopying();
-  startReading();
-  startFiles();
-  startLog();
-  startTabs();
-  startModels();
   startApps();
   startPeople();
   startCodes();
-  startWizard();
-  startProviders();
   startNews();
-  startZone();
+  startPages((page) => PARTS.forEach((begin) => begin(page)));
 }
 
 document.documentElement.dataset.ready = ""; // until now no button would have done anything: pieces.css

@@ -6,6 +6,9 @@ const KINDS = ["turn", "step", "delta", "output", "seen", "approval", "question"
 const PATIENCE_MS = 3000;
 const mark = document.querySelector('meta[name="news"]')?.content ?? "";
 
+const KEPT_MS = 15000;
+const recent = []; // what was told a moment ago, for a page that was made before it and is shown after it
+
 let source = null;
 let trouble = 0;
 
@@ -50,6 +53,18 @@ function offline(is) {
   if (sign) sign.hidden = !is;
 }
 
+// Everything that was told since then is told once more.
+export function recall(since) {
+  for (const { at, kind, detail } of [...recent]) if (at >= since) say(kind, detail);
+}
+
 function tell(kind, detail) {
+  const now = Date.now();
+  while (recent.length && recent[0].at < now - KEPT_MS) recent.shift();
+  recent.push({ at: now, kind, detail });
+  say(kind, detail);
+}
+
+function say(kind, detail) {
   document.dispatchEvent(new CustomEvent(`news:${kind}`, { detail }));
 }

@@ -10,15 +10,21 @@ const PAUSE_MS = 150;
 const NOT_YET_MS = 1000;
 const pending = new Map();
 
-export function startParts() {
+export function startParts({ signal }) {
   for (const element of document.querySelectorAll("[data-part]")) {
     for (const kind of [...element.dataset.on.split(" "), "again"]) {
-      document.addEventListener(`news:${kind}`, () => soon(element, () => refresh(element)));
+      document.addEventListener(`news:${kind}`, () => soon(element, () => refresh(element)), { signal });
     }
     if ("now" in element.dataset || element.querySelector("[data-soon]")) soon(element, () => refresh(element));
     const pause = Number(element.dataset.every ?? 0);
-    if (pause) setInterval(() => document.hidden || soon(element, () => refresh(element)), pause * 1000);
+    if (pause) every(pause * 1000, () => document.hidden || soon(element, () => refresh(element)), signal);
   }
+}
+
+// Runs again and again until the signal comes.
+export function every(pauseMs, work, signal) {
+  const timer = setInterval(work, pauseMs);
+  signal.addEventListener("abort", () => clearInterval(timer));
 }
 
 // Runs once for many calls in a row, and again when there was a call meanwhile.
@@ -42,7 +48,7 @@ export function soon(key, work) {
 }
 
 async function refresh(element) {
-  if (isAboutToLeave()) return;
+  if (isAboutToLeave() || !element.isConnected) return;
   const fresh = await part(element.dataset.part);
   await free(element);
   const active = document.activeElement;

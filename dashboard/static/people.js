@@ -10,6 +10,9 @@ export function startPeople() {
   document.addEventListener("input", (event) => {
     if (event.target.matches("[data-must-be]")) check(event.target);
   });
+}
+
+export function checkNames() {
   for (const field of document.querySelectorAll("[data-must-be]")) check(field);
 }
 

@@ -3,25 +3,26 @@
 
 import { call } from "./api.js";
 import { fullHour, later } from "./calendar.js";
+import { go } from "./pages.js";
 
 const DAY_MINUTES = 1440;
 const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7 };
 
 let dragged = null;
 
-export function startPlanner() {
+export function startPlanner({ signal }) {
   if (!document.querySelector(".planner")) return;
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-new-on]");
     if (button) begin(button.dataset.newOn);
     const left = event.target.closest("[data-leave-out]");
     if (left) leaveOut(left);
-  });
-  document.addEventListener("keydown", step);
-  document.addEventListener("dragstart", drag);
-  for (const kind of ["dragenter", "dragover"]) document.addEventListener(kind, over);
-  document.addEventListener("drop", drop);
-  document.addEventListener("dragend", () => mark(null));
+  }, { signal });
+  document.addEventListener("keydown", step, { signal });
+  document.addEventListener("dragstart", drag, { signal });
+  for (const kind of ["dragenter", "dragover"]) document.addEventListener(kind, over, { signal });
+  document.addEventListener("drop", drop, { signal });
+  document.addEventListener("dragend", () => mark(null), { signal });
 }
 
 function begin(day) {
@@ -44,7 +45,7 @@ function step(event) {
   const day = moved(from.dataset.day, days);
   const to = document.querySelector(`[data-day="${day}"]`);
   if (to) to.focus();
-  else location.assign(from.href.replace(/at=[\d-]+/, `at=${day}`).replace(/view=\w+/, `view=${isWeek ? "week" : "month"}`));
+  else go(from.href.replace(/at=[\d-]+/, `at=${day}`).replace(/view=\w+/, `view=${isWeek ? "week" : "month"}`));
 }
 
 function neighbour(from, by) {

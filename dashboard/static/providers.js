@@ -3,9 +3,9 @@
 
 import { call, show } from "./api.js";
 
-export function startProviders() {
+export function startProviders({ signal }) {
   const form = document.querySelector("form[data-provider]");
-  document.addEventListener("news:tried", (event) => said(document.querySelector("[data-tried]"), event.detail));
+  document.addEventListener("news:tried", (event) => said(document.querySelector("[data-tried]"), event.detail), { signal });
   if (!form) return;
   form.provider.addEventListener("change", () => lay(form));
   form.addEventListener("change", (event) => {

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import zoneinfo
 from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.agents.agent_fields import parse_number
 from orchestrator.core.errors import BadInput, Conflict
 from orchestrator.core.models import MICRO, Role, User
+from orchestrator.core.time_zones import list_time_zones
 
 BUDGETS = ("daily_budget_usd", "monthly_budget_usd")
 """What a person's model calls may cost, over all agents."""
@@ -51,7 +51,7 @@ def checked_fields(fields: dict[str, Any], channels: Mapping[str, str]) -> dict[
         if type(number) is not int or not 0 < number < 2**52:
             raise BadInput(f"{field_of(channel)}: write the numeric {label} id, such as 123456789, or null.")
         identities.append((channel, number))
-    if not isinstance(fields["time_zone"], str) or fields["time_zone"] not in zoneinfo.available_timezones():
+    if not isinstance(fields["time_zone"], str) or fields["time_zone"] not in list_time_zones():
         raise BadInput("time_zone: write an IANA name such as Europe/Vienna.")
     return {
         "name": name.strip(),

@@ -318,7 +318,8 @@ class App:
             rounds.start()
         for workers in (self._capabilities, self._previews):
             workers.start()
-        self._server.add_listener(listening, create_app(services), limits=DASHBOARD_LIMITS, environ={})
+        self.dashboard = create_app(services)
+        self._server.add_listener(listening, self.dashboard, limits=DASHBOARD_LIMITS, environ={})
         self._telegram.start()
         logger.info("HermitShell answers at %s", self._settings.url)
 

@@ -225,11 +225,11 @@ def _untouched(context: Context) -> dict[str, str]:
 
 
 def _rounds(given: list[str]) -> list[list[str]]:
-    """Without a choice of tests in what was given: first those that only need a processor, a few at a time, since most
-    of them wait, then the others, each file's one by one and as many files at a time."""
+    """Without a choice of tests in what was given: first those that only need a processor, more of them at a time than
+    there are processors, since many wait, then the others, each file's one by one and some files at a time."""
     if not all(argument.startswith("-") for argument in given):
         return [given]
-    at_a_time = str((os.cpu_count() or 1) + 1)
+    processors = os.cpu_count() or 1
     # In their own order: by the number of its tests, the file with the few longest would come last, beside nothing.
-    shared = ["-m", _SHARED, "-n", at_a_time, "--dist", "loadfile", "--no-loadscope-reorder"]
-    return [["--cache-clear", "-m", f"not ({_SHARED})", "-n", at_a_time, *given], [*shared, *given]]
+    shared = ["-m", _SHARED, "-n", str(processors + 1), "--dist", "loadfile", "--no-loadscope-reorder"]
+    return [["--cache-clear", "-m", f"not ({_SHARED})", "-n", str(processors + 2), *given], [*shared, *given]]

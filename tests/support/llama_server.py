@@ -15,10 +15,11 @@ def main(model: str) -> None:
     """Serve ``model`` on a free port of loopback."""
     parameters = xllamacpp.CommonParams()
     parameters.model.path = model
-    parameters.n_ctx = 1600  # so small a model may talk without end; it comes when the context is full
+    parameters.n_ctx = 1600
+    parameters.n_predict = 200  # so small a model may talk without end
     parameters.n_parallel = 1
     parameters.port = 0
-    parameters.cpuparams.n_threads = 2
+    parameters.cpuparams.n_threads = 1  # two that share a busy processor wait for each other all the time
     server = xllamacpp.Server(parameters)
     sys.stdout.write(f"{server.listening_address}\n")
     sys.stdout.flush()

@@ -1,5 +1,7 @@
 """What every test would make again, always the same and slowly: an empty database of today's shape, the certificates
-that are trusted, the routes that Flask reads from the addresses of its pages, the code that templates become.
+that are trusted, the routes that Flask reads from the addresses of its pages, the code that templates become, the
+bundles of
+scripts and stylesheets.
 
 Each is made once in a process, by the code that makes it for an install. Tests about making them call that code. And
 passwords are hashed in the least time that there is: ``test_users`` looks at what an install takes.
@@ -23,6 +25,7 @@ from httpx._transports import default
 from jinja2 import Environment
 from werkzeug.routing import Rule
 
+from dashboard import statics
 from orchestrator.core.db.database import Store
 from orchestrator.web.fetcher import tls_context
 
@@ -65,6 +68,7 @@ def share_for_the_session(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Store, "__init__", _started_empty(Store.__init__))
     patch.setattr(Environment, "compile", _shared_templates(Environment.compile))
     patch.setattr(Rule, "compile", _shared_routes(Rule.compile))
+    patch.setattr(statics, "read_statics", functools.cache(statics.read_statics))
     patch.setattr(default, "create_ssl_context", _shared_contexts(httpx.create_ssl_context))
 
 

@@ -15,7 +15,6 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from dashboard import csrf
-from dashboard.app import create_app
 from orchestrator.core.models import User
 from tests.support.app_fixture import AppFixture, run_app
 from tests.support.bot_api import BotApi
@@ -89,7 +88,7 @@ def webapp(tmp_path: Path) -> Iterator[AppFixture]:
 @pytest.fixture
 def app(webapp: AppFixture) -> Flask:
     """Its dashboard."""
-    return create_app(webapp.services)
+    return webapp.app.dashboard
 
 
 @pytest.fixture
@@ -102,7 +101,7 @@ def operator(webapp: AppFixture, app: Flask) -> Api:
 def refused_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     """The operator of an install that is only asked for what it refuses, so that many tests can share it."""
     with run_app(tmp_path_factory.mktemp("install")) as install:
-        yield someone(install, create_app(install.services), install.services.users.get_operator())
+        yield someone(install, install.app.dashboard, install.services.users.get_operator())
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import difflib
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from orchestrator.agents.users import Users
 from orchestrator.channels.chat import button_rows as rows
@@ -24,6 +24,7 @@ from orchestrator.channels.chat.system_text import NoteLine, system_note
 from orchestrator.core.errors import BadInput, Forbidden
 from orchestrator.core.models import CubicleKey, User
 from orchestrator.core.text import one_line
+from orchestrator.core.time_zones import list_time_zones
 
 ZONE = "zone"
 _FINE = "UTC"
@@ -166,7 +167,7 @@ def zones_for_language(language: str) -> list[str]:
     """A few zones for an app's language, ``de`` or ``pt-br``."""
     base, _, region = language.partition("-")
     found = ("America/Sao_Paulo", "America/Manaus") if (base, region) == ("pt", "br") else _BY_LANGUAGE.get(base)
-    known = available_timezones()
+    known = list_time_zones()
     return [zone for zone in found or _ANYWHERE if zone in known]
 
 
@@ -174,7 +175,7 @@ def find_zone(wanted: str) -> str:
     """The zone that somebody means by ``Europe/Vienna``, ``europe/vienna`` or ``Vienna``. Raises BadInput with what
     comes near."""
     words = "_".join(wanted.split()).casefold()
-    zones = sorted(zone for zone in available_timezones() if "/" in zone or zone == _FINE)
+    zones = sorted(zone for zone in list_time_zones() if "/" in zone or zone == _FINE)
     exact = [zone for zone in zones if zone.casefold() == words] or [
         zone for zone in zones if zone.rpartition("/")[2].casefold() == words
     ]
