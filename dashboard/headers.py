@@ -17,7 +17,7 @@ HELD = "sandbox; default-src 'none'; frame-ancestors 'none'"
 """For a file that somebody else made: it may be looked at, and nothing in it runs or loads."""
 _FEATURES = (
     "accelerometer autoplay camera display-capture fullscreen geolocation gyroscope hid idle-detection "
-    "magnetometer microphone midi payment publickey-credentials-get screen-wake-lock serial usb "
+    "magnetometer microphone midi payment screen-wake-lock serial usb "
     "xr-spatial-tracking"
 )
 _FRAMED = re.compile(r"https?://[A-Za-z0-9.:\[\]_-]+/[A-Za-z0-9._/-]*", re.ASCII)
@@ -34,7 +34,9 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": ", ".join(f"{feature}=()" for feature in _FEATURES.split()),
+    "Permissions-Policy": ", ".join(
+        [*(f"{feature}=()" for feature in _FEATURES.split()), "publickey-credentials-get=(self)"]
+    ),
 }
 
 

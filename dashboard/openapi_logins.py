@@ -44,6 +44,36 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute(
         "delete", "/api/users/{user}/totp", "Take a person's second factor away (operator)", status=204, fails=(404,)
     ),
+    ApiRoute("get", "/api/me/passkeys", "The caller's passkeys", "Passkeys"),
+    ApiRoute(
+        "post",
+        "/api/me/passkeys/options",
+        "Begin with a new passkey: what `navigator.credentials.create` takes",
+        "PasskeyOptions",
+        "BeginTotp",
+        201,
+        fails=(400, 409, 429),
+    ),
+    ApiRoute("post", "/api/me/passkeys", "Add the passkey", "Passkey", "NewPasskey", 201, fails=(400, 404, 409)),
+    ApiRoute("delete", "/api/me/passkeys/{passkey}", "Remove a passkey", status=204, fails=(404,)),
+    ApiRoute(
+        "post",
+        "/api/passkey-login/options",
+        "Begin with a login by passkey: what `navigator.credentials.get` takes",
+        "PasskeyOptions",
+        status=201,
+        fails=(403, 409),
+        is_public=True,
+    ),
+    ApiRoute(
+        "post",
+        "/api/passkey-login",
+        "Log in by passkey; the session's cookie comes with the answer",
+        "PasskeyLogin",
+        "SignedPasskey",
+        fails=(400, 403, 404),
+        is_public=True,
+    ),
     ApiRoute("get", "/api/me/sessions", "Where the caller is logged in", "Sessions"),
     ApiRoute("delete", "/api/me/sessions", "Log out everywhere", status=204),
     ApiRoute("delete", "/api/me/sessions/{session}", "Log out one of the caller's browsers", status=204, fails=(404,)),
@@ -71,6 +101,24 @@ SCHEMAS: dict[str, Schema] = {
         },
         required=("password",),
     ),
+    "Passkey": object_of(
+        {
+            "id": STRING,
+            "name": STRING,
+            "host": {**STRING, "description": "where it works"},
+            "created_at": TIME,
+            "used_at": nullable(TIME),
+        }
+    ),
+    "Passkeys": object_of({"passkeys": array_of(schema_ref("Passkey"))}),
+    "PasskeyOptions": object_of({"ticket": STRING, "options": {"type": "object", "description": "as WebAuthn has it"}}),
+    "NewPasskey": object_of(
+        {"ticket": STRING, "name": STRING, "credential": {"type": "object", "description": "as WebAuthn has it"}}
+    ),
+    "SignedPasskey": object_of(
+        {"ticket": STRING, "credential": {"type": "object", "description": "as WebAuthn has it"}}
+    ),
+    "PasskeyLogin": object_of({"name": STRING}),
     "BeginTotp": object_of(
         {"current": {**STRING, "writeOnly": True, "description": "the caller's password"}}, required=()
     ),

@@ -26,6 +26,7 @@ from dashboard.api.messages import api as messages_api
 from dashboard.api.notices import api as notices_api
 from dashboard.api.openapi import api as openapi_api
 from dashboard.api.packages import api as packages_api
+from dashboard.api.passkeys import api as passkeys_api
 from dashboard.api.prices import api as prices_api
 from dashboard.api.providers import api as providers_api
 from dashboard.api.questions import api as questions_api
@@ -61,6 +62,7 @@ BLUEPRINTS = (
     notices_api,
     openapi_api,
     packages_api,
+    passkeys_api,
     prices_api,
     providers_api,
     questions_api,

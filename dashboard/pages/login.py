@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from flask import Blueprint, redirect, render_template, request
 
 from dashboard import cookies
+from dashboard.api.passkeys import own_site
 from dashboard.auth import current_asker, mark_public, require_asker
 from dashboard.services import get_services
 from orchestrator.agents.users import SecondFactorNeeded
@@ -25,7 +26,12 @@ def login() -> str:
     """How to get in: by password where there is one, else by a link from the terminal."""
     users = get_services().users
     has_password = any(users.has_password(user.id) for user in users.list_users())
-    return render_template("login.html", has_password=has_password, next=_next(request.args.get("next", "")))
+    return render_template(
+        "login.html",
+        has_password=has_password,
+        has_passkeys=get_services().passkeys.are_used_at(own_site()),
+        next=_next(request.args.get("next", "")),
+    )
 
 
 @pages.post("/login")
@@ -36,7 +42,12 @@ def log_in() -> Any:
     try:
         session = get_services().users.log_in(name[:64], password[:1000], **cookies.session_origin())
     except BadInput as error:
-        return _not_in("login.html", error.message, has_password=True)
+        return _not_in(
+            "login.html",
+            error.message,
+            has_password=True,
+            has_passkeys=get_services().passkeys.are_used_at(own_site()),
+        )
     except SecondFactorNeeded as needed:
         ticket = get_services().second_factors.wait_for_code(needed.user)
         path = "/login/second?" + urlencode({"next": _next(request.form.get("next", ""))})

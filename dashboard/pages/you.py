@@ -9,6 +9,7 @@ from flask import Blueprint, render_template
 from markupsafe import Markup
 
 from dashboard import qr
+from dashboard.api.passkeys import own_site
 from dashboard.api.second_factor import ISSUER
 from dashboard.auth import require_asker
 from dashboard.pages.frame import shell_frame
@@ -50,6 +51,8 @@ def you() -> str:
         budget=services.budget.get_person_standing(user.id),
         has_password=services.users.has_password(user.id),
         factor=_factor(),
+        passkeys=services.passkeys.list_passkeys(user.id),
+        may_have_passkeys=own_site().may_have_passkeys,
         password_setting=bool(given) and user.id == services.users.get_operator().id,
     )
 
@@ -59,6 +62,14 @@ def second_factor() -> str:
     """How the second factor stands."""
     has_password = get_services().users.has_password(require_asker().user.id)
     return render_template("parts/second_factor.html", factor=_factor(), has_password=has_password)
+
+
+@pages.get("/parts/passkeys")
+def passkeys() -> str:
+    """The passkeys."""
+    return render_template(
+        "parts/passkeys.html", passkeys=get_services().passkeys.list_passkeys(require_asker().user.id)
+    )
 
 
 @pages.get("/parts/sessions")

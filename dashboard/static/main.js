@@ -21,6 +21,7 @@ import { startCopying } from "./copy.js";
 import { startFiles } from "./files.js";
 import { startLog } from "./log.js";
 import { startModels } from "./models.js";
+import { startPasskeyLogin, startPasskeys } from "./passkeys.js";
 import { startReading } from "./reading.js";
 import { startTabs } from "./tabs.js";
 import { startTimes } from "./times.js";
@@ -33,6 +34,7 @@ const PARTS = [startCards, startParts, startPlanner, startChat, startBranches, s
 startForms();
 startFields();
 startTimes();
+startPasskeyLogin();
 if (document.body.dataset.viewer) {
   startPresses();
   startActs();
@@ -42,6 +44,7 @@ if (document.body.dataset.viewer) {
   startApps();
   startPeople();
   startCodes();
+  startPasskeys();
   startNews();
   startPages((page) => PARTS.forEach((begin) => begin(page)));
 }

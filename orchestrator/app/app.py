@@ -9,6 +9,7 @@ from dashboard.app import MAX_BODY_BYTES, create_app
 from orchestrator.agents.access import Access
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.install_settings import InstallSettings
+from orchestrator.agents.passkeys import Passkeys
 from orchestrator.agents.second_factors import SecondFactors
 from orchestrator.agents.users import Users
 from orchestrator.agents.waker import Waker
@@ -165,6 +166,7 @@ class App:
             settings=self._settings,
             users=context.users,
             second_factors=SecondFactors(self._store),
+            passkeys=Passkeys(self._store),
             agents=context.agents,
             access=context.access,
             turns=self._turns,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 
-from playwright.sync_api import expect
+import pytest
+from playwright.sync_api import Browser, ViewportSize, expect
 
 from orchestrator.agents import totp
-from tests.browser.conftest import Visit
+from tests.browser.conftest import DESKTOP, PHONE, Visit, open_window
+from tests.support.app_fixture import AppFixture
 
 PASSWORD = "correct horse battery"
 
@@ -72,3 +74,47 @@ def _saved(visit: Visit) -> tuple[int, ...] | None:
     with visit.page.expect_response(lambda answer: answer.request.method == "PATCH"):
         visit.page.locator("#people").get_by_role("button", name="Save").click()
     return visit.install.services.access.list_people("crab")
+
+
+@pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_a_passkey_instead_of_a_password(browser: Browser, install: AppFixture, size: ViewportSize) -> None:
+    """Made on one's own page with the browser's own authenticator, and on the login page it gets its person in;
+    removed, it doesn't any more, and the button is gone."""
+    home = install.url.replace("127.0.0.1", "localhost")
+    context = browser.new_context(viewport=size)
+    visit = open_window(context, install, also=home)
+    page = visit.page
+    chrome = page.context.new_cdp_session(page)
+    chrome.send("WebAuthn.enable")
+    device = {
+        "protocol": "ctap2",
+        "transport": "internal",
+        "hasResidentKey": True,
+        "hasUserVerification": True,
+        "isUserVerified": True,
+        "automaticPresenceSimulation": True,
+    }
+    chrome.send("WebAuthn.addVirtualAuthenticator", {"options": device})
+    page.goto(f"{home}/login/{install.services.users.make_link(1)}")
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url(f"{home}/")
+    page.goto(f"{home}/you")
+    part = page.locator("#passkeys")
+    part.get_by_label("Name").fill("this laptop")
+    part.get_by_role("button", name="Add a passkey").click()
+    expect(part.get_by_text("this laptop", exact=True)).to_be_visible()
+    page.context.clear_cookies()
+    page.goto(f"{home}/login?next=/you")
+    page.get_by_role("button", name="Log in with a passkey").click()
+    page.wait_for_url(f"{home}/you")
+    expect(part.get_by_text("last used")).to_be_visible()
+    part.get_by_role("button", name="Remove").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(part.get_by_text("this laptop", exact=True)).to_be_hidden()
+    page.context.clear_cookies()
+    page.goto(f"{home}/login")
+    expect(page.get_by_role("button", name="Log in with a passkey")).to_have_count(0)
+    page.goto(f"{install.url}/login")
+    expect(page.get_by_role("button", name="Log in with a passkey")).to_have_count(0)
+    context.close()
+    assert visit.complaints == []

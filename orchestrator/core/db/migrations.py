@@ -1647,6 +1647,28 @@ def m055_second_factors(db: Database) -> None:
     )
 
 
+@migrations()
+def m056_passkeys(db: Database) -> None:
+    """Passkeys of people: public keys alone, each for the host that it was made at."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE passkeys (
+            id TEXT PRIMARY KEY,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            host TEXT NOT NULL,
+            name TEXT NOT NULL,
+            handle BLOB NOT NULL,
+            credential BLOB NOT NULL,
+            sign_count INTEGER NOT NULL,
+            created_at REAL NOT NULL,
+            used_at REAL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX passkeys_of_user ON passkeys (user);
+        """,
+    )
+
+
 def _run_script(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

@@ -17,6 +17,8 @@ from tests.unit.conftest import OWN_ORIGIN, Api, Browser
 PUBLIC = {
     "/api/health",
     "/api/openapi.json",
+    "/api/passkey-login",
+    "/api/passkey-login/options",
     "/d/<token>",
     "/ics/<secret>.ics",
     "/login",
