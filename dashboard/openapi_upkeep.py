@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from dashboard.openapi_route import ApiRoute
 from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, array_of, enum_of, nullable, object_of, schema_ref
+from orchestrator.operations.backup.schedule import MOST_KEPT
 
 _BACKUP = "/api/backups/{backup}"
 _STAGE = enum_of("none", "running", "done", "failed")
 _SPAN: dict[str, Schema] = {"started_at": nullable(TIME), "ended_at": nullable(TIME)}
+_PLAN: dict[str, Schema] = {
+    "every": {**nullable(STRING), "enum": ["day", "week", None], "description": "null: none are made"},
+    "at": {**nullable(STRING), "description": "the time of day, such as 03:00"},
+    "weekday": {**nullable(INTEGER), "minimum": 0, "maximum": 6, "description": "of a week: 0 is Monday"},
+    "keep": {**nullable(INTEGER), "minimum": 1, "maximum": MOST_KEPT, "description": "how many of them stay"},
+}
 
 ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("get", "/api/doctor", "The last diagnostics, or those running now (operator)", "Examination"),
@@ -18,6 +25,10 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("get", "/api/backups", "The backups in HERMIT_HOME/backups (operator)", "Backups", fails=(503,)),
     ApiRoute(
         "post", "/api/backups", "Make a backup; one at a time (operator)", "BackupProgress", status=202, fails=(409,)
+    ),
+    ApiRoute("get", "/api/backup-plan", "When backups are made by themselves (operator)", "BackupPlan"),
+    ApiRoute(
+        "put", "/api/backup-plan", "Change that, by your clock (operator)", "BackupPlan", "NewBackupPlan", fails=(400,)
     ),
     ApiRoute("get", _BACKUP, "Download a backup (operator)", fails=(404, 429), sends_file=True),
     ApiRoute("delete", _BACKUP, "Delete a backup (operator)", status=204, fails=(404, 503)),
@@ -69,6 +80,8 @@ SCHEMAS: dict[str, Schema] = {
             "free_bytes": {**INTEGER, "description": "room for one more, beyond what the agents' work needs"},
         }
     ),
+    "BackupPlan": object_of({**_PLAN, "time_zone": nullable(STRING), "next_at": nullable(TIME)}),
+    "NewBackupPlan": object_of(_PLAN, required=("every",)),
     "Strangers": object_of(
         {
             "strangers": array_of(

@@ -37,6 +37,7 @@ from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import ProviderCheck
 from orchestrator.llm.providers import Providers
 from orchestrator.operations.backup.backups import Backups
+from orchestrator.operations.backup.schedule import BackupSchedule
 from orchestrator.operations.doctor.runner import DoctorRunner
 from orchestrator.operations.metrics import Metrics
 from orchestrator.operations.quota.monitor import QuotaMonitor
@@ -113,6 +114,7 @@ class Services:
     """Something in the cubicle's ``out/`` is on its way to becoming a delivery."""
     doctor: DoctorRunner
     backups: Backups
+    backup_schedule: BackupSchedule
     health: Callable[[], Health]
     remove_agent: Callable[[str], None]
     """An agent with its cubicles, doors and workspaces is gone; raises NotFound."""

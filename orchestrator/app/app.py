@@ -64,6 +64,7 @@ from orchestrator.llm.budget_notifications import BudgetNotifications
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import ProviderCheck
 from orchestrator.operations.backup.backups import Backups
+from orchestrator.operations.backup.schedule import BackupSchedule
 from orchestrator.operations.closing import Closing
 from orchestrator.operations.deletion import Deletion
 from orchestrator.operations.doctor.runner import DoctorRunner
@@ -205,7 +206,8 @@ class App:
             strangers=self._list_strangers,
             decide_stranger=self._decide_stranger,
             doctor=DoctorRunner(self._parts.examine, self._broker),
-            backups=Backups(context.home, self._audit, self._broker),
+            backups=(backups := Backups(context.home, self._audit, self._broker)),
+            backup_schedule=BackupSchedule(self._store, backups),
             webhooks={"telegram": self._take_update},
             health=self._health_report,
             remove_agent=self._deletion.remove_agent,
@@ -318,6 +320,7 @@ class App:
         services.pdf_pages.start()
         for rounds in (self._watchdog, self._idle_stop, self._quota, self._usage_samples, self._retention):
             rounds.start()
+        services.backup_schedule.start()
         for workers in (self._capabilities, self._previews):
             workers.start()
         self.dashboard = create_app(services)
@@ -328,6 +331,7 @@ class App:
     def stop(self, *, stop_cubicles: bool) -> None:
         """Nothing of the app runs any more. Cubicles go on, to be adopted at the next start, unless told otherwise."""
         self.services.backups.close()
+        self.services.backup_schedule.close()
         self.services.doctor.close()
         self._telegram.stop()
         self._terminals.close()

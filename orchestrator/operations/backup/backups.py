@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import stat
 import threading
 import time
@@ -26,6 +27,9 @@ from orchestrator.operations.backup.write import PACKED, PLAIN, Written
 logger = logging.getLogger(__name__)
 
 MOST_LISTED = 500
+PLANNED = "hermit-planned-"
+"""What the names of backups begin with that a plan made."""
+_PLANNED = re.compile(rf"{PLANNED}\d{{4}}-\d\d-\d\d-\d{{6}}\.tar\.gz")
 _TELL_EVERY_S = 0.5
 _STOP_S = 20.0
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -104,15 +108,44 @@ class Backups:
 
     def begin_backup(self, by: User) -> BackupProgress:
         """A backup is made from now on. Raises Conflict while one is being made."""
-        name = time.strftime("hermit-%Y-%m-%d-%H%M%S.tar.gz", time.gmtime(self._now()))
+        begun, _ = self._begin("hermit-", by.name)
+        return begun
+
+    def make_planned(self, keep: int) -> bool:
+        """Make a backup by plan, and let those that a plan made go but for the last ``keep``; False when it failed.
+        Waits for it. Raises Conflict while one is being made, Unavailable when old ones can't be deleted."""
+        begun, thread = self._begin(PLANNED, "The plan")
+        thread.join()
+        ended = self.get_progress()
+        if ended.stage is not Stage.DONE or ended.file != begun.file:
+            return False
+        self._remove_planned(keep)
+        return True
+
+    def _begin(self, prefix: str, by: str) -> tuple[BackupProgress, threading.Thread]:
+        name = time.strftime(f"{prefix}%Y-%m-%d-%H%M%S.tar.gz", time.gmtime(self._now()))
         with self._lock:
             if self._progress.stage is Stage.RUNNING:
                 raise Conflict("A backup is already being made. Wait until it is finished.")
             self._progress = begun = BackupProgress(Stage.RUNNING, name, making.WRITING, started_at=self._now())
-            self._thread = threading.Thread(target=self._run_backup, args=(name, by), name="backup", daemon=True)
-            self._thread.start()
+            self._thread = thread = threading.Thread(
+                target=self._run_backup, args=(name, by), name="backup", daemon=True
+            )
+            thread.start()
         self._publish_progress()
-        return begun
+        return begun, thread
+
+    def _remove_planned(self, keep: int) -> None:
+        """By their names, which say when they were made, whatever became of their dates."""
+        planned = sorted((kept.name for kept in self.list_backups() if _PLANNED.fullmatch(kept.name)), reverse=True)
+        for name in planned[keep:]:
+            self._audit.record_event("backup.deleted", f"The plan deleted the backup {name}.", None, file=name)
+            try:
+                (self._home.backups / name).unlink(missing_ok=True)
+            except OSError as error:
+                raise Unavailable(f"{name} can't be deleted ({error.strerror}).") from error
+        if planned[keep:]:
+            self._publish_progress()
 
     def open_backup(self, name: str, by: User) -> tuple[BinaryIO, int]:
         """A backup for reading, and its size. Raises NotFound."""
@@ -159,7 +192,7 @@ class Backups:
 
     # --- the thread ----------------------------------------------------------------------------------------------
 
-    def _run_backup(self, name: str, by: User) -> None:
+    def _run_backup(self, name: str, by: str) -> None:
         try:
             path = self._home.backups / name
             written = making.create_backup(
@@ -167,7 +200,7 @@ class Backups:
             )
             size = path.stat().st_size
             self._audit.record_event(
-                "backup.made", f"{by.name} made the backup {name}.", None, file=name, bytes=size, files=written.files
+                "backup.made", f"{by} made the backup {name}.", None, file=name, bytes=size, files=written.files
             )
         except OrchestratorError as error:
             self._end_backup(error.message)
