@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from dashboard.openapi_route import ApiRoute
-from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, array_of, enum_of, nullable, object_of, schema_ref
+from dashboard.openapi_schemas import (
+    BOOLEAN,
+    INTEGER,
+    STRING,
+    TIME,
+    Schema,
+    array_of,
+    enum_of,
+    nullable,
+    object_of,
+    schema_ref,
+)
 from orchestrator.operations.backup.schedule import MOST_KEPT
 
 _BACKUP = "/api/backups/{backup}"
@@ -26,6 +37,11 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute(
         "post", "/api/backups", "Make a backup; one at a time (operator)", "BackupProgress", status=202, fails=(409,)
     ),
+    ApiRoute(
+        "post", f"{_BACKUP}/restore", "Check a backup, and restore it at the next start (operator)", "BackupProgress",
+        status=202, fails=(404, 409),
+    ),
+    ApiRoute("delete", "/api/restore", "Restore nothing at the next start (operator)", status=204, fails=(404,)),
     ApiRoute("get", "/api/backup-plan", "When backups are made by themselves (operator)", "BackupPlan"),
     ApiRoute(
         "put", "/api/backup-plan", "Change that, by your clock (operator)", "BackupPlan", "NewBackupPlan", fails=(400,)
@@ -71,6 +87,7 @@ SCHEMAS: dict[str, Schema] = {
             **_SPAN,
             "problem": {**STRING, "description": "why it failed; else empty"},
             "remarks": {**array_of(STRING), "description": "what is not in it"},
+            "is_restore": {**BOOLEAN, "description": "it is only checked, to be restored at the next start"},
         }
     ),
     "Backups": object_of(
@@ -78,6 +95,23 @@ SCHEMAS: dict[str, Schema] = {
             "backups": array_of(schema_ref("Backup")),
             "progress": schema_ref("BackupProgress"),
             "free_bytes": {**INTEGER, "description": "room for one more, beyond what the agents' work needs"},
+            "restore": {
+                **nullable(object_of({"file": STRING, "asked_by": STRING, "asked_at": TIME})),
+                "description": "what the next start restores",
+            },
+            "restored": {
+                **nullable(
+                    object_of(
+                        {
+                            "file": STRING,
+                            "at": TIME,
+                            "problem": {**STRING, "description": "why nothing was restored; else empty"},
+                            "before": {**STRING, "description": "where the install before it is kept"},
+                        }
+                    )
+                ),
+                "description": "what came of the last one",
+            },
         }
     ),
     "BackupPlan": object_of({**_PLAN, "time_zone": nullable(STRING), "next_at": nullable(TIME)}),

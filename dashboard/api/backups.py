@@ -33,7 +33,16 @@ def list_backups() -> Any:
         {"name": kept.name, "size_bytes": kept.size_bytes, "made_at": iso_time(kept.made_at)}
         for kept in backups.list_backups()
     ]
-    return {"backups": found, "progress": _progress_json(backups.get_progress()), "free_bytes": backups.free_bytes()}
+    staged, outcome = backups.get_staged(), backups.get_outcome()
+    return {
+        "backups": found,
+        "progress": _progress_json(backups.get_progress()),
+        "free_bytes": backups.free_bytes(),
+        "restore": None
+        if staged is None
+        else {"file": staged.file, "asked_by": staged.asked_by, "asked_at": iso_time(staged.asked_at)},
+        "restored": None if outcome is None else {**asdict(outcome), "at": iso_time(outcome.at)},
+    }
 
 
 @api.post("/api/backups")
@@ -41,6 +50,21 @@ def list_backups() -> Any:
 def make_backup() -> Any:
     """A backup is made from now on."""
     return _progress_json(get_services().backups.begin_backup(require_asker().user)), 202
+
+
+@api.post("/api/backups/<backup>/restore")
+@operator_only
+def restore(backup: str) -> Any:
+    """A backup is checked as a whole; if it is good, the next start restores it."""
+    return _progress_json(get_services().backups.begin_restore(backup, require_asker().user)), 202
+
+
+@api.delete("/api/restore")
+@operator_only
+def cancel_restore() -> Any:
+    """The next start restores nothing."""
+    get_services().backups.cancel_restore(require_asker().user)
+    return "", 204
 
 
 @api.get("/api/backup-plan")

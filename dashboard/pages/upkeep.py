@@ -101,7 +101,14 @@ def _backups() -> dict[str, Any]:
         free: int | None = services.free_bytes()
     except Unavailable:
         free = None  # how the parts are says it
-    return {"kept": services.list_backups(), "making": services.get_progress(), "free": free, "size": format_size}
+    return {
+        "kept": services.list_backups(),
+        "making": services.get_progress(),
+        "free": free,
+        "size": format_size,
+        "staged": services.get_staged(),
+        "outcome": services.get_outcome(),
+    }
 
 
 def _plan() -> dict[str, Any]:

@@ -60,6 +60,8 @@ FOR_OPERATORS = {
     ("POST", "/api/doctor"),
     ("GET", "/api/backups"),
     ("POST", "/api/backups"),
+    ("POST", "/api/backups/<backup>/restore"),
+    ("DELETE", "/api/restore"),
     ("GET", "/api/backup-plan"),
     ("PUT", "/api/backup-plan"),
     ("GET", "/parts/backup-plan"),
