@@ -1,5 +1,5 @@
-"""The session cookie. Scripts can't read it and other sites' pages never send it; over https it is bound to this
-host.
+"""The session cookie: scripts can't read it and other sites' pages never send it; over https it is bound to this
+host. And the one for light or dark, which a script sets.
 """
 
 from __future__ import annotations
@@ -59,6 +59,12 @@ def clear_cookie(response: Response) -> Response:
     """The browser drops the session."""
     response.delete_cookie(_cookie_name(), path="/", httponly=True, samesite="Strict", secure=is_https())
     return response
+
+
+def chosen_theme() -> str:
+    """``light`` or ``dark``, where somebody chose one for this browser; else empty. A script sets it."""
+    theme = request.cookies.get("hermit_theme", "")
+    return theme if theme in ("light", "dark") else ""
 
 
 def _cookie_name(name: str = NAME) -> str:

@@ -41,6 +41,7 @@ from orchestrator.core.models import (
 from orchestrator.core.text import one_line
 from orchestrator.files.names import display_path
 from orchestrator.llm.budget import BudgetState
+from orchestrator.llm.conversation_use import ConversationUse
 from orchestrator.llm.person_budget import PersonBudget
 from orchestrator.operations.quota.monitor import DiskUse
 from orchestrator.operations.undo import UndoPlan, UndoResult
@@ -95,6 +96,18 @@ def conversation_json(conversation: Conversation, *, first: int, unread: int = 0
             "used_at": conversation.used_at,
         }
     )
+
+
+def use_json(use: ConversationUse) -> dict[str, Any]:
+    """What a conversation takes."""
+    return {
+        "cost_usd": use.cost_micro / 1e6,
+        "tokens": use.tokens,
+        "provider": use.provider,
+        "model": use.model,
+        "prompt_tokens": use.prompt_tokens,
+        "context_tokens": use.context_tokens,
+    }
 
 
 def user_json(services: DashboardServices, user: User) -> dict[str, Any]:

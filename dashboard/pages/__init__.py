@@ -17,7 +17,9 @@ from dashboard.pages import (
     log,
     login,
     memory,
+    meter,
     newcomers,
+    palette,
     people,
     planner,
     providers,
@@ -37,6 +39,7 @@ _OF_AGENTS = (
     history.pages,
     calendar.pages,
     memory.pages,
+    meter.pages,
     log.pages,
     cubicle.pages,
     search.pages,
@@ -54,4 +57,13 @@ _OF_THE_INSTALL = (
     providers.pages,
     setup.pages,
 )
-BLUEPRINTS = (home.pages, approvals.pages, *_OF_AGENTS, *_OF_THE_INSTALL, you.pages, welcome.pages, login.pages)
+BLUEPRINTS = (
+    home.pages,
+    palette.pages,
+    approvals.pages,
+    *_OF_AGENTS,
+    *_OF_THE_INSTALL,
+    you.pages,
+    welcome.pages,
+    login.pages,
+)

@@ -12,6 +12,7 @@ from dashboard.auth import may_see, own_turn, require_asker
 from dashboard.pages.apps import HeldApp, held
 from dashboard.pages.asking import pending_in_chat
 from dashboard.pages.frame import agent_frame, own_key
+from dashboard.pages.meter import meter_facts
 from dashboard.pages.money import money_of
 from dashboard.pages.views import disk_of, is_rehearsal, page_after, page_around, page_of_talk, turn_in, turn_view
 from dashboard.services import get_services
@@ -60,6 +61,7 @@ def chat(name: str) -> str:
         is_rehearsal=is_rehearsal(agent),
         demo_words=DEMO_WORDS,
         money=money_of(name),
+        meter=meter_facts(agent, conversation.id)["meter"],
         disk=disk_of(agent),
         most_files=MOST,
         beside=_beside(name),

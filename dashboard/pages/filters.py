@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from dashboard import ages, csrf
 from dashboard.auth import Asker, require_asker
+from dashboard.cookies import chosen_theme
 from dashboard.markdown import render_markdown
 from dashboard.marks import mark_hidden
 from dashboard.services import get_services, news_mark
@@ -60,6 +61,7 @@ def register_filters(app: Flask) -> None:
             "install_ways": INSTALL_WAYS,
             "bot_token": _bot_token(),
             "news_mark": news_mark,
+            "theme": chosen_theme,
         }
     )
 

@@ -20,16 +20,19 @@ import { startConversations } from "./conversations.js";
 import { startCopying } from "./copy.js";
 import { startFiles } from "./files.js";
 import { startLog } from "./log.js";
+import { startKeys } from "./keys.js";
 import { startModels } from "./models.js";
+import { startPalette } from "./palette.js";
 import { startPasskeyLogin, startPasskeys } from "./passkeys.js";
 import { startReading } from "./reading.js";
 import { startTabs } from "./tabs.js";
+import { markTheme, startTheme } from "./theme.js";
 import { startTimes } from "./times.js";
 import { startWizard } from "./wizard.js";
 import { startZone } from "./zone.js";
 import { startProviders } from "./providers.js";
 
-const PARTS = [startCards, startParts, startPlanner, startChat, startBranches, startConversations, startReading, startFiles, startLog, startTabs, startModels, checkNames, startWizard, startProviders, startZone];
+const PARTS = [markTheme, startCards, startParts, startPlanner, startChat, startBranches, startConversations, startReading, startFiles, startLog, startTabs, startModels, checkNames, startWizard, startProviders, startZone];
 
 startForms();
 startFields();
@@ -45,6 +48,9 @@ if (document.body.dataset.viewer) {
   startPeople();
   startCodes();
   startPasskeys();
+  startPalette();
+  startTheme();
+  startKeys();
   startNews();
   startPages((page) => PARTS.forEach((begin) => begin(page)));
 }

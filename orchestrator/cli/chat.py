@@ -1,5 +1,5 @@
 """``chat``: one turn, or a conversation. At a terminal it has line editing, history and Markdown
-(``talking``); elsewhere it is plain lines. Approvals and questions are asked in place.
+(``talk``); elsewhere it is plain lines. Approvals and questions are asked in place.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add_help(
         chat,
         "Say TEXT and print the reply, or talk as long as you like. Approvals are asked in place.\n"
-        "A terminal has history, line editing and commands such as /help; a pipe gets the replies alone.",
+        "At a terminal several agents have tabs, a dropped file goes along, and /help lists the commands;\n"
+        "a pipe gets the replies alone.",
         "chat crab",
         'chat crab "What is in in/?"',
         'chat crab --file report.pdf "Sum it up."',
@@ -54,20 +55,28 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run(context: Context, options: argparse.Namespace) -> int:
     """One turn or many; the exit code is 0 when the last one was done."""
+    is_one = options.text is not None or bool(options.file)
+    if not is_one and _is_full_terminal(context):
+        with context.client as client:
+            _check_there(client, options)
+        # By its name: what draws a terminal takes a while to load, and nobody else needs it.
+        talk = import_module("orchestrator.cli.talk.conversation")
+        return int(talk.run_conversation(context, options.agent, options.conversation))
     with context.client as client, client.open_events() if sys.stdout.isatty() else nullcontext() as news:
-        if options.text is not None or options.file:
+        if is_one:
             files = [upload_file(client, options.agent, file)["path"] for file in options.file]
             return _say(client, news, options.agent, options.text or "", files, conversation=options.conversation)
-        # An unknown agent, or conversation, is said before the first line is typed.
-        client.get(agent_path(options.agent, "/history"), limit=1, conversation=options.conversation)
-        if news is not None and sys.stdin.isatty() and context.environment.get("TERM") != "dumb":
-            # By its name: what draws a terminal takes a while to load, and nobody else needs it.
-            return int(
-                import_module("orchestrator.cli.chat_terminal").run_conversation(
-                    context, client, news, options.agent, options.conversation
-                )
-            )
+        _check_there(client, options)
         return _converse(client, news, options.agent, options.conversation)
+
+
+def _is_full_terminal(context: Context) -> bool:
+    return sys.stdout.isatty() and sys.stdin.isatty() and context.environment.get("TERM") != "dumb"
+
+
+def _check_there(client: ApiClient, options: argparse.Namespace) -> None:
+    """An unknown agent, or conversation, is said before the first line is typed."""
+    client.get(agent_path(options.agent, "/history"), limit=1, conversation=options.conversation)
 
 
 def _converse(client: ApiClient, news: EventStream | None, agent: str, conversation: int | None) -> int:

@@ -78,25 +78,63 @@ def _list(context: Context, options: argparse.Namespace) -> int:
 
 
 def _get(context: Context, options: argparse.Namespace) -> int:
-    path = _remote(options.agent, options.path)
-    parts = os.fsencode(options.path.rstrip("/")).split(b"/")
-    name = safe_name(parts[-1] or options.agent) + (".zip" if options.zip else "")
-    target = None if options.output == "-" else _target(options.output, name, may_replace=options.force)
-    with (
-        context.client as client,
-        client.download(path, user=options.user, zip="1" if options.zip else None) as answer,
-    ):
-        if "Content-Disposition" not in answer.headers:
-            raise BadInput(f"{display_path(*parts) or 'This'} is a folder. Add --zip to fetch it as an archive.")
-        length = answer.headers.get("Content-Length")
-        pieces = Meter(name, int(length) if length else None).count_pieces(client.read_pieces(answer))
-        if target is None:
-            _write(sys.stdout.buffer, pieces)
+    with context.client as client:
+        if options.output == "-":
+            with _download(client, options.agent, options.path, user=options.user, as_zip=options.zip) as pieces:
+                _write(sys.stdout.buffer, pieces)
             return 0
-        with _new_file(target, may_replace=options.force) as file:
-            _write(file, pieces)
+        target = fetch_file(
+            client,
+            options.agent,
+            options.path,
+            wanted=options.output,
+            user=options.user,
+            as_zip=options.zip,
+            may_replace=options.force,
+        )
     print(one_line(str(target), 500))
     return 0
+
+
+def fetch_file(
+    client: ApiClient,
+    agent: str,
+    path: str,
+    *,
+    wanted: str | None = None,
+    user: int | None = None,
+    as_zip: bool = False,
+    may_replace: bool = False,
+    shows_progress: bool = True,
+) -> Path:
+    """A file of an agent is in this folder, or at ``wanted``; where it is. Raises Conflict when something is there, and
+    BadInput for a folder that was not asked for as an archive."""
+    target = _target(wanted, _local_name(agent, path, as_zip=as_zip), may_replace=may_replace)
+    with (
+        _download(client, agent, path, user=user, as_zip=as_zip, shows_progress=shows_progress) as pieces,
+        _new_file(target, may_replace=may_replace) as file,
+    ):
+        _write(file, pieces)
+    return target
+
+
+@contextmanager
+def _download(
+    client: ApiClient, agent: str, path: str, *, user: int | None, as_zip: bool, shows_progress: bool = True
+) -> Iterator[Iterable[bytes]]:
+    with client.download(remote_path(agent, path), user=user, zip="1" if as_zip else None) as answer:
+        if "Content-Disposition" not in answer.headers:
+            shown = display_path(*os.fsencode(path.rstrip("/")).split(b"/"))
+            raise BadInput(f"{shown or 'This'} is a folder. Add --zip to fetch it as an archive.")
+        length = answer.headers.get("Content-Length")
+        name = _local_name(agent, path, as_zip=as_zip)
+        meter = Meter(name, int(length) if length else None, is_shown=shows_progress)
+        yield meter.count_pieces(client.read_pieces(answer))
+
+
+def _local_name(agent: str, path: str, *, as_zip: bool) -> str:
+    last = os.fsencode(path.rstrip("/")).split(b"/")[-1]
+    return safe_name(last or agent) + (".zip" if as_zip else "")
 
 
 def _put(context: Context, options: argparse.Namespace) -> int:
@@ -108,7 +146,7 @@ def _put(context: Context, options: argparse.Namespace) -> int:
 
 
 def _remove(context: Context, options: argparse.Namespace) -> int:
-    remotes = [(path, _remote(options.agent, path)) for path in options.paths]
+    remotes = [(path, remote_path(options.agent, path)) for path in options.paths]
     named = ", ".join(one_line(path, 100) for path in options.paths[:5])
     more = f" and {len(remotes) - 5} more" if len(remotes) > 5 else ""
     confirm_deed(f"This deletes {named}{more} from {options.agent}'s workspace", yes=options.yes)
@@ -123,7 +161,7 @@ def _remove(context: Context, options: argparse.Namespace) -> int:
 
 
 def _entries(client: ApiClient, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    path, after = _remote(options.agent, options.path), None
+    path, after = remote_path(options.agent, options.path), None
     while True:
         body = client.get(path, after=after, limit=1000, user=options.user)
         if not isinstance(body, dict) or "entries" not in body:
@@ -133,7 +171,7 @@ def _entries(client: ApiClient, options: argparse.Namespace) -> Iterator[dict[st
             return
 
 
-def _remote(agent: str, path: str) -> str:
+def remote_path(agent: str, path: str) -> str:
     """The URL of what somebody typed, whatever bytes are in it; raises UnsafePath where it would lead elsewhere."""
     parts = parts_of(path.removesuffix("/"))
     return agent_path(agent, "/files/" + "/".join(quote(part, safe="") for part in parts))

@@ -56,17 +56,34 @@ def run(context: Context, options: argparse.Namespace) -> int:
         including = _choose_conflicts(plan["conflicts"], options.including)
         plan["conflicts"] = [change for change in plan["conflicts"] if change["path"] not in including]
         if not options.yes:
-            print("\n".join(_preview(plan, told)))
+            print("\n".join(preview_undo(plan, told)))
         since = " and everything since" if options.since else ""
         deed = f"This takes back what {options.agent} did for turn {turn}{since}"
         confirm_deed(deed, yes=options.yes, undone="changed")
         done = client.post(f"/turns/{turn}/undo", {"since": options.since, "including": including})
-    lines = show_restored(done["files"], options.agent)
+    print("\n".join(tell_undone(done, plan, options.agent)))
+    return 0
+
+
+def preview_undo(plan: Mapping[str, Any], told: Mapping[str, Any]) -> list[str]:
+    """What taking back the turn ``told`` would change, and what stays."""
+    lines = [f"You wrote: {one_line(told['prompt'], 120)}"]
+    others = len(plan["turns"]) - 1
+    if others > 0:
+        lines.append(f"With it goes what {others:,} later {'message' if others == 1 else 'messages'} changed.")
+    if plan["changes"]:
+        lines += [f"Files that change: {count_files(plan['total'])}.", *list_put_back(plan["changes"], plan["total"])]
+    else:
+        lines.append("No file changes.")
+    return [*lines, *_conflicts(plan), *_stays(plan["stays"])]
+
+
+def tell_undone(done: Mapping[str, Any], plan: Mapping[str, Any], agent: str) -> list[str]:
+    """What was taken back, and what was not."""
+    lines = show_restored(done["files"], agent)
     if done["conversation_moved"]:
         lines.append("The conversation goes on from before this message.")
-    lines += _conflicts(plan)
-    print("\n".join([*lines, *_stays(done["stays"])]))
-    return 0
+    return [*lines, *_conflicts(plan), *_stays(done["stays"])]
 
 
 def _find_last(client: ApiClient, agent: str, conversation: int | None) -> int:
@@ -83,18 +100,6 @@ def _choose_conflicts(conflicts: list[Mapping[str, Any]], wanted: list[str]) -> 
         if name not in known:
             raise NotFound(f"--including: {one_line(name, 200)} was not changed again since, so it needs no mention.")
     return [known[name] for name in wanted]
-
-
-def _preview(plan: Mapping[str, Any], told: Mapping[str, Any]) -> list[str]:
-    lines = [f"You wrote: {one_line(told['prompt'], 120)}"]
-    others = len(plan["turns"]) - 1
-    if others > 0:
-        lines.append(f"With it goes what {others:,} later {'message' if others == 1 else 'messages'} changed.")
-    if plan["changes"]:
-        lines += [f"Files that change: {count_files(plan['total'])}.", *list_put_back(plan["changes"], plan["total"])]
-    else:
-        lines.append("No file changes.")
-    return [*lines, *_conflicts(plan), *_stays(plan["stays"])]
 
 
 def _conflicts(plan: Mapping[str, Any]) -> list[str]:

@@ -20,7 +20,9 @@ _SILENT_S = 1.0
 _EVERY_S = 0.2
 
 
-def upload_file(client: ApiClient, agent: str, file: Path, *, user: int | None = None) -> dict[str, Any]:
+def upload_file(
+    client: ApiClient, agent: str, file: Path, *, user: int | None = None, shows_progress: bool = True
+) -> dict[str, Any]:
     """A file is in the agent's ``in/``: its path there, size, hash and type. Raises BadInput for what is no file."""
     shown = one_line(str(file))
     try:
@@ -28,7 +30,7 @@ def upload_file(client: ApiClient, agent: str, file: Path, *, user: int | None =
             facts = os.fstat(opened.fileno())
             if not stat.S_ISREG(facts.st_mode):
                 raise BadInput(f"{shown} is not a regular file. Send files one by one, or pack a folder first.")
-            body = _Body(opened, shown, facts.st_size)
+            body = _Body(opened, shown, facts.st_size, shows_progress=shows_progress)
             path = agent_path(agent, f"/files/in/{quote(os.fsencode(file.name), safe='')}")
             stored: dict[str, Any] = client.upload(path, body, user=user)
             return stored
@@ -39,11 +41,11 @@ def upload_file(client: ApiClient, agent: str, file: Path, *, user: int | None =
 class Meter:
     """How far something is, on a terminal alone."""
 
-    def __init__(self, title: str, size_bytes: int | None) -> None:
+    def __init__(self, title: str, size_bytes: int | None, *, is_shown: bool = True) -> None:
         self._title = one_line(title, 60)
         self._size_bytes = size_bytes
         self._done = 0
-        self._is_shown = sys.stderr.isatty()
+        self._is_shown = is_shown and sys.stderr.isatty()
         self._next_at = time.monotonic() + _SILENT_S
         self._has_begun = False
 
@@ -75,11 +77,11 @@ class Meter:
 class _Body:
     """A file as a request's body: exactly as long as it was when it was opened."""
 
-    def __init__(self, file: BinaryIO, shown: str, size_bytes: int) -> None:
+    def __init__(self, file: BinaryIO, shown: str, size_bytes: int, *, shows_progress: bool) -> None:
         self._file = file
         self._shown = shown
         self._left = self._size_bytes = size_bytes
-        self._meter = Meter(shown, size_bytes)
+        self._meter = Meter(shown, size_bytes, is_shown=shows_progress)
 
     def __len__(self) -> int:
         return self._size_bytes

@@ -191,6 +191,20 @@ def _plain(answer: TestResponse, closed: Closed) -> str:
     return re.sub(r"\d+", "N", text)
 
 
+def test_asking_for_it_by_name_finds_nothing(closed: Closed) -> None:
+    """Searches and filters of every page and list answer as for a name that no agent has."""
+    for method, path, none in _paths(closed):
+        if method != "GET" or path != none:
+            continue
+        for query in ("q={0}", "agent={0}", "q=hello&agent={0}&view=list"):
+            found, missing = (
+                _by_session(closed, method, f"{path}?{query.format(name)}", {}) for name in (AGENT, NOWHERE)
+            )
+            assert (found.status_code, _plain(found, closed)) == (missing.status_code, _plain(missing, closed)), path
+            found.close()
+            missing.close()
+
+
 def test_what_a_member_tries_changes_nothing(closed: Closed) -> None:
     """After all that, their turns, calendar, memories and files are as they were when it was closed."""
     services, key = closed.install.services, closed.key
