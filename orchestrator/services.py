@@ -41,6 +41,7 @@ from orchestrator.operations.backup.backups import Backups
 from orchestrator.operations.backup.schedule import BackupSchedule
 from orchestrator.operations.doctor.runner import DoctorRunner
 from orchestrator.operations.metrics import Metrics
+from orchestrator.operations.new_version import VersionWatch
 from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.operations.undo import Undo
 from orchestrator.operations.usage_samples import UsageSamples
@@ -115,6 +116,7 @@ class Services:
     read_marks: ReadMarks
     is_settling: Callable[[CubicleKey], bool]
     """Something in the cubicle's ``out/`` is on its way to becoming a delivery."""
+    version_watch: VersionWatch
     doctor: DoctorRunner
     backups: Backups
     backup_schedule: BackupSchedule

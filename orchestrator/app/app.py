@@ -71,6 +71,7 @@ from orchestrator.operations.closing import Closing
 from orchestrator.operations.deletion import Deletion
 from orchestrator.operations.doctor.runner import DoctorRunner
 from orchestrator.operations.idle_stop import IdleStop
+from orchestrator.operations.new_version import VersionWatch
 from orchestrator.operations.retention import Retention
 from orchestrator.operations.usage_samples import UsageSamples
 from orchestrator.operations.watchdog import Watchdog
@@ -211,6 +212,7 @@ class App:
             doctor=DoctorRunner(self._parts.examine, self._broker),
             backups=(backups := Backups(context.home, self._audit, self._broker)),
             backup_schedule=BackupSchedule(self._store, backups),
+            version_watch=VersionWatch(self._settings.update_url, self._parts.internet),
             webhooks={"telegram": self._take_update},
             health=self._health_report,
             remove_agent=self._deletion.remove_agent,
@@ -282,7 +284,7 @@ class App:
             calls.forget_old,
             self._audit.index_records,
             self._store.checkpoint_log,
-            lambda: self._closing.end_closed(),  # noqa: PLW0108 - it is made later
+            lambda: self._closing.end_work(),  # noqa: PLW0108 - it is made later
         )
         return Watchdog(
             turns=self._turns,
@@ -324,6 +326,7 @@ class App:
         for rounds in (self._watchdog, self._idle_stop, self._quota, self._usage_samples, self._retention):
             rounds.start()
         services.backup_schedule.start()
+        services.version_watch.start()
         for workers in (self._capabilities, self._previews):
             workers.start()
         self.dashboard = create_app(services)
@@ -335,6 +338,7 @@ class App:
         """Nothing of the app runs any more. Cubicles go on, to be adopted at the next start, unless told otherwise."""
         self.services.backups.close()
         self.services.backup_schedule.close()
+        self.services.version_watch.close()
         self.services.doctor.close()
         self._telegram.stop()
         self._terminals.close()

@@ -54,19 +54,24 @@ class Closing:
         self._cubicles = cubicles
 
     def end_closed(self) -> None:
-        """Nothing is under way for people who may not use its agent; a container that can't be stopped now is stopped
-        the next time."""
+        """Nothing is under way for people who may not use its agent, and no container of theirs runs; one that can't be
+        stopped now stops when it has been idle."""
+        self.end_work()
+        if closed := self._access.list_closed():
+            self._stop_cubicles(closed)
+
+    def end_work(self) -> None:
+        """No turn, question or entry of the calendar is open for people who may not use its agent."""
         closed = self._access.list_closed()
         if not closed:
             return
-        ended = self._end_turns(closed) | self._pause_entries(closed)
+        ended = self._end_turns(closed) | self._pause_entries()
         self._approvals.abandon(closed.__contains__, _WHY)
         self._questions.abandon(closed.__contains__, _WHY)
         for key in ended:
             self._notifications.post(
                 key, KIND, f"You may not use {key.agent} any more. What was under way has ended; your files are kept."
             )
-        self._stop_cubicles(closed)
 
     def _end_turns(self, closed: frozenset[CubicleKey]) -> set[CubicleKey]:
         held = [(key, claim.turn) for key, claim in self._turns.list_running() if key in closed]
@@ -77,13 +82,11 @@ class Closing:
             self._turns.end_turn(key, turn, TurnStatus.STOPPED)
         return waiting | {key for key, _ in held}
 
-    def _pause_entries(self, closed: frozenset[CubicleKey]) -> set[CubicleKey]:
-        operator, paused = self._users.get_operator(), set()
-        for entry in self._calendar.list_entries():
-            if entry.cubicle in closed and entry.status is EntryStatus.ACTIVE:
-                self._calendar.change_entry(entry.id, {"status": str(EntryStatus.PAUSED)}, by=operator)
-                paused.add(entry.cubicle)
-        return paused
+    def _pause_entries(self) -> set[CubicleKey]:
+        operator, entries = self._users.get_operator(), self._calendar.list_active_of_closed()
+        for entry in entries:
+            self._calendar.change_entry(entry.id, {"status": str(EntryStatus.PAUSED)}, by=operator)
+        return {entry.cubicle for entry in entries}
 
     def _stop_cubicles(self, closed: frozenset[CubicleKey]) -> None:
         try:

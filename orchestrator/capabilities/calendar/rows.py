@@ -152,6 +152,15 @@ def list_entries(db: sqlite3.Connection, agent: str | None = None, user: int | N
     return [_entry(row) for row in rows]
 
 
+def list_active_of_closed(db: sqlite3.Connection) -> list[CalendarEntry]:
+    """The active entries of people who may not use the agent."""
+    found = db.execute(
+        "SELECT agenda_entries.* FROM agenda_entries JOIN closed_cubicles AS closed "
+        "ON closed.agent = agenda_entries.agent AND closed.user = agenda_entries.user WHERE status = 'active'"
+    )
+    return [_entry(row) for row in found]
+
+
 def list_due_before(
     db: sqlite3.Connection, before: float, agent: str | None, user: int | None
 ) -> list[tuple[int, float, str, str, str, str, str]]:
