@@ -24,6 +24,7 @@ _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 _PUBLIC = "is_public"
 _BY_SECRET = "is_by_secret"  # noqa: S105 - a mark's name
 _OPERATOR = "is_for_operator"
+_BY_TICKET = "is_by_ticket"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,13 @@ def by_secret(view: View) -> View:
     neither counts."""
     setattr(view, _BY_SECRET, True)
     return mark_public(view)
+
+
+def by_ticket(view: View) -> View:
+    """Mark a view for what a browser itself sends and no page: it needs the login and our own origin as any change
+    does, and in place of a page's token a ticket that the view asks for."""
+    setattr(view, _BY_TICKET, True)
+    return view
 
 
 def operator_only(view: View) -> View:
@@ -93,7 +101,7 @@ def check_request() -> None:
         _check_rights(view)
         _check_agent()
     if request.method not in _SAFE:
-        _check_change()
+        _check_change(has_ticket=getattr(view, _BY_TICKET, False) is True)
     elif g.asker is not None:
         origin.check_not_foreign()
 
@@ -200,10 +208,10 @@ def _check_agent() -> None:
         get_services().access.check_open(CubicleKey(str(agent), who.user.id))
 
 
-def _check_change() -> None:
+def _check_change(*, has_ticket: bool) -> None:
     if g.asker is not None and not g.asker.session:
         origin.check_not_foreign()
         return
     origin.check_own()
-    if g.asker is not None:
+    if g.asker is not None and not has_ticket:
         csrf.check_token(g.asker.session)

@@ -23,3 +23,8 @@ def of_bot(username: str) -> Markup:
         return Markup("")
     code = segno.make(f"https://t.me/{username}", error="m")
     return Markup(code.svg_inline(scale=4, dark="#000", light="#fff"))  # noqa: S704 - numbers and fixed colours
+
+
+def of_login_link(url: str) -> str:
+    """The picture as a ``data:`` address, for an image that a script shows."""
+    return segno.make(url, error="m").svg_data_uri(scale=4, dark="#000", light="#fff")

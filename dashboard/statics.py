@@ -46,6 +46,7 @@ class Statics:
         self._folder = folder
         self._by_name: dict[str, _Static] = {}
         self._add_file("logo.svg")
+        self._add_file("logo-waiting.svg")
         for name in ("main.css", "terminal.css"):
             self._add_body(name, bundles.bundle_stylesheet(folder, name).encode())
         main = bundles.bundle_script(folder, "main.js", url=self._add_file)

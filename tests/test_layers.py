@@ -46,6 +46,7 @@ LAYERS = (
 
 SEPARATE = {
     "orchestrator.channels.chat": (),
+    "orchestrator.channels.push": (),
     "orchestrator.channels.telegram": ("orchestrator.channels.chat",),
     "orchestrator.engine.setup": (),
     "orchestrator.llm.upstreams": ("orchestrator.llm.memory_block", "orchestrator.llm.pricing"),

@@ -29,6 +29,7 @@ from dashboard.api.packages import api as packages_api
 from dashboard.api.passkeys import api as passkeys_api
 from dashboard.api.prices import api as prices_api
 from dashboard.api.providers import api as providers_api
+from dashboard.api.push import api as push_api
 from dashboard.api.questions import api as questions_api
 from dashboard.api.second_factor import api as second_factor_api
 from dashboard.api.settings import api as settings_api
@@ -65,6 +66,7 @@ BLUEPRINTS = (
     passkeys_api,
     prices_api,
     providers_api,
+    push_api,
     questions_api,
     second_factor_api,
     settings_api,

@@ -12,6 +12,7 @@ from dashboard import qr
 from dashboard.api.passkeys import own_site
 from dashboard.api.second_factor import ISSUER
 from dashboard.auth import require_asker
+from dashboard.pages.devices import phone_parts, push_parts
 from dashboard.pages.frame import shell_frame
 from dashboard.services import get_services
 from dashboard.shapes import session_facts
@@ -53,6 +54,8 @@ def you() -> str:
         factor=_factor(),
         passkeys=services.passkeys.list_passkeys(user.id),
         may_have_passkeys=own_site().may_have_passkeys,
+        **push_parts(),
+        **phone_parts(),
         password_setting=bool(given) and user.id == services.users.get_operator().id,
     )
 
@@ -70,6 +73,12 @@ def passkeys() -> str:
     return render_template(
         "parts/passkeys.html", passkeys=get_services().passkeys.list_passkeys(require_asker().user.id)
     )
+
+
+@pages.get("/parts/push")
+def push() -> str:
+    """Where one gets notifications."""
+    return render_template("parts/push.html", **push_parts())
 
 
 @pages.get("/parts/sessions")

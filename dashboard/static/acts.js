@@ -7,6 +7,7 @@ import { forgetDrafts } from "./drafts.js";
 import { ask } from "./forms.js";
 import { go } from "./pages.js";
 import { hold } from "./press.js";
+import { forgetPush } from "./push.js";
 
 export function startActs() {
   document.addEventListener("click", (event) => {
@@ -31,11 +32,15 @@ async function act(source, body) {
   if (source.dataset.go) leaving(true);
   try {
     const answer = await call(source.dataset.call, filled(source.dataset.path, body), body);
-    if (source.matches("[data-logout]")) forgetDrafts();
+    if (source.matches("[data-logout]")) {
+      forgetDrafts();
+      forgetPush();
+    }
     if (source.dataset.go) return go(source.dataset.go);
     if (source.matches("[data-reset]")) source.reset();
     if (source.matches("[data-fold]")) source.closest("details").open = false;
     if (done) done.hidden = false;
+    source.dispatchEvent(new Event("saved", { bubbles: true }));
     for (const kind of (source.dataset.news ?? "").split(" ").filter(Boolean)) {
       document.dispatchEvent(new CustomEvent(`news:${kind}`, { detail: answer ?? {} }));
     }

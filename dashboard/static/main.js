@@ -24,15 +24,19 @@ import { startKeys } from "./keys.js";
 import { startModels } from "./models.js";
 import { startPalette } from "./palette.js";
 import { startPasskeyLogin, startPasskeys } from "./passkeys.js";
+import { startPhone } from "./phone.js";
+import { startPush } from "./push.js";
 import { startReading } from "./reading.js";
+import { startSections } from "./sections.js";
 import { startTabs } from "./tabs.js";
 import { markTheme, startTheme } from "./theme.js";
 import { startTimes } from "./times.js";
+import { startWaiting } from "./waiting.js";
 import { startWizard } from "./wizard.js";
 import { startZone } from "./zone.js";
 import { startProviders } from "./providers.js";
 
-const PARTS = [markTheme, startCards, startParts, startPlanner, startChat, startBranches, startConversations, startReading, startFiles, startLog, startTabs, startModels, checkNames, startWizard, startProviders, startZone];
+const PARTS = [markTheme, startPush, startCards, startParts, startPlanner, startChat, startBranches, startConversations, startReading, startFiles, startLog, startSections, startTabs, startModels, checkNames, startWizard, startProviders, startZone, startWaiting];
 
 startForms();
 startFields();
@@ -52,6 +56,7 @@ if (document.body.dataset.viewer) {
   startTheme();
   startKeys();
   startNews();
+  startPhone();
   startPages((page) => PARTS.forEach((begin) => begin(page)));
 }
 

@@ -34,6 +34,7 @@ from orchestrator.app.wiring import (
 )
 from orchestrator.app.wiring_capabilities import Capabilities
 from orchestrator.app.wiring_history import WorkspaceHistory, build_checkpoints
+from orchestrator.app.wiring_push import build_push
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.lock_files import LockFiles
@@ -188,6 +189,7 @@ class App:
             workspaces=context.workspaces,
             broker=self._broker,
             bots=build_bots(context),
+            push=build_push(context, self._approvals, self._capabilities),
             notifications=context.notifications,
             calendar=self._capabilities.calendar,
             downloads=self._capabilities.downloads,
@@ -332,6 +334,7 @@ class App:
         self.dashboard = create_app(services)
         self._server.add_listener(listening, self.dashboard, limits=DASHBOARD_LIMITS, environ={})
         self._telegram.start()
+        services.push.start()
         logger.info("HermitShell answers at %s", self._settings.url)
 
     def stop(self, *, stop_cubicles: bool) -> None:
@@ -340,6 +343,7 @@ class App:
         self.services.backup_schedule.close()
         self.services.version_watch.close()
         self.services.doctor.close()
+        self.services.push.close()
         self._telegram.stop()
         self._terminals.close()
         self._previews.close()

@@ -162,7 +162,7 @@ class Approvals:
         when it is not theirs, Conflict when it is decided or too late, BadInput when what is said does not fit, and
         Forbidden when a member says "always": that holds for everybody who talks to the agent."""
         found = self.get(approval)
-        if by.role is not Role.OPERATOR and found.cubicle.user != by.id:
+        if by.role is not Role.OPERATOR and (found.cubicle.user != by.id or self._is_closed(found.cubicle)):
             raise NotFound("There is no approval with this id. './hermit approvals' shows what is waiting.")
         status = ApprovalStatus.APPROVED if approve else ApprovalStatus.DENIED
         said = replace(said, scope=GrantScope.ALWAYS) if always else said
@@ -216,6 +216,10 @@ class Approvals:
         """After a start: what nobody answered in time has expired, and open questions are asked again."""
         for approval in self.list_approvals(status=ApprovalStatus.PENDING):
             self._show_approval(approval)
+
+    def _is_closed(self, key: CubicleKey) -> bool:
+        with self._store.reading() as db:
+            return access_rows.is_closed(db, key)
 
     def _end_approval(
         self,

@@ -46,6 +46,7 @@ SETTINGS = {
     "HERMIT_TELEGRAM_API_URL": "Bot API server (default https://api.telegram.org)",
     "HERMIT_TELEGRAM_WEBHOOK_URL": "public https address of the dashboard where Telegram posts updates (else polled)",
     "HERMIT_ALLOWED_HOSTS": "other Host names that the dashboard answers to, separated by commas",
+    "HERMIT_PUSH_HOSTS": "other push services for notifications, e.g. push.example.org, separated by commas",
     "HERMIT_CUBICLE_RUNTIME": "OCI runtime of the cubicles, e.g. runsc (default: the engine's)",
     "HERMIT_PIP_INDEX_URL": "package index for Python (default: pip's own)",
     "HERMIT_NPM_REGISTRY": "package registry for Node (default: npm's own)",
@@ -94,6 +95,8 @@ class Settings:
     """The previews' origin likewise."""
     admin_user: str
     allowed_hosts: frozenset[str]
+    push_hosts: tuple[str, ...]
+    """Origins of further push services, such as ``https://push.example.org``."""
     runtime: str
     llm_base_url: str
     llm_model: str
@@ -199,6 +202,7 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
         admin_user=values.get("HERMIT_ADMIN_USER", ""),
         allowed_hosts=_parse_hosts(values.get("HERMIT_ALLOWED_HOSTS", ""), values.get("HERMIT_HOST", ""))
         | ({urlsplit(public).hostname or ""} - {""}),
+        push_hosts=_parse_push_hosts(values),
         runtime=values.get("HERMIT_CUBICLE_RUNTIME", ""),
         llm_base_url=_parse_url(values, "HERMIT_LLM_BASE_URL"),
         llm_model=values.get("HERMIT_LLM_MODEL", ""),
@@ -314,6 +318,19 @@ def _parse_https(values: Mapping[str, str], name: str) -> str:
     if url and not url.startswith("https:"):
         raise ConfigError(f"{name} is {url!r}; write an https address.")
     return url
+
+
+def _parse_push_hosts(values: Mapping[str, str]) -> tuple[str, ...]:
+    """Whole origins; a bare name means https. Without encryption only on this machine."""
+    name, found = "HERMIT_PUSH_HOSTS", []
+    for text in filter(None, (part.strip().lower() for part in values.get(name, "").split(","))):
+        url = text if "://" in text else f"https://{text}"
+        parts = urlsplit(url)
+        is_bad = not _is_url(url) or parts.path not in ("", "/") or parts.query or parts.fragment or parts.username
+        if is_bad or (parts.scheme == "http" and parts.hostname not in ("127.0.0.1", "::1")):
+            raise ConfigError(f"{name} is {text[:100]!r}; it must list https hosts such as push.example.org.")
+        found.append(url.rstrip("/"))
+    return tuple(found)
 
 
 def _parse_webhook(values: Mapping[str, str]) -> str:

@@ -1577,7 +1577,45 @@ def m052_turn_points(db: Database) -> None:
 
 
 @migrations()
-def m053_agent_access(db: Database) -> None:
+def m053_push(db: Database) -> None:
+    """Browsers that are told of things while nobody looks at them, each with its login; and what each was told."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE push_devices (
+            id TEXT PRIMARY KEY,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            session TEXT NOT NULL UNIQUE REFERENCES sessions (sha256) ON DELETE CASCADE,
+            endpoint TEXT NOT NULL UNIQUE,
+            p256dh TEXT NOT NULL,
+            auth TEXT NOT NULL,
+            tells TEXT NOT NULL,
+            shows_text INTEGER NOT NULL,
+            created_at REAL NOT NULL,
+            sent_at REAL,
+            trouble TEXT NOT NULL DEFAULT ''
+        ) STRICT;
+        CREATE INDEX push_devices_of_user ON push_devices (user);
+        CREATE TABLE push_notes (
+            device TEXT NOT NULL REFERENCES push_devices (id) ON DELETE CASCADE,
+            ref TEXT NOT NULL,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            at REAL NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('later', 'queued', 'sent', 'gone')),
+            is_over INTEGER NOT NULL DEFAULT 0,
+            tries INTEGER NOT NULL DEFAULT 0,
+            due_at REAL,
+            used_at REAL,
+            PRIMARY KEY (device, ref)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX push_notes_due ON push_notes (due_at) WHERE state = 'later';
+        CREATE INDEX push_notes_standing ON push_notes (ref) WHERE is_over = 0;
+        """,
+    )
+
+
+@migrations()
+def m054_agent_access(db: Database) -> None:
     """An agent may be for some people alone; those that there are, are for everybody as before. ``closed_cubicles`` is
     the one place that says to whom an agent is closed: to members who are not named where names were given."""
     _run_script(
@@ -1599,7 +1637,7 @@ def m053_agent_access(db: Database) -> None:
 
 
 @migrations()
-def m054_person_budgets(db: Database) -> None:
+def m055_person_budgets(db: Database) -> None:
     """What a person may spend over all agents in a day and in a month, where somebody said so, and the sums that this
     is checked by: a period is a UTC day or month, ``2026-11-25`` or ``2026-11``."""
     _run_script(
@@ -1625,7 +1663,7 @@ def m054_person_budgets(db: Database) -> None:
 
 
 @migrations()
-def m055_second_factors(db: Database) -> None:
+def m056_second_factors(db: Database) -> None:
     """A second factor of the login by password: the secret that a person's app makes codes from, until when codes were
     used, and codes for when the app is lost, as hashes."""
     _run_script(
@@ -1648,7 +1686,7 @@ def m055_second_factors(db: Database) -> None:
 
 
 @migrations()
-def m056_passkeys(db: Database) -> None:
+def m057_passkeys(db: Database) -> None:
     """Passkeys of people: public keys alone, each for the host that it was made at."""
     _run_script(
         db,

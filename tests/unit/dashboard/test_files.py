@@ -53,7 +53,7 @@ def page(browser: Browser, path: str, status: int = 200) -> Page:
     assert answer.mimetype == "text/html"
     read = Page(answer.get_data(as_text=True))
     assert read.inline == []
-    assert [at for at in read.fetched if not at.startswith(("/static/", "/agents/crab/picture/"))] == []
+    assert [at for at in read.fetched if not at.startswith(("/static/", "/manifest.", "/agents/crab/picture/"))] == []
     return read
 
 

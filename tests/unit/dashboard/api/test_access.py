@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -234,6 +234,19 @@ def test_what_was_under_way_has_ended(closed: Closed) -> None:
     assert services.audit.search_records(kind="agent.access")[0].text.startswith(
         f"Agent {AGENT} is for operators alone"
     )
+
+
+def test_what_asks_at_the_source_is_refused_too(closed: Closed) -> None:
+    """Whichever surface comes, a chat or a notification: what decides looks for itself."""
+    services, bob = closed.install.services, closed.member.user
+    tries: tuple[Callable[[], object], ...] = (
+        lambda: services.approvals.decide(closed.ids["approval"], approve=True, by=bob, surface="push"),
+        lambda: services.questions.answer_question(closed.ids["question"], "a", by=bob, surface="push"),
+        lambda: services.notifications.press_button(int(closed.ids["notice"]), "x", by=bob, surface="push"),
+    )
+    for attempt in tries:
+        with pytest.raises(NotFound):
+            attempt()
 
 
 def test_no_news_of_a_closed_agent_reaches_them(closed: Closed) -> None:

@@ -82,6 +82,7 @@ def driven(tmp_path: Path) -> Iterator[Driven]:
             "person": 1001,
             "host": "ex.org",
             "session": "none",
+            "device": "none",
             "memory": 1,
             "delivery": 1,
         }
