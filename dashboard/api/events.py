@@ -2,6 +2,8 @@
 
 Whoever says which mark they know (``since``) is told first of all when there was news since, as nobody repeats it.
 
+With ``html=1`` replies that grow come as rendered blocks (``growing_replies``), as a page puts them in.
+
 A stream tells members of their own turns alone, and ends when the session or token behind it does.
 """
 
@@ -14,6 +16,7 @@ from collections.abc import Callable, Iterator
 from flask import Blueprint, Response, request
 
 from dashboard.auth import Asker, login_holder, require_asker
+from dashboard.growing_replies import GrowingReplies
 from dashboard.services import get_services
 from dashboard.shapes import event_json
 from orchestrator.core.errors import Unavailable
@@ -37,6 +40,7 @@ def stream_events() -> Response:
     holder = login_holder()
     users, is_open = get_services().users, get_services().access.is_open
     has_missed = request.args.get("since", broker.mark) != broker.mark
+    replies = GrowingReplies() if request.args.get("html") == "1" else None
     stream = _event_stream(
         subscription,
         who,
@@ -45,6 +49,7 @@ def stream_events() -> Response:
         HEARTBEAT_S,
         has_missed=has_missed,
         is_open=is_open,
+        replies=replies,
     )
     response = Response(stream, mimetype="text/event-stream")
     response.headers["X-Accel-Buffering"] = "no"
@@ -61,11 +66,12 @@ def _event_stream(
     *,
     has_missed: bool = False,
     is_open: Callable[[CubicleKey], bool] = lambda _key: True,
+    replies: GrowingReplies | None = None,
 ) -> Iterator[str]:
     yield "retry: 2000\n\n" + ("event: missed\ndata: {}\n\n" if has_missed else "")
     checked_at, known = time.monotonic(), -1
     while True:
-        event = subscription.get(min(heartbeat_s, LOOK_S))
+        event = subscription.get(min(heartbeat_s, LOOK_S if replies is None else replies.wait_s(LOOK_S)))
         if subscription.is_closed:
             return
         is_due = time.monotonic() - checked_at >= heartbeat_s
@@ -76,8 +82,9 @@ def _event_stream(
         if is_due:
             checked_at = time.monotonic()
             yield ": still here\n\n"
-        if event is not None and _is_for_viewer(event, who, is_open):
-            yield f"event: {event.kind}\ndata: {json.dumps(event_json(event))}\n\n"
+        heard = [event] if event is not None and _is_for_viewer(event, who, is_open) else []
+        for each in heard if replies is None else replies.render(heard):
+            yield f"event: {each.kind}\ndata: {json.dumps(event_json(each))}\n\n"
 
 
 def _is_still_welcome(is_welcome: Callable[[], bool]) -> bool:

@@ -11,6 +11,7 @@ from dashboard.apps import own_app
 from dashboard.auth import may_see, own_turn, require_asker
 from dashboard.pages.apps import HeldApp, held
 from dashboard.pages.asking import pending_in_chat
+from dashboard.pages.delivered import ShownFile, find_file, shown_file
 from dashboard.pages.frame import agent_frame, own_key
 from dashboard.pages.meter import meter_facts
 from dashboard.pages.money import money_of
@@ -65,6 +66,7 @@ def chat(name: str) -> str:
         disk=disk_of(agent),
         most_files=MOST,
         beside=_beside(name),
+        beside_file=_beside_file(name),
         first_new=get_services().read_marks.first_unread(conversation),
         summary=get_services().history.get_summary(key, conversation.id),
         conversation=conversation,
@@ -105,6 +107,15 @@ def _beside(name: str) -> HeldApp | None:
     app = request.args.get("app", "")
     try:
         return held(own_app(name, app)) if app else None
+    except NotFound:
+        return None
+
+
+def _beside_file(name: str) -> ShownFile | None:
+    """The delivered file that is to be seen beside the conversation."""
+    wanted = bodies.whole_arg("delivered")
+    try:
+        return None if wanted is None else shown_file(find_file(name, wanted))
     except NotFound:
         return None
 

@@ -7,30 +7,22 @@ What a file is, its first bytes say, never its name. Nothing is decoded, rendere
 
 from __future__ import annotations
 
-import codecs
 from dataclasses import dataclass
 from typing import Literal
 
 from flask import Response
 
 from dashboard.auth import require_asker
+from dashboard.glimpses import HEAD_BYTES, PICTURE_BYTES, PICTURES, read_text, refuse_picture
 from dashboard.headers import HELD
 from dashboard.services import get_services
 from dashboard.transfers import get_transfers
-from orchestrator.capabilities.delivery.media_types import size_of_image
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.magic import content_of
 from orchestrator.files.models import DirEntry
 
 TEXT_BYTES = 64 * 1024
-PICTURE_BYTES = 20 * 1024**2
-MOST_PIXELS = 50_000_000
-"""What a browser unpacks without trouble, however small the file is."""
-_HEAD_BYTES = 256 * 1024
-"""How far into a picture its size is looked for."""
-PICTURES = {"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"}
-"""What is shown as a picture, by what its bytes say; an SVG is a program and never among them."""
 _OF_OWN_PROGRAMS = {
     "zip": "Archives can't be previewed. Download it to unpack it.",
     "program": "This is a program, so there is no preview.",
@@ -58,14 +50,14 @@ def glimpse(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Glimp
     """What may be seen of the file. Raises NotFound, UnsafePath, Changing, Unavailable."""
     if entry.size_bytes == 0:
         return Glimpse("none", "The file is empty.")
-    head = get_services().workspaces.read_head(key, parts, max_bytes=_HEAD_BYTES)
+    head = get_services().workspaces.read_head(key, parts, max_bytes=HEAD_BYTES)
     content = content_of(head)
     if content in PICTURES:
-        trouble = _too_much(content, head, entry.size_bytes)
+        trouble = refuse_picture(content, head, entry.size_bytes)
         return Glimpse("none", trouble) if trouble else Glimpse("picture")
     if content == "pdf":
         return _pdf(entry.size_bytes)
-    text = _text(head[:TEXT_BYTES]) if content in ("", "page") else None
+    text = read_text(head[:TEXT_BYTES]) if content in ("", "page") else None
     if text is None:
         return Glimpse("none", _OF_OWN_PROGRAMS.get(content, _NO_TEXT))
     return Glimpse("text", text, is_cut=entry.size_bytes > TEXT_BYTES)
@@ -97,8 +89,8 @@ def picture(key: CubicleKey, parts: tuple[bytes, ...]) -> Response:
 
 def held_picture(body: bytes) -> Response:
     """These bytes as a picture, in a sandbox that loads nothing. Raises NotFound for whatever is none of the four."""
-    content = content_of(body[:_HEAD_BYTES])
-    if content not in PICTURES or _too_much(content, body[:_HEAD_BYTES], len(body)):
+    content = content_of(body[:HEAD_BYTES])
+    if content not in PICTURES or refuse_picture(content, body[:HEAD_BYTES], len(body)):
         raise NotFound("There is no picture to show here.")
     return _held(body, PICTURES[content])
 
@@ -108,25 +100,3 @@ def _held(body: bytes, kind: str) -> Response:
     response.headers["Content-Disposition"] = "inline"
     response.headers["Content-Security-Policy"] = HELD
     return response
-
-
-def _too_much(content: str, head: bytes, size_bytes: int) -> str:
-    """Why a picture is not shown; empty when it is."""
-    if size_bytes > PICTURE_BYTES:
-        return "This picture is too large to preview. Download it."
-    size = size_of_image(content, head)
-    if size is None or 0 in size:
-        return "This picture doesn't say how large it is, so it isn't shown. Download it."
-    if size[0] * size[1] > MOST_PIXELS:
-        return f"This picture is {size[0]:,} × {size[1]:,} pixels, too large to preview. Download it."
-    return ""
-
-
-def _text(head: bytes) -> str | None:
-    """The bytes as text; a character that is cut at the end is left out. None when they are no text."""
-    if b"\0" in head:
-        return None
-    try:
-        return codecs.getincrementaldecoder("utf-8-sig")().decode(head)
-    except UnicodeDecodeError:
-        return None

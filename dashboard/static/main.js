@@ -18,6 +18,7 @@ import { startChat } from "./chat.js";
 import { startCodes } from "./codes.js";
 import { startConversations } from "./conversations.js";
 import { startCopying } from "./copy.js";
+import { startDiagrams } from "./diagrams.js";
 import { startFiles } from "./files.js";
 import { startLog } from "./log.js";
 import { startKeys } from "./keys.js";
@@ -32,11 +33,14 @@ import { startTabs } from "./tabs.js";
 import { markTheme, startTheme } from "./theme.js";
 import { startTimes } from "./times.js";
 import { startWaiting } from "./waiting.js";
+import { startWords } from "./words.js";
+import { startWrapping } from "./wrap.js";
 import { startWizard } from "./wizard.js";
 import { startZone } from "./zone.js";
+import { startPictures } from "./pictures.js";
 import { startProviders } from "./providers.js";
 
-const PARTS = [markTheme, startPush, startCards, startParts, startPlanner, startChat, startBranches, startConversations, startReading, startFiles, startLog, startSections, startTabs, startModels, checkNames, startWizard, startProviders, startZone, startWaiting];
+const PARTS = [markTheme, startPush, startCards, startParts, startPlanner, startChat, startBranches, startConversations, startReading, startDiagrams, startPictures, startWords, startFiles, startLog, startSections, startTabs, startModels, checkNames, startWizard, startProviders, startZone, startWaiting];
 
 startForms();
 startFields();
@@ -48,6 +52,7 @@ if (document.body.dataset.viewer) {
   startApprovals();
   startCalendar();
   startCopying();
+  startWrapping();
   startApps();
   startPeople();
   startCodes();

@@ -20,6 +20,7 @@ NO_PAGES = ("/api/", "/static/", "/parts/")
 """What starts so is no page: data, what pages are made of, and pieces of them."""
 MORE: tuple[tuple[str, dict[str, str], str], ...] = (
     ("/agents/crab", {"app": "calculator"}, "chat-beside-an-app"),
+    ("/agents/crab", {"delivered": "{delivery}"}, "chat-beside-a-file"),
     ("/agents/crab/files/out", {}, "agent-files-folder"),
     ("/agents/crab/cubicle", {"hours": "24"}, "agent-cubicle-day"),
     ("/calendar", {"view": "week"}, "calendar-week"),
@@ -67,6 +68,7 @@ def samples(install: AppFixture, lived: SampleData) -> dict[str, str]:
         "folder": "work",
         "user": str(lived.member.id),
         "point": str(lived.point),
+        "delivery": str(lived.delivery),
     }
 
 
@@ -78,6 +80,8 @@ NO_SIGHT = frozenset(
         "/agents/<name>/picture/<any_path:path>",
         "/agents/<name>/history/<id:point>/picture/<any_path:path>",
         "/agents/<name>/page/<digest>/<id:number>",
+        "/agents/<name>/delivered/<id:delivery>/content",
+        "/agents/<name>/delivered/<id:delivery>/page/<digest>/<id:number>",
     }
 )
 """Downloads and pictures."""

@@ -15,6 +15,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
+from dashboard import glimpses
 from dashboard.headers import HELD
 from dashboard.pages import files, glimpse
 from tests.support.app_fixture import AppFixture
@@ -227,7 +228,7 @@ NO_PICTURES: dict[str, bytes] = {
     "bomb.png": huge(60_000, 60_000),
     "flat.png": huge(0, 7),
     "headless.png": PNG[:12],
-    "heavy.gif": GIF + b"\0" * glimpse.PICTURE_BYTES,
+    "heavy.gif": GIF + b"\0" * glimpses.PICTURE_BYTES,
     "a.avif": b"\0\0\0\x20ftypavif" + b"\0" * 40,
     "a.pdf": b"%PDF-1.7\n\0",
     "a.zip": b"PK\x03\x04" + b"\0" * 40,

@@ -120,10 +120,11 @@ def test_every_style_of_ours_is_in_one_of_the_two() -> None:
 
 
 def test_every_script_of_ours_is_in_one_of_the_two() -> None:
-    """And in one alone: what the terminal shares with every page runs once."""
+    """And in one alone: what the terminal shares with all pages runs once. What the frame of diagrams runs is there."""
     main = bundle_script(FOLDER, "main.js", url=theirs)
     terminal = bundle_script(FOLDER, "terminal.js", url=theirs, beside=dict.fromkeys(main.modules, "/main.js"))
-    assert sorted((*main.modules, *terminal.modules, "sw.js")) == sorted(path.name for path in FOLDER.glob("*.js"))
+    alone = ("sw.js", "diagram-frame.js")
+    assert sorted((*main.modules, *terminal.modules, *alone)) == sorted(path.name for path in FOLDER.glob("*.js"))
     assert 'import { $api } from "/main.js";' in terminal.text
     assert 'import { Terminal } from "/theirs/vendor/xterm/xterm.mjs";' in terminal.text
 
