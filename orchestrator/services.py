@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.agents.access import Access
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.cubicles import Cubicles
 from orchestrator.agents.install_settings import InstallSettings
+from orchestrator.agents.passkeys import Passkeys
+from orchestrator.agents.second_factors import SecondFactors
 from orchestrator.agents.users import Users
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
@@ -36,8 +39,10 @@ from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import ProviderCheck
 from orchestrator.llm.providers import Providers
 from orchestrator.operations.backup.backups import Backups
+from orchestrator.operations.backup.schedule import BackupSchedule
 from orchestrator.operations.doctor.runner import DoctorRunner
 from orchestrator.operations.metrics import Metrics
+from orchestrator.operations.new_version import VersionWatch
 from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.operations.undo import Undo
 from orchestrator.operations.usage_samples import UsageSamples
@@ -70,7 +75,11 @@ class Services:
 
     settings: Settings
     users: Users
+    second_factors: SecondFactors
+    passkeys: Passkeys
     agents: Agents
+    access: Access
+    """Who may use which agent: every surface asks it."""
     turns: Turns
     conversations: Conversations
     branches: Branches
@@ -109,8 +118,10 @@ class Services:
     read_marks: ReadMarks
     is_settling: Callable[[CubicleKey], bool]
     """Something in the cubicle's ``out/`` is on its way to becoming a delivery."""
+    version_watch: VersionWatch
     doctor: DoctorRunner
     backups: Backups
+    backup_schedule: BackupSchedule
     health: Callable[[], Health]
     remove_agent: Callable[[str], None]
     """An agent with its cubicles, doors and workspaces is gone; raises NotFound."""

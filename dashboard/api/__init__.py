@@ -27,10 +27,12 @@ from dashboard.api.messages import api as messages_api
 from dashboard.api.notices import api as notices_api
 from dashboard.api.openapi import api as openapi_api
 from dashboard.api.packages import api as packages_api
+from dashboard.api.passkeys import api as passkeys_api
 from dashboard.api.prices import api as prices_api
 from dashboard.api.providers import api as providers_api
 from dashboard.api.push import api as push_api
 from dashboard.api.questions import api as questions_api
+from dashboard.api.second_factor import api as second_factor_api
 from dashboard.api.settings import api as settings_api
 from dashboard.api.strangers import api as strangers_api
 from dashboard.api.telegram import api as telegram_api
@@ -63,10 +65,12 @@ BLUEPRINTS = (
     notices_api,
     openapi_api,
     packages_api,
+    passkeys_api,
     prices_api,
     providers_api,
     push_api,
     questions_api,
+    second_factor_api,
     settings_api,
     strangers_api,
     telegram_api,

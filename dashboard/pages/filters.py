@@ -19,7 +19,7 @@ from dashboard.times import iso_time
 from orchestrator.core.errors import Unauthorized
 from orchestrator.core.models import MICRO
 from orchestrator.core.text import chat_safe, one_line, terminal_safe
-from orchestrator.llm import budget
+from orchestrator.llm.dollars import format_dollars
 from orchestrator.turns.serialize import came_from
 
 TONES = 6
@@ -80,7 +80,7 @@ def megabytes(count: int) -> str:
 
 def dollars(micro: int) -> str:
     """An amount for reading: to the cent, and to a hundredth of one below ten cents."""
-    return f"${micro / MICRO:,.2f}" if micro >= _EXACT_BELOW_MICRO else budget.format_dollars(micro)
+    return f"${micro / MICRO:,.2f}" if micro >= _EXACT_BELOW_MICRO else format_dollars(micro)
 
 
 def tone(name: str) -> int:

@@ -50,7 +50,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "telegram": "agents' Telegram bots",
         "user": "people who may talk to your agents",
         "token": "API tokens",
-        "budget": "what agents have spent today, and have left",
+        "budget": "what agents and people have spent, and have left",
         "prices": "what models cost, in dollars per million tokens",
         "completion": "what lets your shell complete commands with Tab",
     },

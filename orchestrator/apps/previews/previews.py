@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
+from orchestrator.agents.access import Access
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.users import Users
 from orchestrator.apps.previews.apps import Apps, WebApp
@@ -41,6 +42,7 @@ class Previews:
         *,
         users: Users,
         agents: Agents,
+        access: Access,
         key: str,
         address: tuple[str, int],
         configured: str,
@@ -50,7 +52,7 @@ class Previews:
         """``address`` is where it listens, ``configured`` the origin that browsers see when the operator named one."""
         self.apps = Apps(workspaces)
         self.shares = AppShares(store)
-        self._users, self._agents = users, agents
+        self._users, self._agents, self._access = users, agents, access
         self._tickets = Tickets(key)
         self._address, self._configured, self._now = address, configured, now
         self._why_not = "The preview origin is not started yet."
@@ -117,9 +119,11 @@ class Previews:
         viewer = self._users.holder_of(ticket.login)
         if viewer is None or not self._is_same_agent(ticket):
             return False
+        if not self._access.is_open(CubicleKey(ticket.cubicle.agent, viewer.id)):
+            return False
         if viewer.id == ticket.cubicle.user or viewer.role is Role.OPERATOR:
             return True
-        return self.shares.has_guest(ticket.cubicle, ticket.app, viewer.id)
+        return self._access.is_open(ticket.cubicle) and self.shares.has_guest(ticket.cubicle, ticket.app, viewer.id)
 
     def _is_same_agent(self, ticket: Ticket) -> bool:
         try:

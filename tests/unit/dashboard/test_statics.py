@@ -123,7 +123,7 @@ def test_every_style_of_ours_is_in_one_of_the_two() -> None:
 
 
 def test_every_script_of_ours_is_in_one_of_the_three() -> None:
-    """And in one alone: what the terminal and the editor share with every page runs once. Frames and workers have theirs."""
+    """And in one alone: what the terminal and the editor share with every page runs once. Frames have theirs."""
     main = bundle_script(FOLDER, "main.js", url=theirs)
     terminal = bundle_script(FOLDER, "terminal.js", url=theirs, beside=dict.fromkeys(main.modules, "/main.js"))
     editor = bundle_script(FOLDER, "editor.js", url=theirs, beside=dict.fromkeys(main.modules, "/main.js"))
