@@ -9,9 +9,10 @@ from werkzeug.wrappers import Response
 
 from dashboard.browsers import browser_name
 from dashboard.origin import is_https
+from orchestrator.agents.second_factors import HALFWAY_S
 from orchestrator.agents.users import SESSION_S
 
-NAME = "hermit_session"
+NAME, WAITING = "hermit_session", "hermit_login"
 
 
 def session_token() -> str:
@@ -22,6 +23,28 @@ def session_token() -> str:
 def session_origin() -> dict[str, str]:
     """Where a new session is from: what the browser calls itself, and the address that it comes from."""
     return {"browser": browser_name(request.headers.get("User-Agent", "")), "address": request.remote_addr or ""}
+
+
+def login_ticket() -> str:
+    """What stands for a login that waits for its code, or an empty string."""
+    return request.cookies.get(_cookie_name(WAITING), "")
+
+
+def set_ticket(response: Response, ticket: str) -> Response:
+    """The browser keeps what stands for a login that waits for its code; an empty one is dropped."""
+    if ticket:
+        response.set_cookie(
+            _cookie_name(WAITING),
+            ticket,
+            max_age=int(HALFWAY_S),
+            path="/",
+            httponly=True,
+            samesite="Strict",
+            secure=is_https(),
+        )
+    else:
+        response.delete_cookie(_cookie_name(WAITING), path="/", httponly=True, samesite="Strict", secure=is_https())
+    return response
 
 
 def set_cookie(response: Response, session: str) -> Response:
@@ -44,5 +67,5 @@ def chosen_theme() -> str:
     return theme if theme in ("light", "dark") else ""
 
 
-def _cookie_name() -> str:
-    return f"__Host-{NAME}" if is_https() else NAME
+def _cookie_name(name: str = NAME) -> str:
+    return f"__Host-{name}" if is_https() else name

@@ -19,7 +19,7 @@ HELD_BY_US = "frame-ancestors 'self'"
 """In the policy of the one document of ours that pages of ours hold in a frame, in a sandbox: diagrams."""
 _FEATURES = (
     "accelerometer autoplay camera display-capture fullscreen geolocation gyroscope hid idle-detection "
-    "magnetometer microphone midi payment publickey-credentials-get screen-wake-lock serial usb "
+    "magnetometer microphone midi payment screen-wake-lock serial usb "
     "xr-spatial-tracking"
 )
 _FRAMED = re.compile(r"https?://[A-Za-z0-9.:\[\]_-]+/[A-Za-z0-9._/-]*", re.ASCII)
@@ -37,7 +37,9 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": ", ".join(f"{feature}=()" for feature in _FEATURES.split()),
+    "Permissions-Policy": ", ".join(
+        [*(f"{feature}=()" for feature in _FEATURES.split()), "publickey-credentials-get=(self)"]
+    ),
 }
 
 

@@ -21,7 +21,7 @@ from dashboard.services import get_services
 from dashboard.shapes import event_json
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.events import LIVE, Subscription
-from orchestrator.core.models import Event
+from orchestrator.core.models import CubicleKey, Event
 
 api = Blueprint("events", __name__)
 
@@ -38,7 +38,7 @@ def stream_events() -> Response:
     who, broker = require_asker(), get_services().broker
     subscription = broker.subscribe()
     holder = login_holder()
-    users = get_services().users
+    users, is_open = get_services().users, get_services().access.is_open
     has_missed = request.args.get("since", broker.mark) != broker.mark
     replies = GrowingReplies() if request.args.get("html") == "1" else None
     stream = _event_stream(
@@ -48,6 +48,7 @@ def stream_events() -> Response:
         lambda: users.changes,
         HEARTBEAT_S,
         has_missed=has_missed,
+        is_open=is_open,
         replies=replies,
     )
     response = Response(stream, mimetype="text/event-stream")
@@ -64,6 +65,7 @@ def _event_stream(
     heartbeat_s: float,
     *,
     has_missed: bool = False,
+    is_open: Callable[[CubicleKey], bool] = lambda _key: True,
     replies: GrowingReplies | None = None,
 ) -> Iterator[str]:
     yield "retry: 2000\n\n" + ("event: missed\ndata: {}\n\n" if has_missed else "")
@@ -80,7 +82,7 @@ def _event_stream(
         if is_due:
             checked_at = time.monotonic()
             yield ": still here\n\n"
-        heard = [event] if event is not None and _is_for_viewer(event, who) else []
+        heard = [event] if event is not None and _is_for_viewer(event, who, is_open) else []
         for each in heard if replies is None else replies.render(heard):
             yield f"event: {each.kind}\ndata: {json.dumps(event_json(each))}\n\n"
 
@@ -92,10 +94,20 @@ def _is_still_welcome(is_welcome: Callable[[], bool]) -> bool:
         return False  # the install is being closed, and the browser will ask the next one
 
 
-def _is_for_viewer(event: Event, who: Asker) -> bool:
-    """An operator hears of everybody's turns, but what is being written and printed is for its own person alone."""
+def _is_for_viewer(event: Event, who: Asker, is_open: Callable[[CubicleKey], bool]) -> bool:
+    """An operator hears of everybody's turns, but what is being written and printed is for its own person alone; a
+    member hears of the agents that are open to them."""
     if event.kind in _FOR_OPERATORS:
         return who.is_operator
-    if event.kind in LIVE:
-        return event.cubicle is not None and event.cubicle.user == who.user.id
-    return who.is_operator or event.cubicle is None or event.cubicle.user == who.user.id
+    if event.kind in LIVE or not who.is_operator:
+        agent = event.body.get("agent") if event.cubicle is None else event.cubicle.agent
+        is_theirs = event.kind not in LIVE if event.cubicle is None else event.cubicle.user == who.user.id
+        return is_theirs and (not agent or _is_open(is_open, CubicleKey(str(agent), who.user.id)))
+    return True
+
+
+def _is_open(is_open: Callable[[CubicleKey], bool], key: CubicleKey) -> bool:
+    try:
+        return is_open(key)
+    except Unavailable:
+        return False

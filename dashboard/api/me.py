@@ -23,7 +23,7 @@ api = Blueprint("me", __name__)
 @api.get("/api/me")
 def get_me() -> Any:
     """Who asks."""
-    return user_json(require_asker().user)
+    return user_json(get_services(), require_asker().user)
 
 
 @api.patch("/api/me")
@@ -32,8 +32,8 @@ def change_me() -> Any:
     who, body = require_asker().user, bodies.json_body("time_zone", "if_unknown")
     zone, is_guess = bodies.text_field(body, "time_zone"), bodies.flag_field(body, "if_unknown")
     if is_guess and who.time_zone_known:
-        return user_json(who)
-    return user_json(get_services().users.update_user(who.id, {"time_zone": zone}))
+        return user_json(get_services(), who)
+    return user_json(get_services(), get_services().users.update_user(who.id, {"time_zone": zone}))
 
 
 @api.put("/api/me/login")
@@ -55,9 +55,9 @@ def set_login() -> Any:
     if name != who.user.name:
         users.update_user(who.user.id, {"name": name})
     if not who.session:
-        return user_json(users.get(who.user.id))
+        return user_json(get_services(), users.get(who.user.id))
     session = users.new_session(who.user.id, "by a new password", **cookies.session_origin())
-    return cookies.set_cookie(make_response(user_json(users.get(who.user.id))), session)
+    return cookies.set_cookie(make_response(user_json(get_services(), users.get(who.user.id))), session)
 
 
 @api.post("/api/me/login-link")

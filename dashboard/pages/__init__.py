@@ -12,6 +12,7 @@ from dashboard.pages import (
     chat,
     cubicle,
     delivered,
+    editing,
     files,
     history,
     home,
@@ -38,6 +39,7 @@ from dashboard.pages import (
 _OF_AGENTS = (
     chat.pages,
     apps.pages,
+    editing.pages,
     files.pages,
     delivered.pages,
     history.pages,

@@ -8,7 +8,7 @@ from flask import Blueprint, render_template, request
 
 from dashboard import bodies
 from dashboard.apps import own_app
-from dashboard.auth import own_turn, require_asker
+from dashboard.auth import may_see, own_turn, require_asker
 from dashboard.pages.apps import HeldApp, held
 from dashboard.pages.asking import pending_in_chat
 from dashboard.pages.delivered import ShownFile, find_file, shown_file
@@ -158,7 +158,7 @@ def asking(name: str) -> str:
 def one_notice(notice: int) -> str:
     """One notice as it stands."""
     found = get_services().notifications.get(notice)
-    if found.cubicle.user != require_asker().user.id:
+    if found.cubicle.user != require_asker().user.id or not may_see(found.cubicle):
         raise NotFound("There is no such notice.")
     return render_template("parts/notice_alone.html", notice=found)
 

@@ -1,6 +1,6 @@
 """What of a file that an agent made may be looked at on a page of ours, and how: text as escaped text, pictures of four
-kinds by a response of their own in which nothing can run, PDFs by pictures of their pages that a program in a container
-drew. Everything else is for the viewer's own programs.
+kinds by a response of their own in which nothing can run, sound and video by a player, PDFs by pictures of their pages
+that a program in a container drew. Everything else is for the viewer's own programs.
 
 What a file is, its first bytes say, never its name. Nothing is decoded, rendered or unpacked here.
 """
@@ -15,11 +15,14 @@ from flask import Response
 from dashboard.auth import require_asker
 from dashboard.glimpses import HEAD_BYTES, PICTURE_BYTES, PICTURES, read_text, refuse_picture
 from dashboard.headers import HELD
+from dashboard.pages.media import PLAYED
+from dashboard.pages.text_faces import Face, find_face
 from dashboard.services import get_services
 from dashboard.transfers import get_transfers
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.magic import content_of
+from orchestrator.files.mime_types import type_of
 from orchestrator.files.models import DirEntry
 
 TEXT_BYTES = 64 * 1024
@@ -32,7 +35,7 @@ _NO_TEXT = "There is no preview for this kind of file. Download it to open it."
 _UNDRAWN_PDF = "There is no preview of this PDF. Download it to read it."
 _LARGE_PDF = "This PDF is too large to preview. Download it."
 
-Sort = Literal["text", "picture", "pages", "none"]
+Sort = Literal["text", "picture", "pages", "audio", "video", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,10 @@ class Glimpse:
     """The text itself, or why nothing is shown."""
     is_cut: bool = False
     """There is more of the text."""
+    face: Face | None = None
+    """How the text may be looked at besides."""
+    is_page: bool = False
+    """It is called HTML, and may be shown as a page in a frame of the preview origin."""
 
 
 def glimpse(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Glimpse:
@@ -55,12 +62,16 @@ def glimpse(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Glimp
     if content in PICTURES:
         trouble = refuse_picture(content, head, entry.size_bytes)
         return Glimpse("none", trouble) if trouble else Glimpse("picture")
+    if content in PLAYED:
+        return Glimpse("video" if PLAYED[content].startswith("video/") else "audio")
     if content == "pdf":
         return _pdf(entry.size_bytes)
     text = read_text(head[:TEXT_BYTES]) if content in ("", "page") else None
     if text is None:
         return Glimpse("none", _OF_OWN_PROGRAMS.get(content, _NO_TEXT))
-    return Glimpse("text", text, is_cut=entry.size_bytes > TEXT_BYTES)
+    is_cut = entry.size_bytes > TEXT_BYTES
+    is_page = type_of(entry.name) == "text/html"
+    return Glimpse("text", text, is_cut, find_face(entry.name, text, is_cut=is_cut), is_page)
 
 
 def _pdf(size_bytes: int) -> Glimpse:

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 
 from dashboard.apps import SeenApp, changed_in
-from dashboard.auth import require_asker
+from dashboard.auth import own_agents, require_asker
 from dashboard.glimpses import PICTURES
 from dashboard.pages.asking import ApprovalView, asking_agents
 from dashboard.pages.money import Money, money_of
@@ -242,7 +242,7 @@ class TurnView:
 
 
 def agent_views() -> list[AgentView]:
-    """Every agent."""
+    """Every agent that the viewer may use."""
     services, who = get_services(), require_asker()
     now, asking, unread = current_activity(services), asking_agents(), services.read_marks.count_unread(who.user.id)
     return [
@@ -253,7 +253,7 @@ def agent_views() -> list[AgentView]:
             asking.get(agent.name, ""),
             unread.get(agent.name, 0),
         )
-        for agent in services.agents.list_agents()
+        for agent in own_agents()
     ]
 
 

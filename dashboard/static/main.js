@@ -15,6 +15,7 @@ import { startBranches } from "./branches.js";
 import { startCalendar } from "./calendar.js";
 import { startCards } from "./cards.js";
 import { startChat } from "./chat.js";
+import { startCodes } from "./codes.js";
 import { startConversations } from "./conversations.js";
 import { startCopying } from "./copy.js";
 import { startDiagrams } from "./diagrams.js";
@@ -24,6 +25,7 @@ import { startHome } from "./home.js";
 import { startKeys } from "./keys.js";
 import { startModels } from "./models.js";
 import { startPalette } from "./palette.js";
+import { startPasskeyLogin, startPasskeys } from "./passkeys.js";
 import { startPhone } from "./phone.js";
 import { startPush } from "./push.js";
 import { startReading } from "./reading.js";
@@ -44,6 +46,7 @@ const PARTS = [markTheme, startPush, startCards, startParts, startPlanner, start
 startForms();
 startFields();
 startTimes();
+startPasskeyLogin();
 if (document.body.dataset.viewer) {
   startPresses();
   startActs();
@@ -53,6 +56,8 @@ if (document.body.dataset.viewer) {
   startWrapping();
   startApps();
   startPeople();
+  startCodes();
+  startPasskeys();
   startPalette();
   startTheme();
   startKeys();

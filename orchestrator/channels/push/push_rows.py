@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from orchestrator.agents.access_rows import NOT_CLOSED
 from orchestrator.core.models import Turn
 from orchestrator.turns import rows as turn_rows
 
@@ -217,8 +218,8 @@ def list_ended_turns(db: sqlite3.Connection, device: PushDevice, since: float) -
     """The newest turns of a device's person that ended since then and that there is no note of, oldest first; none that
     was taken back or cleared."""
     found = db.execute(
-        "SELECT id FROM turns WHERE id > (SELECT COALESCE(MAX(id), 0) - ? FROM turns) AND +user = ? AND ended_at > ? "
-        "AND +forgotten = 0 AND NOT EXISTS "
+        "SELECT id FROM turns WHERE id > (SELECT COALESCE(MAX(id), 0) - ? FROM turns) AND +user = ? AND ended_at > ? "  # noqa: S608 - constants
+        f"AND {NOT_CLOSED.format(user='turns.user')} AND +forgotten = 0 AND NOT EXISTS "
         "(SELECT 1 FROM push_notes WHERE device = ? AND ref = 'turn:' || turns.id) ORDER BY id",
         (_NEWEST_TURNS, device.user, since, device.id),
     )
@@ -238,8 +239,8 @@ def is_turn_seen(db: sqlite3.Connection, turn: Turn) -> bool:
 def list_notices(db: sqlite3.Connection, device: PushDevice, kind: str, since: float) -> list[tuple[int, str, float]]:
     """The newest notices of a kind for a device's person since then without a note: number, agent and time."""
     found = db.execute(
-        "SELECT id, agent, at FROM notices WHERE id > (SELECT COALESCE(MAX(id), 0) - ? FROM notices) "
-        "AND +user = ? AND kind = ? AND at > ? AND NOT EXISTS "
+        "SELECT id, agent, at FROM notices WHERE id > (SELECT COALESCE(MAX(id), 0) - ? FROM notices) "  # noqa: S608 - constants
+        f"AND +user = ? AND kind = ? AND at > ? AND {NOT_CLOSED.format(user='notices.user')} AND NOT EXISTS "
         "(SELECT 1 FROM push_notes WHERE device = ? AND ref = 'notice:' || notices.id) ORDER BY id",
         (_NEWEST_TURNS, device.user, kind, since, device.id),
     )
