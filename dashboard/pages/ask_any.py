@@ -11,8 +11,8 @@ from typing import Any
 
 from flask import Blueprint, redirect, request
 
-from dashboard.auth import require_asker
-from dashboard.pages.views import AgentView, agent_views
+from dashboard.auth import own_agents, require_asker
+from dashboard.pages.views import AgentView
 from dashboard.services import get_services
 from orchestrator.core.errors import BadInput, NotFound
 from orchestrator.core.models import Conversation, CubicleKey
@@ -59,7 +59,7 @@ def split_name(text: str, agents: Iterable[str]) -> tuple[str, str]:
 @pages.post("/ask")
 def ask() -> Any:
     """A message to an agent, from a form; on to the conversation."""
-    names = [view.agent.name for view in agent_views()]
+    names = [agent.name for agent in own_agents()]
     task = request.form.get("task", "")
     named, text = ("", task) if task else split_name(request.form.get("text", ""), names)
     agent = named or request.form.get("agent", "")

@@ -5,16 +5,15 @@ comes next, your agents, and one field to ask any of them. Its parts are fetched
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from flask import Blueprint, render_template, request
 
 from dashboard import ages
-from dashboard.auth import current_asker, require_asker
+from dashboard.auth import current_asker, own_agents, require_asker
 from dashboard.pages.ask_any import FIRST_TASKS, choices
 from dashboard.pages.asking import pending
 from dashboard.pages.away import away_view
-from dashboard.pages.cards import card_views, next_entries
+from dashboard.pages.cards import AheadView, card_views, next_entries
 from dashboard.pages.frame import shell_frame
 from dashboard.pages.made import newest_made
 from dashboard.pages.views import agent_views
@@ -87,5 +86,5 @@ def side() -> str:
     return render_template("parts/side.html", **shell_frame())
 
 
-def _ahead() -> list[Any]:
-    return list(next_entries([view.agent.name for view in agent_views()]))
+def _ahead() -> list[AheadView]:
+    return next_entries([agent.name for agent in own_agents()])

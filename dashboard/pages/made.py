@@ -13,7 +13,7 @@ from flask import Blueprint, render_template
 
 from dashboard import bodies
 from dashboard.apps import SeenApp, apps_of, shared_apps
-from dashboard.auth import require_asker
+from dashboard.auth import own_agents, require_asker
 from dashboard.pages.frame import shell_frame
 from dashboard.paths import encode_path
 from dashboard.services import get_services
@@ -179,4 +179,4 @@ def _file_tile(delivery: Delivery) -> FileTile:
 
 
 def _agents() -> list[str]:
-    return [view.agent.name for view in shell_frame()["agents"]]
+    return [agent.name for agent in own_agents()]

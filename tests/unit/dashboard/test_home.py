@@ -179,6 +179,26 @@ def test_one_field_asks_any_agent(webapp: AppFixture, browser: Browser) -> None:
     assert browser.client.post("/ask", data={"agent": "crab", "text": "x"}).status_code == 403
 
 
+def test_an_agent_that_is_not_open_to_somebody_is_not_there(webapp: AppFixture, app: Flask, member: Api) -> None:
+    """Neither to be asked, nor what it made or did before."""
+    services, key = webapp.services, CubicleKey("clerk", member.user.id)
+    services.agents.create({"name": "clerk"})
+    of_ben = logged_in(webapp, app, member.user)
+    come_back(webapp, member.user.id)
+    services.turns.wait_for_end(services.turns.submit(key, "hi", source="dashboard").id, PATIENCE_S)
+    put_file(webapp, "secret.txt", b"words", key)
+    plan = {"title": "Secret plan", "prompt": "x", "start": "2099-01-01T09:00:00Z"}
+    services.calendar.create_entry(key, plan, by=member.user)
+    shown = of_ben.client.get("/").text
+    assert all(words in shown for words in ("finished 1 task", "secret.txt", "Secret plan", 'value="clerk"'))
+    services.access.set_people("clerk", [], by="ada")
+    for path in ("/", "/files", "/apps", "/parts/away", "/parts/next", "/parts/made", "/parts/agents"):
+        shown = of_ben.client.get(path).text
+        assert not any(words in shown for words in ("finished 1 task", "secret.txt", "Secret plan", "clerk"))
+    assert send(of_ben, agent="clerk", text="hi")[0] == 404
+    assert send(of_ben, agent="crab", text="@clerk hi")[1].startswith("/agents/crab?")
+
+
 def test_whoever_begins_is_given_three_tasks(webapp: AppFixture, browser: Browser) -> None:
     """One press sends the message; afterwards they are gone."""
     html = page(browser, "/")
