@@ -18,9 +18,11 @@ from orchestrator.core.errors import OrchestratorError
 _IMPORT = re.compile(r'^import \{([\w\s,]+)\} from "\./([\w./-]+)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async function|function|class|const) (\w+))", re.MULTILINE)
 _NOT_UNDERSTOOD = re.compile(r"^\s*(?:import|export)\b.*|\bimport\s*[.(].*", re.MULTILINE)
-_COMMENT = re.compile(r"^[ \t]*//.*\n|(?<=[;{},)])[ \t]+// [^\"'`\n]*$|^[ \t]+", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*//.*\n|(?<=[;{},)])[ \t]+// [^\"'`\n]*$|^[ \t]+|^\n", re.MULTILINE)
 """A line that is a comment, one at the end of a line, and what a line is set in by."""
 _COMMENT_IN_SHEETS = re.compile(r"/\*.*?\*/\n?|^[ \t]+", re.DOTALL | re.MULTILINE)
+_ROOM_IN_SHEETS = re.compile(r'("[^"]*")|;?\s*([{};,])\s*')
+"""What is quoted, and what separates rules with the room around it; before a brace no semicolon is needed."""
 _SHEET = re.compile(r'^@import "\./([\w./-]+)";$', re.MULTILINE)
 _NOT_UNDERSTOOD_IN_SHEETS = re.compile(r"@import\b.*|\burl\((?!\"?data:).*")
 _THEIRS = ".mjs"
@@ -72,12 +74,16 @@ def bundle_script(
 
 
 def bundle_stylesheet(folder: Path, entry: str) -> str:
-    """``entry`` with what it imports in its place. Raises Unbundled."""
+    """``entry`` with what it imports in its place, and no more room than is needed. Raises Unbundled."""
+    return _ROOM_IN_SHEETS.sub(lambda found: found[1] or found[2], _gather_sheets(folder, entry))
+
+
+def _gather_sheets(folder: Path, entry: str) -> str:
     text = _COMMENT_IN_SHEETS.sub("", _read_text(folder, entry))
     rest = _SHEET.sub("", text)
     if found := _NOT_UNDERSTOOD_IN_SHEETS.search(rest):
         raise Unbundled(f"{entry}: {found[0]!r} can't be put together with other stylesheets.")
-    return _SHEET.sub(lambda found: bundle_stylesheet(folder, found[1]), text)
+    return _SHEET.sub(lambda found: _gather_sheets(folder, found[1]), text)
 
 
 def object_of(module: str) -> str:

@@ -46,7 +46,6 @@ from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.operations.recaps import Recaps
 from orchestrator.operations.undo import Undo
 from orchestrator.operations.usage_samples import UsageSamples
-from orchestrator.operations.visits import Visits
 from orchestrator.turns.branches import Branches
 from orchestrator.turns.conversations import Conversations
 from orchestrator.turns.history import History
@@ -115,7 +114,6 @@ class Services:
     questions: Questions
     deliveries: Deliveries
     read_marks: ReadMarks
-    visits: Visits
     recaps: Recaps
     is_settling: Callable[[CubicleKey], bool]
     """Something in the cubicle's ``out/`` is on its way to becoming a delivery."""

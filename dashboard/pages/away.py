@@ -55,7 +55,7 @@ class AwayView:
 def away_view(agents: list[AgentView], waiting: WaitingQuestions) -> AwayView | None:
     """For the viewer, of these agents; None for who was not away."""
     services, user = get_services(), require_asker().user.id
-    away = services.visits.find_absence(user)
+    away = services.recaps.visits.find_absence(user)
     if away is None:
         return None
     recap = services.recaps.sum_up(user, away, agents=[view.agent.name for view in agents])

@@ -31,7 +31,7 @@ def mark_visit() -> None:
     who = current_asker()
     is_fetched = request.method in ("GET", "HEAD") and request.path.startswith(_NO_VISIT)
     if who is not None and who.session and not is_fetched:
-        get_services().visits.mark_visit(who.user.id)
+        get_services().recaps.visits.mark_visit(who.user.id)
 
 
 @pages.get("/")

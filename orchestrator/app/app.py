@@ -4,6 +4,7 @@ reverse."""
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from dashboard.app import MAX_BODY_BYTES, create_app
 from orchestrator.agents.access import Access
@@ -75,7 +76,6 @@ from orchestrator.operations.new_version import VersionWatch
 from orchestrator.operations.recaps import Recaps
 from orchestrator.operations.retention import Retention
 from orchestrator.operations.usage_samples import UsageSamples
-from orchestrator.operations.visits import Visits
 from orchestrator.operations.watchdog import Watchdog
 from orchestrator.services import Health
 from orchestrator.turns.conversations import Conversations
@@ -168,7 +168,8 @@ class App:
         return Capabilities(context, self._approvals, self._turns, self._intake, self._quota, history=history)
 
     def _build_services(self, context: AppContext) -> DashboardServices:
-        return DashboardServices(
+        build = partial(DashboardServices, models=self._providers.as_json, providers=self._providers)
+        return build(
             settings=self._settings,
             users=context.users,
             second_factors=SecondFactors(self._store),
@@ -202,7 +203,6 @@ class App:
             terminals=self._terminals,
             deliveries=self._deliveries,
             read_marks=ReadMarks(self._store, self._broker),
-            visits=Visits(self._store),
             recaps=Recaps(self._store),
             folder_looks=FolderLooks(self._store),
             conversations=Conversations(self._store, self._broker),
@@ -220,11 +220,9 @@ class App:
             version_watch=VersionWatch(self._settings.update_url, self._parts.internet),
             webhooks={"telegram": self._take_update},
             health=self._health_report,
+            log_text=context.workspaces.log_text,
             remove_agent=self._deletion.remove_agent,
             remove_user=self._deletion.remove_user,
-            log_text=context.workspaces.log_text,
-            models=self._providers.as_json,
-            providers=self._providers,
             provider_check=ProviderCheck(self._providers, self._proxy, context.agents),
             install_settings=self._install_settings,
             metrics=self._metrics,

@@ -10,7 +10,7 @@ from orchestrator.core.db.database import Store
 from orchestrator.core.models import Delivery, TurnStatus
 from orchestrator.operations import recap_rows as rows
 from orchestrator.operations.recap_rows import EndedTurn, MadeApp
-from orchestrator.operations.visits import Absence
+from orchestrator.operations.visits import Absence, Visits
 
 _LOOKED_AT = 60
 """Turns with apps among which the newest are found."""
@@ -47,6 +47,7 @@ class Recaps:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.visits = Visits(store)
 
     def sum_up(self, user: int, away: Absence, *, agents: Collection[str]) -> Recap:
         """What these agents did for the person while they were away."""

@@ -259,7 +259,7 @@ def sunset(width: int, height: int) -> bytes:
 
 def _absence(install: AppFixture) -> None:
     """The operator comes back after a day."""
-    install.services.visits.mark_visit(1)
+    install.services.recaps.visits.mark_visit(1)
     with install.app._store.writing() as db:
         db.execute("UPDATE visits SET away_since = ?, began_at = seen_at + 60", (time.time() - _DAY_S,))
         db.execute("UPDATE turns SET apps = ? WHERE id = 1", ('["calculator", "game"]',))

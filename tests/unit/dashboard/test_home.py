@@ -30,11 +30,11 @@ _DAY_S = 86_400
 def come_back(webapp: AppFixture, user: int = 1) -> None:
     """The person was here a day ago, and comes now."""
     services = webapp.services
-    services.visits._marked_at.clear()
-    services.visits.mark_visit(user)
+    services.recaps.visits._marked_at.clear()
+    services.recaps.visits.mark_visit(user)
     with webapp.app._store.writing() as db:
         db.execute("UPDATE visits SET seen_at = seen_at - ? WHERE user = ?", (_DAY_S, user))
-    services.visits._marked_at.clear()
+    services.recaps.visits._marked_at.clear()
 
 
 def put_file(webapp: AppFixture, name: str, content: bytes, key: CubicleKey = KEY, *, is_kept: bool = True) -> int:
@@ -65,7 +65,7 @@ def test_what_happened_while_away_is_told_with_ways_to_it(webapp: AppFixture, op
     failed = operator.post("/agents/crab/messages", {"text": "fail", "wait": True})["turn"]
     put_file(webapp, "a.txt", b"words")
     browser.client.get("/parts/agents")
-    assert webapp.services.visits.find_absence(1) is None
+    assert webapp.services.recaps.visits.find_absence(1) is None
     for html in (page(browser, "/"), page(browser, "/"), browser.client.get("/parts/away").text):
         assert "While you were away" in html
         assert f'href="/agents/crab/turns/{done}#turn-{done}"><bdi>finished 1 task</bdi>' in html
@@ -73,7 +73,7 @@ def test_what_happened_while_away_is_told_with_ways_to_it(webapp: AppFixture, op
         assert 'href="/agents/crab/files/out"><bdi>made 1 file</bdi>' in html
     operator.post("/agents/crab/messages", {"text": "again", "wait": True})
     assert "finished 1 task" in page(browser, "/")
-    assert webapp.services.visits.find_absence(1).until - GAP_S > 0  # type: ignore[union-attr]  # it was seen above
+    assert webapp.services.recaps.visits.find_absence(1).until - GAP_S > 0  # type: ignore[union-attr]  # it was seen above
 
 
 def test_a_quiet_day_teaches_or_is_silent(webapp: AppFixture, browser: Browser) -> None:

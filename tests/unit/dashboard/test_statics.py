@@ -195,4 +195,4 @@ def test_a_style_that_names_other_files_is_refused(tmp_path: Path, text: str) ->
         bundle_stylesheet(tmp_path, "a.css")
     (tmp_path / "b.css").write_text('b { background: url("data:,") }\n', encoding="utf-8")
     (tmp_path / "a.css").write_text('@import "./b.css";\na {}\n', encoding="utf-8")
-    assert bundle_stylesheet(tmp_path, "a.css") == 'b { background: url("data:,") }\n\na {}\n'
+    assert bundle_stylesheet(tmp_path, "a.css") == 'b{background: url("data:,")}a{}'
