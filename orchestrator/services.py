@@ -36,6 +36,7 @@ from orchestrator.llm.providers import Providers
 from orchestrator.operations.backup.backups import Backups
 from orchestrator.operations.doctor.runner import DoctorRunner
 from orchestrator.operations.metrics import Metrics
+from orchestrator.operations.proof.proofs import Proofs
 from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.operations.undo import Undo
 from orchestrator.operations.usage_samples import UsageSamples
@@ -105,6 +106,7 @@ class Services:
     is_settling: Callable[[CubicleKey], bool]
     """Something in the cubicle's ``out/`` is on its way to becoming a delivery."""
     doctor: DoctorRunner
+    proofs: Proofs
     backups: Backups
     health: Callable[[], Health]
     remove_agent: Callable[[str], None]

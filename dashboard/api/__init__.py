@@ -27,6 +27,7 @@ from dashboard.api.notices import api as notices_api
 from dashboard.api.openapi import api as openapi_api
 from dashboard.api.packages import api as packages_api
 from dashboard.api.prices import api as prices_api
+from dashboard.api.proofs import api as proofs_api
 from dashboard.api.providers import api as providers_api
 from dashboard.api.questions import api as questions_api
 from dashboard.api.settings import api as settings_api
@@ -47,6 +48,7 @@ BLUEPRINTS = (
     cubicles_api,
     deliveries_api,
     doctor_api,
+    proofs_api,
     events_api,
     files_api,
     grants_api,

@@ -20,6 +20,7 @@ from dashboard import (
     openapi_money,
     openapi_notices,
     openapi_packages,
+    openapi_proofs,
     openapi_providers,
     openapi_questions,
     openapi_terminal,
@@ -221,9 +222,9 @@ _OWN: tuple[ApiRoute, ...] = (
         "get",
         "/api/events",
         "Events as server-sent events (text/event-stream): `turn`, `step`, `delta`, `approval`, `question`, `notice`, "
-        "`app`, `delivery`, `calendar`, `memory`, `cubicle`, `agent`, `bot`. The data is one JSON object with `agent` "
-        "and `user`; a delta's `text` is the reply so far. Events are hints to fetch again. With `since`, the mark "
-        "that a page of the dashboard carries, `missed` comes first if there were events since.",
+        "`app`, `delivery`, `calendar`, `memory`, `cubicle`, `proof`, `agent`, `bot`. The data is one JSON object with "
+        "`agent` and `user`; a delta's `text` is the reply so far. Events are hints to fetch again. With `since`, the "
+        "mark that a page of the dashboard carries, `missed` comes first if there were events since.",
         query={"since": STRING},
     ),
 )
@@ -242,6 +243,7 @@ ROUTES: tuple[ApiRoute, ...] = (
     *openapi_grants.ROUTES,
     *openapi_questions.ROUTES,
     *openapi_upkeep.ROUTES,
+    *openapi_proofs.ROUTES,
     *openapi_providers.ROUTES,
     *openapi_logins.ROUTES,
 )
@@ -259,6 +261,7 @@ ALL_SCHEMAS: dict[str, Schema] = {
     **openapi_grants.SCHEMAS,
     **openapi_questions.SCHEMAS,
     **openapi_upkeep.SCHEMAS,
+    **openapi_proofs.SCHEMAS,
     **openapi_providers.SCHEMAS,
     **openapi_logins.SCHEMAS,
 }

@@ -20,6 +20,7 @@ from orchestrator.app.wiring import (
     build_outgoing,
     build_pdf_pages,
     build_previews,
+    build_proofs,
     build_providers,
     build_proxy,
     build_steps,
@@ -197,6 +198,7 @@ class App:
             strangers=self._list_strangers,
             decide_stranger=self._decide_stranger,
             doctor=DoctorRunner(self._parts.examine, self._broker),
+            proofs=build_proofs(context, self._cubicles, self._turns),
             backups=Backups(context.home, self._audit, self._broker),
             webhooks={"telegram": self._take_update},
             health=self._health_report,
@@ -282,6 +284,7 @@ class App:
         self._history.start(services.undo)
         self._cubicles.reconcile()
         self._terminals.reconcile()
+        services.proofs.reconcile()
         self._approvals.reconcile()
         self._step_approvals.reconcile()
         self._deletion.reconcile()
@@ -299,6 +302,7 @@ class App:
         """Nothing of the app runs any more. Cubicles go on, to be adopted at the next start, unless told otherwise."""
         self.services.backups.close()
         self.services.doctor.close()
+        self.services.proofs.close()
         self._telegram.stop()
         self._terminals.close()
         self._previews.close()
