@@ -48,7 +48,11 @@ SEPARATE = {
     "orchestrator.channels.chat": (),
     "orchestrator.channels.telegram": ("orchestrator.channels.chat",),
     "orchestrator.engine.setup": (),
-    "orchestrator.llm.upstreams": ("orchestrator.llm.memory_block", "orchestrator.llm.pricing"),
+    "orchestrator.llm.upstreams": (
+        "orchestrator.llm.memory_block",
+        "orchestrator.llm.pricing",
+        "orchestrator.llm.first_tasks",
+    ),
     "orchestrator.approvals.bash": (),
     "orchestrator.approvals.policy": ("orchestrator.approvals.bash",),
     "orchestrator.capabilities.calendar.recurrence": ("orchestrator.capabilities.actions",),
