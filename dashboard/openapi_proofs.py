@@ -57,7 +57,7 @@ SCHEMAS: dict[str, Schema] = {
             "answers": {
                 "type": "object",
                 "additionalProperties": STRING,
-                "description": "what each try was answered: `done`, `nothing`, `timeout`, `unresolved`, `refused`, or "
+                "description": "what each try was answered: `done`, `nothing`, `timeout`, `unresolved`, `refused`, `limited`, or "
                 "the name of an error such as `ENETUNREACH`",
             },
             "is_watched": {**BOOLEAN, "description": "the host saw it for itself; else the program inside told it"},

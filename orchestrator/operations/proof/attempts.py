@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-DONE, NOTHING, TIMEOUT, UNRESOLVED, REFUSED = "done", "nothing", "timeout", "unresolved", "refused"
+DONE, NOTHING, TIMEOUT = "done", "nothing", "timeout"
+UNRESOLVED, REFUSED, LIMITED = "unresolved", "refused", "limited"
 """What a try may answer beside the name of an error: it worked; there was nothing to be found; silence; no such name is
-known; somebody answered and said no."""
+known; somebody answered and said no; there is a limit, which was read and not reached."""
 
 _NO_NETWORK = frozenset({"ENETUNREACH", "EADDRNOTAVAIL", "EAFNOSUPPORT", "ENETDOWN", "EPERM", "EACCES"})
 _NO_RIGHT = frozenset({"EPERM", "EACCES", "EROFS", "ENOSYS", "ENOENT", "ENOTDIR", NOTHING})
@@ -199,7 +200,7 @@ ATTEMPTS: tuple[Attempt, ...] = (
         "Use up your computer",
         "Starts programs until it is stopped at its limit, and writes behind the largest size that a file may have.",
         {"programs": "start too many programs", "file": "write too large a file"},
-        frozenset({"EAGAIN", "ENOMEM", "EFBIG", "ENOSPC", "EDQUOT"}),
+        frozenset({"EAGAIN", "ENOMEM", "EFBIG", "ENOSPC", "EDQUOT", LIMITED}),
         "Check that Docker can limit containers ('docker info' warns where it can’t), then run './hermit doctor'.",
     ),
 )

@@ -24,6 +24,7 @@ from typing import Any
 
 QUICK_S = 1.0
 MOST_BROUGHT = 64
+MOST_PROGRAMS = 2000
 WORKSPACE = "/app/workspace"
 MOUNTED_AT = ("/host", "/mnt", "/mnt/host", "/rootfs", "/hostfs", "/proc/1/root/host")
 _SECRET_NAME = re.compile(rb"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
@@ -379,9 +380,19 @@ def ask_door(path: str, given: Given, body: str = "") -> str:
 
 def try_share(given: Given, _found: Spoils) -> Answers:
     return {
-        "programs": answer_of(fork_many, int(given["pids"])),
+        "programs": reach_limit(int(given["pids"])),
         "file": answer_of(write_far, int(given["file_bytes"])),
     }
+
+
+def reach_limit(limit: int) -> str:
+    """The answer at the limit of programs; a large one is read and not reached, as that would take long."""
+    if limit <= MOST_PROGRAMS:
+        return answer_of(fork_many, limit + 64)
+    for path in ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max"):
+        with suppress(OSError, ValueError):
+            return "limited" if int(Path(path).read_text("ascii")) <= limit else "done"
+    return "done"
 
 
 def fork_many(most: int) -> None:

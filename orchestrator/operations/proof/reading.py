@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from orchestrator.core.errors import BadInput
 from orchestrator.core.strict_json import read_object
-from orchestrator.operations.proof.attempts import BY_ID, DONE, NOTHING, REFUSED, TIMEOUT, UNRESOLVED, Attempt
+from orchestrator.operations.proof.attempts import BY_ID, DONE, LIMITED, NOTHING, REFUSED, TIMEOUT, UNRESOLVED, Attempt
 
 MOST_BYTES = 32 * 1024
 _MOST_ITEMS = 200
@@ -24,6 +24,7 @@ _WORDS = {
     TIMEOUT: "No answer came",
     UNRESOLVED: "No such name is known here",
     REFUSED: "HermitShell refused",
+    LIMITED: "There is a limit, which was read and not reached",
 }
 
 

@@ -128,7 +128,7 @@ def test_the_host_knows_what_only_it_can_know(watch: EscapeWatch, tmp_path: Path
     """Words in files, the name of a thread, the fingerprint of a key; and takes all of it away again."""
     with watch:
         given = watch.given(CubicleLimits(pids=9, disk_mb=3), other=5)
-        assert (given["pids"], given["file_bytes"], given["other"]) == (73, 3 << 20, 5)
+        assert (given["pids"], given["file_bytes"], given["other"]) == (9, 3 << 20, 5)
         for path in (tmp_path / "proof").iterdir():
             assert path.stat().st_mode & 0o777 == 0o600
         found = inside.Spoils()
@@ -173,3 +173,21 @@ def test_the_program_names_what_it_is_told(tmp_path: Path) -> None:
     assert inside.in_child(inside.make_file, str(tmp_path / "none"), "w") == "ENOENT"
     assert inside.best_of(["ENOENT", "done", "EPERM"]) == "done"
     assert inside.best_of([]) == "nothing"
+
+
+@pytest.mark.parametrize(("told", "answer"), [("9000\n", "limited"), ("9001\n", "done"), ("max\n", "done")])
+def test_a_large_limit_is_read(monkeypatch: pytest.MonkeyPatch, told: str, answer: str) -> None:
+    """Nine thousand programs are not started for it; without a limit of that size there is no wall."""
+    monkeypatch.setattr(inside, "Path", lambda _: _Limit(told))
+    assert inside.reach_limit(9_000) == answer
+
+
+class _Limit:
+    """A file of the kernel's."""
+
+    def __init__(self, told: str) -> None:
+        self._told = told
+
+    def read_text(self, _encoding: str) -> str:
+        """The limit."""
+        return self._told
