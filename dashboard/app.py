@@ -16,6 +16,7 @@ from dashboard.pages import BLUEPRINTS as PAGES
 from dashboard.pages import filters
 from dashboard.pages import terminal as terminal_page
 from dashboard.paths import AnyPath
+from dashboard.pwa import pwa
 from dashboard.services import attach_services
 from dashboard.webhook import webhook
 from orchestrator.channels.services import DashboardServices
@@ -49,7 +50,7 @@ def create_app(services: DashboardServices) -> Flask:
     faults.register_handlers(app)
     filters.register_filters(app)
     statics.register_statics(app)
-    for blueprint in (*API, *PAGES, feed, metrics, webhook):
+    for blueprint in (*API, *PAGES, feed, metrics, pwa, webhook):
         app.register_blueprint(blueprint)
     if services.settings.terminal:  # else there is nothing there that could be let in by accident
         app.register_blueprint(terminal_api.api)

@@ -100,7 +100,7 @@ def shared_apps(agent: str = "") -> list[SeenApp]:
     services, viewer = get_services(), require_asker().user
     found = []
     for key, name in services.previews.shares.shared_with(viewer.id):
-        if agent and key.agent != agent:
+        if (agent and key.agent != agent) or not _may_visit(key):
             continue
         try:
             app, owner = services.previews.get_app(key, name), services.users.get(key.user)
@@ -180,6 +180,12 @@ def _owner_of(agent: str, name: str) -> tuple[CubicleKey, bool]:
         if not wanted.isdecimal() or len(wanted) > 15:
             raise
         key = CubicleKey(agent, int(wanted))
-        if not get_services().previews.shares.has_guest(key, name, require_asker().user.id):
+        if not _may_visit(key) or not get_services().previews.shares.has_guest(key, name, require_asker().user.id):
             raise
         return key, True
+
+
+def _may_visit(key: CubicleKey) -> bool:
+    """The agent is open to the asker, and to whom the app belongs."""
+    who, access = require_asker(), get_services().access
+    return who.is_operator or (access.is_open(key) and access.is_open(CubicleKey(key.agent, who.user.id)))

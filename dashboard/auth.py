@@ -12,7 +12,7 @@ from flask import current_app, g, request
 from dashboard import cookies, csrf, origin
 from dashboard.services import get_services
 from orchestrator.core.errors import Forbidden, NotFound, Unauthorized
-from orchestrator.core.models import CubicleKey, Role, Turn, User
+from orchestrator.core.models import Agent, CubicleKey, Role, Turn, User
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -24,6 +24,7 @@ _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 _PUBLIC = "is_public"
 _BY_SECRET = "is_by_secret"  # noqa: S105 - a mark's name
 _OPERATOR = "is_for_operator"
+_BY_TICKET = "is_by_ticket"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,13 @@ def by_secret(view: View) -> View:
     neither counts."""
     setattr(view, _BY_SECRET, True)
     return mark_public(view)
+
+
+def by_ticket(view: View) -> View:
+    """Mark a view for what a browser itself sends and no page: it needs the login and our own origin as any change
+    does, and in place of a page's token a ticket that the view asks for."""
+    setattr(view, _BY_TICKET, True)
+    return view
 
 
 def operator_only(view: View) -> View:
@@ -91,8 +99,9 @@ def check_request() -> None:
         request.max_content_length = SMALL_BODY_BYTES
     if not is_public(view):
         _check_rights(view)
+        _check_agent()
     if request.method not in _SAFE:
-        _check_change()
+        _check_change(has_ticket=getattr(view, _BY_TICKET, False) is True)
     elif g.asker is not None:
         origin.check_not_foreign()
 
@@ -144,11 +153,21 @@ def login_holder() -> Callable[[], User | None]:
 
 def own_turn(turn: int) -> Turn:
     """The turn, when it is the asker's to see; raises NotFound."""
-    who = require_asker()
     found = get_services().turns.get(turn)
-    if not who.is_operator and found.cubicle.user != who.user.id:
+    if not may_see(found.cubicle):
         raise NotFound(f"There is no turn {turn}.")
     return found
+
+
+def may_see(key: CubicleKey) -> bool:
+    """What belongs to this cubicle is the asker's to see: an operator's, or their own while they may use its agent."""
+    who = require_asker()
+    return who.is_operator or (key.user == who.user.id and get_services().access.is_open(key))
+
+
+def own_agents() -> list[Agent]:
+    """The agents that the asker may use."""
+    return get_services().access.list_agents(require_asker().user)
 
 
 # --- checks ----------------------------------------------------------------------------------------------------
@@ -182,10 +201,17 @@ def _check_rights(view: Callable[..., Any]) -> None:
         raise Forbidden("Only an admin can do this.")
 
 
-def _check_change() -> None:
+def _check_agent() -> None:
+    """Wherever a path names an agent, a member finds those that they may use and no others."""
+    who, agent = require_asker(), (request.view_args or {}).get("name")
+    if agent is not None and not who.is_operator:
+        get_services().access.check_open(CubicleKey(str(agent), who.user.id))
+
+
+def _check_change(*, has_ticket: bool) -> None:
     if g.asker is not None and not g.asker.session:
         origin.check_not_foreign()
         return
     origin.check_own()
-    if g.asker is not None:
+    if g.asker is not None and not has_ticket:
         csrf.check_token(g.asker.session)

@@ -2,7 +2,8 @@
 reading the files.
 
 Only what our own files use is understood: imports and exports by name, each at the beginning of a line. Anything else
-is refused rather than put together wrongly, and the folder works without us as well.
+is refused rather than put together wrongly, and the folder works without us as well. Comments are for readers of the
+source, and stay there.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from orchestrator.core.errors import OrchestratorError
 _IMPORT = re.compile(r'^import \{([\w\s,]+)\} from "\./([\w./-]+)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async function|function|class|const) (\w+))", re.MULTILINE)
 _NOT_UNDERSTOOD = re.compile(r"^\s*(?:import|export)\b.*|\bimport\s*[.(].*", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*//.*\n|(?<=[;{},)])[ \t]+// [^\"'`\n]*$|^[ \t]+", re.MULTILINE)
+"""A line that is a comment, one at the end of a line, and what a line is set in by."""
+_COMMENT_IN_SHEETS = re.compile(r"/\*.*?\*/\n?|^[ \t]+", re.DOTALL | re.MULTILINE)
 _SHEET = re.compile(r'^@import "\./([\w./-]+)";$', re.MULTILINE)
 _NOT_UNDERSTOOD_IN_SHEETS = re.compile(r"@import\b.*|\burl\((?!\"?data:).*")
 _THEIRS = ".mjs"
@@ -63,12 +67,13 @@ def bundle_script(
         if (at := url(source) if source.endswith(_THEIRS) else beside.get(source, ""))
     )
     tail = f"export {{ {', '.join(object_of(name) for name in modules)} }};"
-    return Script("\n".join([*heads, *map(_wrap_module, modules.values()), tail, ""]), tuple(modules))
+    whole = "\n".join([*heads, *map(_wrap_module, modules.values()), tail, ""])
+    return Script(_COMMENT.sub("", whole), tuple(modules))
 
 
 def bundle_stylesheet(folder: Path, entry: str) -> str:
     """``entry`` with what it imports in its place. Raises Unbundled."""
-    text = _read_text(folder, entry)
+    text = _COMMENT_IN_SHEETS.sub("", _read_text(folder, entry))
     rest = _SHEET.sub("", text)
     if found := _NOT_UNDERSTOOD_IN_SHEETS.search(rest):
         raise Unbundled(f"{entry}: {found[0]!r} can't be put together with other stylesheets.")
@@ -108,6 +113,8 @@ def _read_module(folder: Path, name: str) -> _Module:
     rest = _EXPORT.sub("", rest)
     if found := _NOT_UNDERSTOOD.search(rest):
         raise Unbundled(f"{name}: {found[0].strip()!r} can't be put together with other modules.")
+    if any(line.count("`") % 2 for line in rest.split("\n")):
+        raise Unbundled(f"{name}: a text in ` that goes over several lines can't be put together with other modules.")
     if odd := [word for _, words in imports for word in words if not word.isidentifier()]:
         raise Unbundled(f"{name}: the import of {odd[0]!r} can't be put together with other modules.")
     return _Module(name, rest, imports, exports)

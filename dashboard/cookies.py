@@ -1,5 +1,5 @@
-"""The session cookie. Scripts can't read it and other sites' pages never send it; over https it is bound to this
-host.
+"""The session cookie: scripts can't read it and other sites' pages never send it; over https it is bound to this
+host. And the one for light or dark, which a script sets.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from werkzeug.wrappers import Response
 
 from dashboard.browsers import browser_name
 from dashboard.origin import is_https
+from orchestrator.agents.second_factors import HALFWAY_S
 from orchestrator.agents.users import SESSION_S
 
-NAME = "hermit_session"
+NAME, WAITING = "hermit_session", "hermit_login"
 
 
 def session_token() -> str:
@@ -22,6 +23,28 @@ def session_token() -> str:
 def session_origin() -> dict[str, str]:
     """Where a new session is from: what the browser calls itself, and the address that it comes from."""
     return {"browser": browser_name(request.headers.get("User-Agent", "")), "address": request.remote_addr or ""}
+
+
+def login_ticket() -> str:
+    """What stands for a login that waits for its code, or an empty string."""
+    return request.cookies.get(_cookie_name(WAITING), "")
+
+
+def set_ticket(response: Response, ticket: str) -> Response:
+    """The browser keeps what stands for a login that waits for its code; an empty one is dropped."""
+    if ticket:
+        response.set_cookie(
+            _cookie_name(WAITING),
+            ticket,
+            max_age=int(HALFWAY_S),
+            path="/",
+            httponly=True,
+            samesite="Strict",
+            secure=is_https(),
+        )
+    else:
+        response.delete_cookie(_cookie_name(WAITING), path="/", httponly=True, samesite="Strict", secure=is_https())
+    return response
 
 
 def set_cookie(response: Response, session: str) -> Response:
@@ -38,5 +61,11 @@ def clear_cookie(response: Response) -> Response:
     return response
 
 
-def _cookie_name() -> str:
-    return f"__Host-{NAME}" if is_https() else NAME
+def chosen_theme() -> str:
+    """``light`` or ``dark``, where somebody chose one for this browser; else empty. A script sets it."""
+    theme = request.cookies.get("hermit_theme", "")
+    return theme if theme in ("light", "dark") else ""
+
+
+def _cookie_name(name: str = NAME) -> str:
+    return f"__Host-{name}" if is_https() else name

@@ -14,6 +14,9 @@ from markdown_it.common.normalize_url import normalizeLink
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
+from dashboard.formulas import add_formulas
+from dashboard.highlight import highlight_code
+from dashboard.mathml import render_formula
 from orchestrator.core.markdown_cost import is_costly
 
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9.])?|[0-9a-f:.]+")
@@ -23,6 +26,12 @@ _AFTER = ".,;:!?'*_~"
 """What stands after an address in a sentence is no part of it."""
 _PAIRS = {")": "(", "]": "["}
 _LANGUAGE = re.compile(r"[A-Za-z0-9+#._-]{1,20}")
+_TASK = re.compile(r"\[([ xX])\](?=\s)\s?")
+_DIAGRAM = "mermaid"
+_BUTTONS = (
+    '<button type="button" class="plain" data-wrap><span class="wrap">Wrap</span><span class="unwrap">Unwrap</span>'
+    '</button><button type="button" class="plain" data-copy>Copy</button>'
+)
 
 MAX_CHARS = 100_000
 """Longer texts are shown as they are, and those that would take long to lay out (``markdown_cost``)."""
@@ -31,16 +40,28 @@ MAX_CHARS = 100_000
 @lru_cache(maxsize=512)
 def render_markdown(text: str) -> Markup:
     """The text as HTML that is safe to put into a page. The same texts are asked for with every look at a page."""
-    if len(text) > MAX_CHARS or is_costly(text):
+    if is_plain(text):
         return Markup('<pre class="plain">{}</pre>').format(text)
-    reader = _reader()
-    tokens = list(_disarmed(reader.parse(text)))
-    return Markup(reader.renderer.render(tokens, reader.options, {}))  # noqa: S704 - escaped by the renderer
+    reader = make_reader()
+    return Markup(render_tokens(reader, reader.parse(text)))  # noqa: S704 - escaped by the renderer
 
 
-def _reader() -> MarkdownIt:
+def is_plain(text: str) -> bool:
+    """The text is shown as it is, without layout."""
+    return len(text) > MAX_CHARS or is_costly(text)
+
+
+def render_tokens(reader: MarkdownIt, tokens: list[Token]) -> str:
+    """What ``reader`` parsed, as HTML that is safe to put into a page."""
+    rendered: str = reader.renderer.render(list(_disarmed(tokens)), reader.options, {})
+    return rendered
+
+
+def make_reader() -> MarkdownIt:
+    """What parses our Markdown. Of one thread."""
     reader = MarkdownIt("commonmark", {"html": False, "linkify": False, "breaks": True})
     reader.enable(["table", "strikethrough"])
+    add_formulas(reader)
     reader.validateLink = _is_web  # type: ignore[method-assign]  # its own way to restrict links
     return reader
 
@@ -48,8 +69,11 @@ def _reader() -> MarkdownIt:
 def _disarmed(tokens: list[Token]) -> Iterator[Token]:
     """The tokens, with what a browser must not be given changed into what it may have."""
     hosts: list[str] = []
+    before: list[str] = []
     for token in tokens:
         if token.children is not None and token.type == "inline":
+            if before[-2:] == ["list_item_open", "paragraph_open"]:
+                _check_off(token.children)
             token.children = list(_disarmed(list(_linked(_leading_somewhere(token.children)))))
         elif token.type == "image":
             token.type, token.children = "text", None
@@ -60,10 +84,11 @@ def _disarmed(tokens: list[Token]) -> Iterator[Token]:
             token.attrs = {"href": href, "target": "_blank", "rel": "noopener noreferrer nofollow"}
         elif token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(int(token.tag[1:]) + 2, 6)}"  # below the page's own headings
-        elif token.type in ("fence", "code_block"):
-            token.type, token.content = "html_block", _code(token)
+        elif token.type in _DRAWN:
+            token.type, token.content = "html_block", _DRAWN[token.type](token)
         elif token.type in ("th_open", "td_open"):
             token.attrs = _aligned(token)
+        before = [*before[-1:], token.type]
         if token.type == "table_open":
             yield _html('<div class="table">')
         yield token
@@ -71,6 +96,15 @@ def _disarmed(tokens: list[Token]) -> Iterator[Token]:
             yield _html(f' <span class="host">{escape(host)}</span>')
         elif token.type == "table_close":
             yield _html("</div>")
+
+
+def _check_off(tokens: list[Token]) -> None:
+    """The words of an item of a list: ``[x]`` before them is a box with a tick in it."""
+    if tokens and tokens[0].type == "text" and (found := _TASK.match(tokens[0].content)):
+        is_done = found[1] != " "
+        tokens[0].content = tokens[0].content[found.end() :]
+        sign, said = (" done", "Done") if is_done else ("", "To do")
+        tokens.insert(0, _html(f'<span class="task{sign}" role="img" aria-label="{said}"></span>'))
 
 
 def _leading_somewhere(tokens: list[Token]) -> Iterator[Token]:
@@ -122,14 +156,29 @@ def _is_plain(address: str, href: str) -> bool:
 
 
 def _code(token: Token) -> str:
-    """A block of code that scrolls by keyboard, too, with its language and a button that copies it."""
+    """A block of code that scrolls by keyboard, too, with its language, and buttons that wrap and copy it."""
     language = (token.info.split() or [""])[0]
-    shown = escape(language) if _LANGUAGE.fullmatch(language) else ""
+    language = language if _LANGUAGE.fullmatch(language) else ""
+    mark = " data-diagram" if language == _DIAGRAM else ""
     return (
-        f'<div class="code"><div class="code-head"><span>{shown}</span>'
-        '<button type="button" class="plain" data-copy>Copy</button></div>'
-        f'<pre tabindex="0"><code>{escape(token.content)}</code></pre></div>\n'
+        f'<div class="code"{mark}><div class="code-head"><span>{escape(language)}</span>'
+        f"{_BUTTONS}</div>"
+        f'<pre tabindex="0"><code>{highlight_code(token.content, language)}</code></pre></div>\n'
     )
+
+
+def _formula(token: Token) -> str:
+    """A formula, or its source where it can't be drawn."""
+    is_alone = token.type == "math_block"
+    found = render_formula(token.content, is_block=is_alone or bool(token.meta.get("is_block")))
+    if found is None:
+        source = f"<code>{escape(token.content)}</code>"
+        return f'<pre tabindex="0">{source}</pre>\n' if is_alone else source
+    return f'<div class="formula" tabindex="0">{found}</div>\n' if is_alone else f'<span class="formula">{found}</span>'
+
+
+_DRAWN = {"fence": _code, "code_block": _code, "math_inline": _formula, "math_block": _formula}
+"""What becomes HTML of ours as a whole."""
 
 
 def _text(content: str) -> Token:

@@ -6,6 +6,7 @@ from dashboard.openapi_route import AGENT, PAGE, USER, ApiRoute
 from dashboard.openapi_schemas import (
     BOOLEAN,
     INTEGER,
+    NUMBER,
     STRING,
     TIME,
     Schema,
@@ -47,6 +48,14 @@ ROUTES: tuple[ApiRoute, ...] = (
         "ConversationChange",
         query=USER,
         fails=(400, 404),
+    ),
+    ApiRoute(
+        "get",
+        f"{AGENT}/conversations/{{conversation}}/use",
+        "What a conversation takes: cost, tokens, and how full the model's context is",
+        "ConversationUse",
+        query=USER,
+        fails=(404,),
     ),
     ApiRoute(
         "delete",
@@ -117,6 +126,16 @@ SCHEMAS: dict[str, Schema] = {
         }
     ),
     "Conversations": object_of({"conversations": array_of(schema_ref("Conversation")), "next": nullable(INTEGER)}),
+    "ConversationUse": object_of(
+        {
+            "cost_usd": NUMBER,
+            "tokens": {**INTEGER, "description": "read and written by all calls for it"},
+            "provider": {**STRING, "description": "of the last call; empty before the first"},
+            "model": STRING,
+            "prompt_tokens": {**INTEGER, "description": "what the last call read"},
+            "context_tokens": {**nullable(INTEGER), "description": "what the model can read at once, where known"},
+        }
+    ),
     "NewConversation": object_of(
         {
             "name": {**STRING, "description": "left out: its first words"},

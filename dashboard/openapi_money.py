@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from dashboard.openapi_route import AGENT, ApiRoute
-from dashboard.openapi_schemas import BOOLEAN, INTEGER, NUMBER, STRING, TIME, Schema, array_of, object_of, schema_ref
+from dashboard.openapi_schemas import (
+    BOOLEAN,
+    INTEGER,
+    NUMBER,
+    STRING,
+    TIME,
+    Schema,
+    array_of,
+    nullable,
+    object_of,
+    schema_ref,
+)
 
 _PRICE = "/api/prices/{provider}/{model}"
 _DOLLARS: dict[str, Schema] = {
@@ -37,6 +48,19 @@ SCHEMAS: dict[str, Schema] = {
             "token_budget": INTEGER,
             "resets_at": TIME,
             "is_stopped": {**BOOLEAN, "description": "nothing is left, or not enough for the last call"},
+        }
+    ),
+    "PersonBudget": object_of(
+        {
+            "today_usd": {
+                **NUMBER,
+                "description": "spent today over all agents, with what is held for calls under way",
+            },
+            "month_usd": NUMBER,
+            "left_usd": {**nullable(NUMBER), "description": "what another call may cost; null without a limit"},
+            "resets_at": TIME,
+            "month_resets_at": TIME,
+            "is_stopped": {**BOOLEAN, "description": "nothing is left"},
         }
     ),
     "Price": object_of({"provider": STRING, "model": STRING, **_DOLLARS, "is_own": BOOLEAN}),

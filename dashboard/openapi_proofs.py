@@ -57,8 +57,8 @@ SCHEMAS: dict[str, Schema] = {
             "answers": {
                 "type": "object",
                 "additionalProperties": STRING,
-                "description": "what each try was answered: `done`, `nothing`, `timeout`, `unresolved`, `refused`, `limited`, or "
-                "the name of an error such as `ENETUNREACH`",
+                "description": "what each try was answered: `done`, `nothing`, `timeout`, `unresolved`, `refused`, "
+                "`limited`, or the name of an error such as `ENETUNREACH`",
             },
             "is_watched": {**BOOLEAN, "description": "the host saw it for itself; else the program inside told it"},
             "fix": {**STRING, "description": "what to do about it; empty when it is held"},

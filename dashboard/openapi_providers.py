@@ -85,6 +85,10 @@ SCHEMAS: dict[str, Schema] = {
     "Settings": object_of(
         {
             "version": STRING,
+            "new_version": {
+                **nullable(object_of({"version": STRING, "url": STRING})),
+                "description": "a newer one, where HERMIT_UPDATE_URL told of it",
+            },
             "default_provider": STRING,
             "default_model": STRING,
             "is_set_up": BOOLEAN,

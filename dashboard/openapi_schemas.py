@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.agents.agent_fields import BOUNDS, LIMITS
+from orchestrator.agents.user_fields import MOST_USD
 from orchestrator.capabilities.table import REGISTRY
 
 Schema = dict[str, Any]
@@ -42,12 +43,20 @@ def array_of(items: Schema) -> Schema:
     return {"type": "array", "items": items}
 
 
-def object_of(properties: dict[str, Schema], *, required: tuple[str, ...] | None = None) -> Schema:
-    """An object with exactly these properties, all required unless said otherwise."""
-    names = list(properties) if required is None else list(required)
+def object_of(
+    properties: dict[str, Schema], *, required: tuple[str, ...] | None = None, but: tuple[str, ...] = ()
+) -> Schema:
+    """An object with exactly these properties, all required unless said otherwise: ``required`` are all that are,
+    ``but`` those that are not."""
+    names = [name for name in properties if name not in but] if required is None else list(required)
     return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
 
 
+_PEOPLE: Schema = {
+    "type": ["array", "null"],
+    "items": {"type": "integer", "minimum": 1},
+    "description": "for operators: the members that may use it, by number; null is everybody",
+}
 _LIMITS = {name: between(NUMBER if name == "cpus" else INTEGER, *bounds) for name, bounds in LIMITS.items()}
 _SETTINGS: dict[str, Schema] = {
     "role": STRING,
@@ -72,12 +81,18 @@ _WRITABLE: dict[str, Schema] = {
     **_SETTINGS,
     "limits": object_of(_LIMITS, required=()),
     "telegram_token": {**nullable(STRING), "writeOnly": True},
+    "people": _PEOPLE,
 }
 _USER: dict[str, Schema] = {
     "name": STRING,
     "role": enum_of("operator", "member"),
     "telegram_id": nullable(INTEGER),
     "time_zone": {**STRING, "description": "an IANA name such as Europe/Vienna"},
+    "daily_budget_usd": {
+        **nullable(between(NUMBER, 0, MOST_USD)),
+        "description": "what their model calls may cost in a UTC day over all agents; null for no limit of their own",
+    },
+    "monthly_budget_usd": {**nullable(between(NUMBER, 0, MOST_USD)), "description": "the same for a UTC month"},
 }
 _STEP: dict[str, Schema] = {
     "n": INTEGER,
@@ -195,17 +210,6 @@ _CUBICLE: dict[str, Schema] = {
     "disk": schema_ref("Disk"),
 }
 
-_FILE_PATH: Schema = {
-    **STRING,
-    "description": "from the workspace's top, percent-encoded: append it to …/files/ as it is",
-}
-_ENTRY: dict[str, Schema] = {
-    "name": {**STRING, "description": "to be shown: invisible characters and bytes that are no UTF-8 are written out"},
-    "path": _FILE_PATH,
-    "kind": {**enum_of("file", "folder", "other"), "description": "other: a link, a pipe, …, which is never opened"},
-    "size": INTEGER,
-    "modified": TIME,
-}
 _BOT_STATES = ("pairing", "paired", "revoked")
 _TELEGRAM: dict[str, Schema] = {
     "agent": STRING,
@@ -239,7 +243,9 @@ SCHEMAS: dict[str, Schema] = {
     "Models": object_of(
         {"default": STRING, "providers": array_of(object_of({"name": STRING, "default_model": STRING}))},
     ),
-    "User": object_of({"id": INTEGER, **_USER, "time_zone_known": BOOLEAN}),
+    "User": object_of(
+        {"id": INTEGER, **_USER, "time_zone_known": BOOLEAN, "has_totp": BOOLEAN, "budget": schema_ref("PersonBudget")},
+    ),
     "NewUser": object_of(_USER, required=("name",)),
     "UserChange": object_of(_USER, required=()),
     "MyChange": object_of(
@@ -261,7 +267,9 @@ SCHEMAS: dict[str, Schema] = {
             "budget": schema_ref("Budget"),
             "ics_url": {**STRING, "description": "your calendar with it, for calendar apps; a secret"},
             "created_at": TIME,
-        }
+            "people": _PEOPLE,
+        },
+        but=("people",),
     ),
     "NewAgent": object_of({"name": STRING, **_WRITABLE}, required=("name",)),
     "AgentChange": object_of(_WRITABLE, required=()),
@@ -317,14 +325,6 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Cubicle": object_of(_CUBICLE),
     "Disk": object_of(_DISK),
-    "Entry": object_of(_ENTRY),
-    "Files": object_of(
-        {
-            "entries": array_of(schema_ref("Entry")),
-            "next": {**nullable(STRING), "description": "`after` of the next page"},
-        }
-    ),
-    "Upload": object_of({"path": _FILE_PATH, "size": INTEGER, "sha256": STRING, "type": STRING}),
     "AuditRow": object_of(_AUDIT_ROW),
     "AuditRows": object_of({"rows": array_of(schema_ref("AuditRow")), "next": nullable(INTEGER)}),
     "NewToken": object_of(

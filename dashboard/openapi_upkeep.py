@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 from dashboard.openapi_route import ApiRoute
-from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, array_of, enum_of, nullable, object_of, schema_ref
+from dashboard.openapi_schemas import (
+    BOOLEAN,
+    INTEGER,
+    STRING,
+    TIME,
+    Schema,
+    array_of,
+    enum_of,
+    nullable,
+    object_of,
+    schema_ref,
+)
+from orchestrator.operations.backup.schedule import MOST_KEPT
 
 _BACKUP = "/api/backups/{backup}"
 _STAGE = enum_of("none", "running", "done", "failed")
 _SPAN: dict[str, Schema] = {"started_at": nullable(TIME), "ended_at": nullable(TIME)}
+_PLAN: dict[str, Schema] = {
+    "every": {**nullable(STRING), "enum": ["day", "week", None], "description": "null: none are made"},
+    "at": {**nullable(STRING), "description": "the time of day, such as 03:00"},
+    "weekday": {**nullable(INTEGER), "minimum": 0, "maximum": 6, "description": "of a week: 0 is Monday"},
+    "keep": {**nullable(INTEGER), "minimum": 1, "maximum": MOST_KEPT, "description": "how many of them stay"},
+}
 
 ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("get", "/api/doctor", "The last diagnostics, or those running now (operator)", "Examination"),
@@ -18,6 +36,15 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("get", "/api/backups", "The backups in HERMIT_HOME/backups (operator)", "Backups", fails=(503,)),
     ApiRoute(
         "post", "/api/backups", "Make a backup; one at a time (operator)", "BackupProgress", status=202, fails=(409,)
+    ),
+    ApiRoute(
+        "post", f"{_BACKUP}/restore", "Check a backup, and restore it at the next start (operator)", "BackupProgress",
+        status=202, fails=(404, 409),
+    ),
+    ApiRoute("delete", "/api/restore", "Restore nothing at the next start (operator)", status=204, fails=(404,)),
+    ApiRoute("get", "/api/backup-plan", "When backups are made by themselves (operator)", "BackupPlan"),
+    ApiRoute(
+        "put", "/api/backup-plan", "Change that, by your clock (operator)", "BackupPlan", "NewBackupPlan", fails=(400,)
     ),
     ApiRoute("get", _BACKUP, "Download a backup (operator)", fails=(404, 429), sends_file=True),
     ApiRoute("delete", _BACKUP, "Delete a backup (operator)", status=204, fails=(404, 503)),
@@ -60,6 +87,7 @@ SCHEMAS: dict[str, Schema] = {
             **_SPAN,
             "problem": {**STRING, "description": "why it failed; else empty"},
             "remarks": {**array_of(STRING), "description": "what is not in it"},
+            "is_restore": {**BOOLEAN, "description": "it is only checked, to be restored at the next start"},
         }
     ),
     "Backups": object_of(
@@ -67,8 +95,27 @@ SCHEMAS: dict[str, Schema] = {
             "backups": array_of(schema_ref("Backup")),
             "progress": schema_ref("BackupProgress"),
             "free_bytes": {**INTEGER, "description": "room for one more, beyond what the agents' work needs"},
+            "restore": {
+                **nullable(object_of({"file": STRING, "asked_by": STRING, "asked_at": TIME})),
+                "description": "what the next start restores",
+            },
+            "restored": {
+                **nullable(
+                    object_of(
+                        {
+                            "file": STRING,
+                            "at": TIME,
+                            "problem": {**STRING, "description": "why nothing was restored; else empty"},
+                            "before": {**STRING, "description": "where the install before it is kept"},
+                        }
+                    )
+                ),
+                "description": "what came of the last one",
+            },
         }
     ),
+    "BackupPlan": object_of({**_PLAN, "time_zone": nullable(STRING), "next_at": nullable(TIME)}),
+    "NewBackupPlan": object_of(_PLAN, required=("every",)),
     "Strangers": object_of(
         {
             "strangers": array_of(

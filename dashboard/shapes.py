@@ -41,6 +41,8 @@ from orchestrator.core.models import (
 from orchestrator.core.text import one_line
 from orchestrator.files.names import display_path
 from orchestrator.llm.budget import BudgetState
+from orchestrator.llm.conversation_use import ConversationUse
+from orchestrator.llm.person_budget import PersonBudget
 from orchestrator.operations.quota.monitor import DiskUse
 from orchestrator.operations.undo import UndoPlan, UndoResult
 from orchestrator.turns.branches import Stretch
@@ -96,8 +98,21 @@ def conversation_json(conversation: Conversation, *, first: int, unread: int = 0
     )
 
 
-def user_json(user: User) -> dict[str, Any]:
-    """A person."""
+def use_json(use: ConversationUse) -> dict[str, Any]:
+    """What a conversation takes."""
+    return {
+        "cost_usd": use.cost_micro / 1e6,
+        "tokens": use.tokens,
+        "provider": use.provider,
+        "model": use.model,
+        "prompt_tokens": use.prompt_tokens,
+        "context_tokens": use.context_tokens,
+    }
+
+
+def user_json(services: DashboardServices, user: User) -> dict[str, Any]:
+    """A person, and how their budget stands."""
+    daily, monthly = user.daily_budget_micro, user.monthly_budget_micro
     return {
         "id": user.id,
         "name": user.name,
@@ -105,6 +120,22 @@ def user_json(user: User) -> dict[str, Any]:
         "telegram_id": user.id_in("telegram"),
         "time_zone": user.time_zone,
         "time_zone_known": user.time_zone_known,
+        "has_totp": services.second_factors.is_on(user.id),
+        "daily_budget_usd": None if daily is None else daily / MICRO,
+        "monthly_budget_usd": None if monthly is None else monthly / MICRO,
+        "budget": person_budget_json(services.budget.get_person_standing(user.id)),
+    }
+
+
+def person_budget_json(standing: PersonBudget) -> dict[str, Any]:
+    """How a person's day and month stand over all agents, in US dollars; what is held for calls under way counts."""
+    return {
+        "today_usd": standing.today_micro / MICRO,
+        "month_usd": standing.month_micro / MICRO,
+        "left_usd": None if standing.left_micro is None else standing.left_micro / MICRO,
+        "resets_at": iso_time(standing.day_ends_at),
+        "month_resets_at": iso_time(standing.month_ends_at),
+        "is_stopped": standing.is_used_up,
     }
 
 
@@ -121,6 +152,7 @@ def agent_json(services: DashboardServices, agent: Agent, status: str, viewer: U
         "budget": budget_json(standing),
         "ics_url": services.calendar.feed_url(CubicleKey(agent.name, viewer.id)),
         "created_at": iso_time(agent.created_at),
+        **_people_of(services, agent, viewer),
     }
 
 
@@ -336,6 +368,14 @@ def event_json(event: Event) -> dict[str, Any]:
         body["status"] = turn_status(body["status"])
     whose = {} if event.cubicle is None else {"agent": event.cubicle.agent, "user": event.cubicle.user}
     return {**body, **whose}
+
+
+def _people_of(services: DashboardServices, agent: Agent, viewer: User) -> dict[str, Any]:
+    """Whom the agent is for, which operators alone are told."""
+    if viewer.role is not Role.OPERATOR:
+        return {}
+    people = services.access.list_people(agent.name)
+    return {"people": None if people is None else list(people)}
 
 
 def _concerns(keys: frozenset[CubicleKey], agent: str, viewer: User) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from flask import Flask, Response, abort, request
 
-from dashboard import bundles
+from dashboard import bundles, diagrams
 from dashboard.auth import mark_public
 from dashboard.headers import FOR_GOOD
 
@@ -26,8 +26,9 @@ _SCRIPT = "text/javascript"
 class _Static:
     """One file."""
 
-    def __init__(self, name: str, body: bytes) -> None:
+    def __init__(self, name: str, body: bytes, policy: str = "") -> None:
         self.body = body
+        self.policy = policy
         kind = _SCRIPT if name.endswith((".js", ".mjs")) else mimetypes.guess_type(name)[0]
         self.content_type = f"{kind or 'application/octet-stream'}; charset=utf-8"
         self.url = f"/static/{hashlib.sha256(body).hexdigest()[:_DIGEST_CHARS]}/{name}"
@@ -46,12 +47,17 @@ class Statics:
         self._folder = folder
         self._by_name: dict[str, _Static] = {}
         self._add_file("logo.svg")
+        self._add_file("logo-waiting.svg")
         for name in ("main.css", "terminal.css"):
             self._add_body(name, bundles.bundle_stylesheet(folder, name).encode())
         main = bundles.bundle_script(folder, "main.js", url=self._add_file)
         shared = dict.fromkeys(main.modules, self._add_body("main.js", main.text.encode()))
         terminal = bundles.bundle_script(folder, "terminal.js", url=self._add_file, beside=shared)
         self._add_body("terminal.js", terminal.text.encode())
+        document, policy = diagrams.make_frame(folder)
+        self._by_name[diagrams.NAME] = _Static(diagrams.NAME, document.encode(), policy)
+        editor = bundles.bundle_script(folder, "editor.js", url=self._add_file, beside=shared)
+        self._add_body("editor.js", editor.text.encode())
         self._by_url = {static.url: static for static in self._by_name.values()}
 
     def url_of(self, name: str) -> str:
@@ -68,6 +74,8 @@ class Statics:
         response.headers["Vary"] = "Accept-Encoding"
         if takes_gzip:
             response.headers["Content-Encoding"] = "gzip"
+        if static.policy:
+            response.headers["Content-Security-Policy"] = static.policy
         return response
 
     def _add_body(self, name: str, body: bytes) -> str:

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.agents.access import Access
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.cubicles import Cubicles
 from orchestrator.agents.install_settings import InstallSettings
+from orchestrator.agents.passkeys import Passkeys
+from orchestrator.agents.second_factors import SecondFactors
 from orchestrator.agents.users import Users
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
@@ -28,14 +31,18 @@ from orchestrator.core.audit import Audit
 from orchestrator.core.config import Settings
 from orchestrator.core.events import Broker
 from orchestrator.core.models import CubicleKey
+from orchestrator.files.folder_looks import FolderLooks
 from orchestrator.files.workspace import Workspaces
 from orchestrator.llm.budget import Budget
+from orchestrator.llm.conversation_use import ConversationUse
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import ProviderCheck
 from orchestrator.llm.providers import Providers
 from orchestrator.operations.backup.backups import Backups
+from orchestrator.operations.backup.schedule import BackupSchedule
 from orchestrator.operations.doctor.runner import DoctorRunner
 from orchestrator.operations.metrics import Metrics
+from orchestrator.operations.new_version import VersionWatch
 from orchestrator.operations.proof.proofs import Proofs
 from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.operations.undo import Undo
@@ -69,7 +76,11 @@ class Services:
 
     settings: Settings
     users: Users
+    second_factors: SecondFactors
+    passkeys: Passkeys
     agents: Agents
+    access: Access
+    """Who may use which agent: every surface asks it."""
     turns: Turns
     conversations: Conversations
     branches: Branches
@@ -79,6 +90,8 @@ class Services:
     files_changed: Callable[[CubicleKey], None]
     """A person has changed something in a workspace."""
     history: History
+    conversation_use: Callable[[int], ConversationUse]
+    """What the conversation of this id takes."""
     prestart: Callable[[CubicleKey], None]
     """Has a cubicle up ahead of a message."""
     approvals: Approvals
@@ -90,6 +103,7 @@ class Services:
     prices: Prices
     audit: Audit
     workspaces: Workspaces
+    folder_looks: FolderLooks
     broker: Broker
     notifications: Notifications
     previews: Previews
@@ -105,9 +119,11 @@ class Services:
     read_marks: ReadMarks
     is_settling: Callable[[CubicleKey], bool]
     """Something in the cubicle's ``out/`` is on its way to becoming a delivery."""
+    version_watch: VersionWatch
     doctor: DoctorRunner
     proofs: Proofs
     backups: Backups
+    backup_schedule: BackupSchedule
     health: Callable[[], Health]
     remove_agent: Callable[[str], None]
     """An agent with its cubicles, doors and workspaces is gone; raises NotFound."""

@@ -46,6 +46,7 @@ LAYERS = (
 
 SEPARATE = {
     "orchestrator.channels.chat": (),
+    "orchestrator.channels.push": (),
     "orchestrator.channels.telegram": ("orchestrator.channels.chat",),
     "orchestrator.engine.setup": (),
     "orchestrator.llm.upstreams": (
@@ -77,8 +78,19 @@ HIDDEN_FROM_SURFACES = (
 
 SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.hermit_commands", "crab.lenient"})
 """One copy of the rules for reading answers, and of what a command is, serves both sides."""
-BENEATH_THE_WORKSPACE = tuple(f"orchestrator.files.{name}" for name in ("uploads", "safe_open", "private_copy", "tree"))
-"""How paths that an agent can touch are opened, walked, copied and stored: for the workspace alone."""
+BENEATH_THE_WORKSPACE = tuple(
+    f"orchestrator.files.{name}"
+    for name in (
+        "uploads",
+        "safe_open",
+        "private_copy",
+        "renames",
+        "tree",
+    )
+)
+"""How paths that an agent can touch are opened, walked, copied, renamed and stored: for the workspace alone."""
+OF_THE_WORKSPACE = tuple(f"orchestrator.files.{name}" for name in ("workspace", "person_changes", "finding"))
+"""The workspace, what a person changes in it, and looking for names."""
 AROUND_POINTS = tuple(f"orchestrator.checkpoints.{name}" for name in ("looking", "capture", "tree_writer", "store"))
 """Points of time are of links, odd names and whole trees, which no copy can stand for: these go by descriptors too."""
 OF_OTHER_PYTHONS = frozenset({"_sha2", "_sha256"})
@@ -418,7 +430,7 @@ def test_only_the_workspace_names_the_folders_of_agents() -> None:
 
 def test_only_those_who_open_agents_folders_work_from_descriptors() -> None:
     """Locks, doors and the doctor do so too, in folders that no agent can write."""
-    openers = ("orchestrator.files.workspace", *BENEATH_THE_WORKSPACE)
+    openers = (*OF_THE_WORKSPACE, *BENEATH_THE_WORKSPACE)
     may = (
         *openers,
         "orchestrator.approvals.lock_files",
@@ -439,7 +451,7 @@ def test_only_those_who_open_agents_folders_work_from_descriptors() -> None:
 def test_only_the_workspace_sends_for_what_lies_beneath_it() -> None:
     """Everybody else asks the workspace, and gets copies and words. What is in ``data`` no agent made."""
     may = (
-        "orchestrator.files.workspace",
+        *OF_THE_WORKSPACE,
         *BENEATH_THE_WORKSPACE,
         "orchestrator.capabilities.packages.package_store",
         *AROUND_POINTS,

@@ -17,6 +17,7 @@ from dashboard.api.cubicles import api as cubicles_api
 from dashboard.api.deliveries import api as deliveries_api
 from dashboard.api.doctor import api as doctor_api
 from dashboard.api.events import api as events_api
+from dashboard.api.file_changes import api as file_changes_api
 from dashboard.api.files import api as files_api
 from dashboard.api.grants import api as grants_api
 from dashboard.api.health import api as health_api
@@ -26,10 +27,13 @@ from dashboard.api.messages import api as messages_api
 from dashboard.api.notices import api as notices_api
 from dashboard.api.openapi import api as openapi_api
 from dashboard.api.packages import api as packages_api
+from dashboard.api.passkeys import api as passkeys_api
 from dashboard.api.prices import api as prices_api
 from dashboard.api.proofs import api as proofs_api
 from dashboard.api.providers import api as providers_api
+from dashboard.api.push import api as push_api
 from dashboard.api.questions import api as questions_api
+from dashboard.api.second_factor import api as second_factor_api
 from dashboard.api.settings import api as settings_api
 from dashboard.api.strangers import api as strangers_api
 from dashboard.api.telegram import api as telegram_api
@@ -50,6 +54,7 @@ BLUEPRINTS = (
     doctor_api,
     proofs_api,
     events_api,
+    file_changes_api,
     files_api,
     grants_api,
     health_api,
@@ -62,9 +67,12 @@ BLUEPRINTS = (
     notices_api,
     openapi_api,
     packages_api,
+    passkeys_api,
     prices_api,
     providers_api,
+    push_api,
     questions_api,
+    second_factor_api,
     settings_api,
     strangers_api,
     telegram_api,

@@ -7,7 +7,7 @@ from typing import Any
 from flask import Blueprint
 
 from dashboard import bodies
-from dashboard.auth import operator_only, own_cubicle, require_asker
+from dashboard.auth import operator_only, own_agents, own_cubicle, require_asker
 from dashboard.services import get_services
 from dashboard.shapes import agent_json, current_activity
 from orchestrator.core.models import Agent
@@ -22,12 +22,7 @@ def list_agents() -> Any:
     """All agents."""
     services, who = get_services(), require_asker()
     now = current_activity(services)
-    return {
-        "agents": [
-            agent_json(services, agent, now.of(agent.name, who.user), who.user)
-            for agent in services.agents.list_agents()
-        ]
-    }
+    return {"agents": [agent_json(services, agent, now.of(agent.name, who.user), who.user) for agent in own_agents()]}
 
 
 @api.post("/api/agents")
@@ -35,9 +30,11 @@ def list_agents() -> Any:
 def create_agent() -> Any:
     """A new agent. A bot's token is looked at before anything is made."""
     services, body = get_services(), bodies.json_body()
-    token = body.pop("telegram_token", None)
+    token, people = body.pop("telegram_token", None), body.pop("people", None)
     proof = None if token in _NO_TOKEN else services.bots.look_at(token)
+    services.access.check_people(people)
     agent = services.agents.create(body)
+    services.access.set_people(agent.name, people, by=require_asker().user.name)
     if proof is not None:
         services.bots.set_bot(agent.name, proof)
     return _agent_json(agent), 201
@@ -56,10 +53,15 @@ def change_agent(name: str) -> Any:
     changed."""
     services, body = get_services(), bodies.json_body()
     has_token, token = "telegram_token" in body, body.pop("telegram_token", None)
+    has_people, people = "people" in body, body.pop("people", None)
     agent = services.agents.get(name)
     proof = None if token in _NO_TOKEN else services.bots.look_at(token, agent=name)
-    if body or not has_token:
+    if has_people:
+        services.access.check_people(people)
+    if body or not (has_token or has_people):
         agent = services.agents.update_agent(name, body)
+    if has_people:
+        services.access.set_people(name, people, by=require_asker().user.name)
     if proof is not None:
         services.bots.set_bot(name, proof)
     elif has_token and services.bots.find_bot(name) is not None:

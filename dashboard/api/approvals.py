@@ -10,7 +10,7 @@ from flask import Blueprint, request
 from dashboard import bodies
 from dashboard.api.grants import scope_in
 from dashboard.approval_filters import read_filters
-from dashboard.auth import Asker, require_asker
+from dashboard.auth import may_see, require_asker
 from dashboard.services import get_services
 from dashboard.shapes import approval_json
 from orchestrator.approvals.answers import DecisionDetails
@@ -53,7 +53,7 @@ def decide_from_request(approval: str) -> Approval:
     if not isinstance(always, bool):
         raise BadInput("always: send true or false.")
     said = DecisionDetails(note=bodies.text_field({"note": "", **body}, "note").strip(), scope=scope_in(body))
-    found = _find_visible(approval, who)
+    found = _find_visible(approval)
     if who.session and time.time() - found.asked_at < MIN_AGE_S:
         raise Conflict("This question appeared only just now. Read it, then decide.")
     return services.approvals.decide(
@@ -61,9 +61,9 @@ def decide_from_request(approval: str) -> Approval:
     )
 
 
-def _find_visible(approval: str, who: Asker) -> Approval:
+def _find_visible(approval: str) -> Approval:
     """The approval, when it is the asker's to see; raises NotFound."""
     found = get_services().approvals.get(approval)
-    if not who.is_operator and found.cubicle.user != who.user.id:
+    if not may_see(found.cubicle):
         raise NotFound("There is no approval with this id. './hermit approvals' shows what is waiting.")
     return found

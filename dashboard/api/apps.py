@@ -10,7 +10,7 @@ from flask import Blueprint
 
 from dashboard import bodies
 from dashboard.apps import app_json, apps_of, own_app, seen_app, shared_apps
-from dashboard.auth import own_cubicle, require_asker
+from dashboard.auth import own_agents, own_cubicle, require_asker
 from dashboard.services import get_services
 from orchestrator.core.errors import BadInput, NotFound
 from orchestrator.core.models import CubicleKey, User
@@ -23,7 +23,7 @@ api = Blueprint("apps_api", __name__)
 def list_all_apps() -> Any:
     """All apps that the asker may open: their own of every agent, and what others share with them."""
     me = require_asker().user.id
-    own = [seen for agent in get_services().agents.list_agents() for seen in apps_of(CubicleKey(agent.name, me))]
+    own = [seen for agent in own_agents() for seen in apps_of(CubicleKey(agent.name, me))]
     return {"apps": [app_json(seen) for seen in (*own, *shared_apps())]}
 
 

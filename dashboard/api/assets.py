@@ -9,7 +9,7 @@ from flask import Blueprint, request
 
 from dashboard import bodies
 from dashboard.api.approvals import decide_from_request
-from dashboard.auth import require_asker
+from dashboard.auth import may_see, require_asker
 from dashboard.services import get_services
 from dashboard.times import with_iso_times
 from orchestrator.capabilities.downloads.messages import as_json
@@ -49,8 +49,8 @@ def decide_download(asset: str) -> Any:
 
 def _find_visible(asset: str) -> Asset:
     """The download, when it is the asker's to see; raises NotFound."""
-    who, found = require_asker(), get_services().downloads.get_download(asset)
-    if not who.is_operator and found.cubicle.user != who.user.id:
+    found = get_services().downloads.get_download(asset)
+    if not may_see(found.cubicle):
         raise NotFound("There is no asset with this id. './hermit approvals' shows what is waiting.")
     return found
 

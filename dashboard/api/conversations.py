@@ -10,7 +10,7 @@ from dashboard import bodies
 from dashboard.auth import own_cubicle
 from dashboard.exports import TYPES, export_conversation, file_name
 from dashboard.services import get_services
-from dashboard.shapes import conversation_json
+from dashboard.shapes import conversation_json, use_json
 from orchestrator.core.errors import BadInput
 from orchestrator.turns.transcripts import read_transcript
 
@@ -60,6 +60,13 @@ def change_conversation(name: str, conversation: int) -> Any:
     if turn is not None:
         found = services.branches.select(found, turn)
     return conversation_json(found, first=services.conversations.get(key).id)
+
+
+@api.get("/api/agents/<name>/conversations/<id:conversation>/use")
+def get_use(name: str, conversation: int) -> Any:
+    """What it takes: cost, tokens, and how much of what the model can read at once it fills."""
+    services = get_services()
+    return use_json(services.conversation_use(services.conversations.get(own_cubicle(name), conversation).id))
 
 
 @api.get("/api/agents/<name>/conversations/<id:conversation>/export")

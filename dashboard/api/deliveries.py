@@ -65,6 +65,8 @@ def by_link(token: str) -> Response:
     """One delivered file, for whoever holds its link."""
     deliveries = get_services().deliveries
     found = deliveries.of_link(token)
+    if not get_services().access.is_open(found.cubicle):
+        raise NotFound(NO_LINK)
     try:
         copy = deliveries.copy_of(found)
     except NotFound as error:

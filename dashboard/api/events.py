@@ -2,6 +2,8 @@
 
 Whoever says which mark they know (``since``) is told first of all when there was news since, as nobody repeats it.
 
+With ``html=1`` replies that grow come as rendered blocks (``growing_replies``), as a page puts them in.
+
 A stream tells members of their own turns alone, and ends when the session or token behind it does.
 """
 
@@ -14,11 +16,12 @@ from collections.abc import Callable, Iterator
 from flask import Blueprint, Response, request
 
 from dashboard.auth import Asker, login_holder, require_asker
+from dashboard.growing_replies import GrowingReplies
 from dashboard.services import get_services
 from dashboard.shapes import event_json
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.events import LIVE, Subscription
-from orchestrator.core.models import Event
+from orchestrator.core.models import CubicleKey, Event
 
 api = Blueprint("events", __name__)
 
@@ -35,10 +38,18 @@ def stream_events() -> Response:
     who, broker = require_asker(), get_services().broker
     subscription = broker.subscribe()
     holder = login_holder()
-    users = get_services().users
+    users, is_open = get_services().users, get_services().access.is_open
     has_missed = request.args.get("since", broker.mark) != broker.mark
+    replies = GrowingReplies() if request.args.get("html") == "1" else None
     stream = _event_stream(
-        subscription, who, lambda: holder() == who.user, lambda: users.changes, HEARTBEAT_S, has_missed=has_missed
+        subscription,
+        who,
+        lambda: holder() == who.user,
+        lambda: users.changes,
+        HEARTBEAT_S,
+        has_missed=has_missed,
+        is_open=is_open,
+        replies=replies,
     )
     response = Response(stream, mimetype="text/event-stream")
     response.headers["X-Accel-Buffering"] = "no"
@@ -54,11 +65,13 @@ def _event_stream(
     heartbeat_s: float,
     *,
     has_missed: bool = False,
+    is_open: Callable[[CubicleKey], bool] = lambda _key: True,
+    replies: GrowingReplies | None = None,
 ) -> Iterator[str]:
     yield "retry: 2000\n\n" + ("event: missed\ndata: {}\n\n" if has_missed else "")
     checked_at, known = time.monotonic(), -1
     while True:
-        event = subscription.get(min(heartbeat_s, LOOK_S))
+        event = subscription.get(min(heartbeat_s, LOOK_S if replies is None else replies.wait_s(LOOK_S)))
         if subscription.is_closed:
             return
         is_due = time.monotonic() - checked_at >= heartbeat_s
@@ -69,8 +82,9 @@ def _event_stream(
         if is_due:
             checked_at = time.monotonic()
             yield ": still here\n\n"
-        if event is not None and _is_for_viewer(event, who):
-            yield f"event: {event.kind}\ndata: {json.dumps(event_json(event))}\n\n"
+        heard = [event] if event is not None and _is_for_viewer(event, who, is_open) else []
+        for each in heard if replies is None else replies.render(heard):
+            yield f"event: {each.kind}\ndata: {json.dumps(event_json(each))}\n\n"
 
 
 def _is_still_welcome(is_welcome: Callable[[], bool]) -> bool:
@@ -80,10 +94,20 @@ def _is_still_welcome(is_welcome: Callable[[], bool]) -> bool:
         return False  # the install is being closed, and the browser will ask the next one
 
 
-def _is_for_viewer(event: Event, who: Asker) -> bool:
-    """An operator hears of everybody's turns, but what is being written and printed is for its own person alone."""
+def _is_for_viewer(event: Event, who: Asker, is_open: Callable[[CubicleKey], bool]) -> bool:
+    """An operator hears of everybody's turns, but what is being written and printed is for its own person alone; a
+    member hears of the agents that are open to them."""
     if event.kind in _FOR_OPERATORS:
         return who.is_operator
-    if event.kind in LIVE:
-        return event.cubicle is not None and event.cubicle.user == who.user.id
-    return who.is_operator or event.cubicle is None or event.cubicle.user == who.user.id
+    if event.kind in LIVE or not who.is_operator:
+        agent = event.body.get("agent") if event.cubicle is None else event.cubicle.agent
+        is_theirs = event.kind not in LIVE if event.cubicle is None else event.cubicle.user == who.user.id
+        return is_theirs and (not agent or _is_open(is_open, CubicleKey(str(agent), who.user.id)))
+    return True
+
+
+def _is_open(is_open: Callable[[CubicleKey], bool], key: CubicleKey) -> bool:
+    try:
+        return is_open(key)
+    except Unavailable:
+        return False

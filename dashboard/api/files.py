@@ -1,22 +1,23 @@
-"""Files between a person and an agent's workspace: listing, download, upload into ``in/``, deletion.
+"""Files between a person and an agent's workspace: listing, search, download, upload into ``in/``, deletion. What else
+a person changes there by hand is ``file_changes``.
 
 What an agent made is sent as what it is, bytes: as an attachment of a harmless type, from a private copy, under a name
-that hides nothing. The host writes into ``in/`` alone; all else in a workspace is the agent's.
+that hides nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from functools import partial
 from shutil import disk_usage
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
 from flask import Blueprint, Response, request
 from werkzeug.exceptions import LengthRequired
 
-from dashboard import bodies
+from dashboard import bodies, hand_changes
+from dashboard.api.file_changes import has_precondition, save_text
 from dashboard.auth import own_cubicle, require_asker
 from dashboard.headers import HELD
 from dashboard.paths import asked_for, decode_path, encode_path
@@ -26,6 +27,7 @@ from dashboard.transfers import get_transfers
 from orchestrator.core.errors import BadInput, Forbidden, NotFound, OrchestratorError, TooLarge, UnsafePath
 from orchestrator.core.models import CubicleKey
 from orchestrator.files import zip_stream as archives
+from orchestrator.files.finding import find_entries
 from orchestrator.files.mime_types import HEAD_BYTES, PLAIN, UNKNOWN, showable_type, type_of
 from orchestrator.files.models import MOST_FILE_BYTES, DirEntry, Readable, Stored
 from orchestrator.files.names import display_path, safe_name
@@ -35,9 +37,11 @@ api = Blueprint("files", __name__)
 _CHUNK = 1 << 18
 _DEFAULT_PAGE, _LONGEST_PAGE = 200, 1_000
 _ONLY_IN = (
-    "Files are put into in/ alone, such as PUT …/files/in/report.pdf: everything else in the workspace belongs to the "
-    "agent. Ask the agent to move it."
+    "Uploads go into in/ alone, such as PUT …/files/in/report.pdf. To save another file, send If-Match with the ETag "
+    "that it had when you read it, or If-None-Match: * for a new one."
 )
+_MOST_NAMED = 200
+"""Names of a folder that are packed into one archive."""
 _NO_FILE = "{} is a link or something else that is no plain file or folder, so it is left alone."
 
 
@@ -66,8 +70,11 @@ def read_path(name: str, path: str) -> Any:  # noqa: ARG001 - the path is read a
 
 @api.put("/api/agents/<name>/files/<any_path:path>")
 def upload_file(name: str, path: str) -> Any:  # noqa: ARG001 - as above
-    """The body is a new file in ``in/``; it replaces nothing, so it may get another name."""
+    """The body is a new file in ``in/``; it replaces nothing, so it may get another name. With a precondition it is the
+    text of that one file."""
     key, parts = own_cubicle(name), asked_for()
+    if has_precondition():
+        return save_text(key, parts)
     if len(parts) != 2 or parts[0] != b"in":
         raise Forbidden(_ONLY_IN)
     if request.content_length is None:
@@ -81,6 +88,8 @@ def upload_file(name: str, path: str) -> Any:  # noqa: ARG001 - as above
         body = _Body(request.stream)
         stored = get_services().workspaces.write_in(key, parts[1], body, max_bytes=room)
     _note_upload(key, stored)
+    if key.user == require_asker().user.id:
+        get_services().folder_looks.mark_seen(key, (b"in",))
     return {
         "path": encode_path(b"in", stored.name.encode()),
         "size": stored.size_bytes,
@@ -92,13 +101,9 @@ def upload_file(name: str, path: str) -> Any:  # noqa: ARG001 - as above
 @api.delete("/api/agents/<name>/files/<any_path:path>")
 def delete_path(name: str, path: str) -> Any:  # noqa: ARG001 - as above
     """A file, or a folder with all that is in it, is gone."""
-    key, parts, services = own_cubicle(name), asked_for(), get_services()
-    text = f"{_current_person()} deleted {display_path(*parts)}."
-    note = partial(
-        services.audit.record_event, "file.deleted", text, key, path=display_path(*parts), by=_current_person()
-    )
-    services.workspaces.delete_path(key, parts, note=note)
-    services.files_changed(key)
+    key, parts = own_cubicle(name), asked_for()
+    with hand_changes.remembered(key, parts):
+        hand_changes.delete(key, parts)
     return "", 204
 
 
@@ -108,6 +113,8 @@ def delete_path(name: str, path: str) -> Any:  # noqa: ARG001 - as above
 def _folder_page(key: CubicleKey, parts: tuple[bytes, ...]) -> Any:
     if _query_flag("zip"):
         return _zip_folder(key, parts)
+    if words := request.args.get("find", ""):
+        return _find_below(key, parts, words)
     after = decode_path(request.args.get("after", ""))
     if len(after) > 1:
         raise BadInput("after: send what the page before gave as next.")
@@ -116,6 +123,15 @@ def _folder_page(key: CubicleKey, parts: tuple[bytes, ...]) -> Any:
     return {
         "entries": [_entry_json(parts, entry) for entry in page.entries],
         "next": None if page.next is None else encode_path(page.next),
+    }
+
+
+def _find_below(key: CubicleKey, parts: tuple[bytes, ...], words: str) -> Any:
+    found = find_entries(get_services().workspaces, key, parts, words)
+    return {
+        "entries": [_entry_json(one.folder, one.entry) for one in found.entries],
+        "next": None,
+        "is_complete": found.is_complete,
     }
 
 
@@ -132,13 +148,25 @@ def _entry_json(folder: tuple[bytes, ...], entry: DirEntry) -> dict[str, Any]:
 def _zip_folder(key: CubicleKey, parts: tuple[bytes, ...]) -> Response:
     services = get_services()
     services.workspaces.list_folder(key, parts, limit=1)  # what is no folder is said while it can be
+    only = _named_in(parts)
     with ExitStack() as until_sent:
         until_sent.callback(get_transfers().begin_transfer(require_asker().user.id))
         name = f"{safe_name(parts[-1] if parts else key.agent)}.zip"
-        pieces = archives.stream_zip(services.workspaces, key, parts, most_file_bytes=_most_bytes())
+        pieces = archives.stream_zip(services.workspaces, key, parts, only=only, most_file_bytes=_most_bytes())
         response = file_response(pieces, "application/zip", name)
         response.call_on_close(until_sent.pop_all().close)
     return response
+
+
+def _named_in(folder: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """The names that ``only`` gives, once or more, each within the folder; none for all of it."""
+    named = request.args.getlist("only")
+    paths = [decode_path(one) for one in named]
+    if len(paths) > _MOST_NAMED or any(len(path) != 1 for path in paths):
+        raise BadInput(f"only: send at most {_MOST_NAMED} names of this folder, each percent-encoded.")
+    if paths and not folder:
+        raise BadInput("only: name a folder of the workspace first.")
+    return tuple(path[0] for path in paths)
 
 
 # --- files -----------------------------------------------------------------------------------------------------
@@ -157,13 +185,16 @@ def _send_file(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Re
         until_sent.callback(get_transfers().begin_transfer(require_asker().user.id))
         copy = until_sent.enter_context(get_services().workspaces.copy_out(key, parts, max_bytes=_most_bytes()))
         response = file_response(_read_pieces(copy.file), kind, name, is_inline=is_inline, size_bytes=copy.size_bytes)
+        response.set_etag(copy.sha256)
         response.call_on_close(until_sent.pop_all().close)
     return response
 
 
-def _read_pieces(file: Readable) -> Iterator[bytes]:
-    while piece := file.read(_CHUNK):
-        yield piece
+def _read_pieces(file: BinaryIO) -> Iterator[bytes]:
+    """All of it; the file is closed when it was read, also where nobody ends the answer."""
+    with file:
+        while piece := file.read(_CHUNK):
+            yield piece
 
 
 def file_response(

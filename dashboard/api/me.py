@@ -8,11 +8,13 @@ from typing import Any
 
 from flask import Blueprint, make_response
 
-from dashboard import bodies, cookies
+from dashboard import bodies, cookies, origin, qr
 from dashboard.auth import Asker, require_asker
 from dashboard.services import get_services
 from dashboard.shapes import session_facts, user_json
 from dashboard.times import with_iso_times
+from orchestrator.agents.public_url import get_public_url, is_local
+from orchestrator.agents.users import LINK_S
 from orchestrator.core.errors import Conflict, Forbidden
 
 api = Blueprint("me", __name__)
@@ -21,7 +23,7 @@ api = Blueprint("me", __name__)
 @api.get("/api/me")
 def get_me() -> Any:
     """Who asks."""
-    return user_json(require_asker().user)
+    return user_json(get_services(), require_asker().user)
 
 
 @api.patch("/api/me")
@@ -30,8 +32,8 @@ def change_me() -> Any:
     who, body = require_asker().user, bodies.json_body("time_zone", "if_unknown")
     zone, is_guess = bodies.text_field(body, "time_zone"), bodies.flag_field(body, "if_unknown")
     if is_guess and who.time_zone_known:
-        return user_json(who)
-    return user_json(get_services().users.update_user(who.id, {"time_zone": zone}))
+        return user_json(get_services(), who)
+    return user_json(get_services(), get_services().users.update_user(who.id, {"time_zone": zone}))
 
 
 @api.put("/api/me/login")
@@ -53,9 +55,20 @@ def set_login() -> Any:
     if name != who.user.name:
         users.update_user(who.user.id, {"name": name})
     if not who.session:
-        return user_json(users.get(who.user.id))
+        return user_json(get_services(), users.get(who.user.id))
     session = users.new_session(who.user.id, "by a new password", **cookies.session_origin())
-    return cookies.set_cookie(make_response(user_json(users.get(who.user.id))), session)
+    return cookies.set_cookie(make_response(user_json(get_services(), users.get(who.user.id))), session)
+
+
+@api.post("/api/me/login-link")
+def make_login_link() -> Any:
+    """A one-time link into another device of the asker's own, for its camera."""
+    services, user = get_services(), require_asker().user
+    address = get_public_url(
+        services.settings, services.install_settings, came_by=origin.own_origin(services.settings.public_url)
+    )
+    url = f"{address}/login/{services.users.make_link(user.id)}"
+    return {"url": url, "valid_for_s": LINK_S, "is_local": is_local(address), "qr": qr.of_login_link(url)}, 201
 
 
 @api.get("/api/me/sessions")

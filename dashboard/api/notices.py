@@ -7,10 +7,11 @@ from typing import Any
 from flask import Blueprint
 
 from dashboard import bodies
-from dashboard.auth import own_cubicle, require_asker
+from dashboard.auth import may_see, own_cubicle, require_asker
 from dashboard.services import get_services
 from dashboard.times import with_iso_times
 from orchestrator.approvals.notifications import as_json
+from orchestrator.core.errors import NotFound
 
 api = Blueprint("notices", __name__)
 
@@ -31,6 +32,7 @@ def list_notices(name: str) -> Any:
 def press_offer(notice: int) -> Any:
     """Do what an offer says."""
     who, do = require_asker(), bodies.text_field(bodies.json_body("do"), "do")
-    return with_iso_times(
-        as_json(get_services().notifications.press_button(notice, do, by=who.user, surface=who.surface))
-    )
+    notifications = get_services().notifications
+    if not may_see(notifications.get(notice).cubicle):
+        raise NotFound("There is no such notice.")
+    return with_iso_times(as_json(notifications.press_button(notice, do, by=who.user, surface=who.surface)))

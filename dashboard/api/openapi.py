@@ -14,6 +14,7 @@ from dashboard import (
     openapi_calendar,
     openapi_checkpoints,
     openapi_conversations,
+    openapi_files,
     openapi_grants,
     openapi_logins,
     openapi_memories,
@@ -22,6 +23,7 @@ from dashboard import (
     openapi_packages,
     openapi_proofs,
     openapi_providers,
+    openapi_push,
     openapi_questions,
     openapi_terminal,
     openapi_upkeep,
@@ -35,14 +37,7 @@ from dashboard.services import get_services
 api = Blueprint("openapi", __name__)
 
 
-_FOLDER = {
-    "after": {**STRING, "description": "`next` of the page before"},
-    "limit": LIMIT,
-    "zip": {**enum_of("1"), "description": "the folder as a zip archive"},
-    **USER,
-}
 _CONVERSATION: dict[str, Schema] = {"conversation": {**INTEGER, "description": "the first one if left out"}}
-_INLINE = {"inline": {**enum_of("1"), "description": "for showing in a browser, if the type is harmless"}}
 
 _OWN: tuple[ApiRoute, ...] = (
     ApiRoute("get", "/api/health", "Whether messages can be answered", "Health", other=(503,), is_public=True),
@@ -94,44 +89,6 @@ _OWN: tuple[ApiRoute, ...] = (
         other=(202,),
         query=USER,
         fails=(400, 404, 413, 429, 503),
-    ),
-    ApiRoute(
-        "get",
-        f"{AGENT}/files/",
-        "The folders of the workspace, or all of it as a zip archive",
-        "Files",
-        query=_FOLDER,
-        fails=(400, 404, 413, 429, 503),
-        sends_file=True,
-    ),
-    ApiRoute(
-        "get",
-        f"{AGENT}/files/{{path}}",
-        "A folder as a list (a page of it), or as a zip archive; a file as a download. Links, pipes and files with "
-        "several names are not found. `path` is percent-encoded bytes, so that every name can be addressed; its "
-        "slashes stay as they are.",
-        "Files",
-        query={**_FOLDER, **_INLINE},
-        fails=(400, 404, 409, 413, 429, 503),
-        sends_file=True,
-    ),
-    ApiRoute(
-        "put",
-        f"{AGENT}/files/{{path}}",
-        "Upload a file: `path` is in/NAME, the body its bytes. It replaces nothing: the answer says what it is called.",
-        "Upload",
-        status=201,
-        query=USER,
-        fails=(400, 404, 411, 413, 429, 503),
-        takes_file=True,
-    ),
-    ApiRoute(
-        "delete",
-        f"{AGENT}/files/{{path}}",
-        "Delete a file, or a folder with everything in it",
-        status=204,
-        query=USER,
-        fails=(404, 409, 503),
     ),
     ApiRoute(
         "get",
@@ -224,8 +181,9 @@ _OWN: tuple[ApiRoute, ...] = (
         "Events as server-sent events (text/event-stream): `turn`, `step`, `delta`, `approval`, `question`, `notice`, "
         "`app`, `delivery`, `calendar`, `memory`, `cubicle`, `proof`, `agent`, `bot`. The data is one JSON object with "
         "`agent` and `user`; a delta's `text` is the reply so far. Events are hints to fetch again. With `since`, the "
-        "mark that a page of the dashboard carries, `missed` comes first if there were events since.",
-        query={"since": STRING},
+        "mark that a page of the dashboard carries, `missed` comes first if there were events since. With `html=1` a delta "
+        "has `from` and `blocks` instead of `text`: the HTML of the reply's blocks from that number on.",
+        query={"since": STRING, "html": enum_of("1")},
     ),
 )
 
@@ -237,10 +195,12 @@ ROUTES: tuple[ApiRoute, ...] = (
     *openapi_calendar.ROUTES,
     *openapi_checkpoints.ROUTES,
     *openapi_conversations.ROUTES,
+    *openapi_files.ROUTES,
     *openapi_memories.ROUTES,
     *openapi_money.ROUTES,
     *openapi_notices.ROUTES,
     *openapi_grants.ROUTES,
+    *openapi_push.ROUTES,
     *openapi_questions.ROUTES,
     *openapi_upkeep.ROUTES,
     *openapi_proofs.ROUTES,
@@ -255,10 +215,12 @@ ALL_SCHEMAS: dict[str, Schema] = {
     **openapi_calendar.SCHEMAS,
     **openapi_checkpoints.SCHEMAS,
     **openapi_conversations.SCHEMAS,
+    **openapi_files.SCHEMAS,
     **openapi_memories.SCHEMAS,
     **openapi_money.SCHEMAS,
     **openapi_notices.SCHEMAS,
     **openapi_grants.SCHEMAS,
+    **openapi_push.SCHEMAS,
     **openapi_questions.SCHEMAS,
     **openapi_upkeep.SCHEMAS,
     **openapi_proofs.SCHEMAS,

@@ -9,7 +9,7 @@ from flask import Blueprint, request
 
 from dashboard import bodies
 from dashboard.api.approvals import MIN_AGE_S
-from dashboard.auth import require_asker
+from dashboard.auth import may_see, require_asker
 from dashboard.services import get_services
 from dashboard.times import with_iso_times
 from orchestrator.capabilities.ask.questions import STATUSES, as_json
@@ -38,7 +38,7 @@ def answer_question(question: str) -> Any:
     who, services = require_asker(), get_services()
     text = bodies.text_field(bodies.json_body("answer"), "answer")
     found = services.questions.get_question(question)
-    if not who.is_operator and found.cubicle.user != who.user.id:
+    if not may_see(found.cubicle):
         raise NotFound("There is no question with this id. './hermit questions' shows what is waiting.")
     if who.session and time.time() - found.asked_at < MIN_AGE_S:
         raise Conflict("This question appeared only just now. Read it, then answer.")

@@ -49,9 +49,11 @@ def change_settings() -> Any:
 
 def _as_json() -> dict[str, Any]:
     services = get_services()
+    newer = services.version_watch.found
     default = services.providers.get_state(services.providers.default())
     return {
         "version": VERSION,
+        "new_version": None if newer is None else {"version": newer.version, "url": newer.url},
         "default_provider": default.name,
         "default_model": default.model,
         "is_set_up": services.install_settings.is_set_up,

@@ -18,21 +18,21 @@ api = Blueprint("users", __name__)
 @operator_only
 def list_users() -> Any:
     """All people."""
-    return {"users": [user_json(user) for user in get_services().users.list_users()]}
+    return {"users": [user_json(get_services(), user) for user in get_services().users.list_users()]}
 
 
 @api.post("/api/users")
 @operator_only
 def add_user() -> Any:
     """A new person."""
-    return user_json(get_services().users.add(bodies.json_body())), 201
+    return user_json(get_services(), get_services().users.add(bodies.json_body())), 201
 
 
 @api.patch("/api/users/<id:user>")
 @operator_only
 def change_user(user: int) -> Any:
     """Other settings for a person."""
-    return user_json(get_services().users.update_user(user, bodies.json_body()))
+    return user_json(get_services(), get_services().users.update_user(user, bodies.json_body()))
 
 
 @api.delete("/api/users/<id:user>/sessions")

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from flask import Blueprint, render_template, request
 
 from dashboard.approval_filters import KINDS, read_filters
-from dashboard.auth import require_asker
+from dashboard.auth import own_agents, require_asker
 from dashboard.pages.asking import ApprovalView, names_of_others, pending
 from dashboard.pages.frame import shell_frame
 from dashboard.services import get_services
@@ -63,7 +63,7 @@ def approvals() -> str:
     return render_template(
         "approvals.html",
         **shell_frame(),
-        known_agents=[agent.name for agent in get_services().agents.list_agents()],
+        known_agents=[agent.name for agent in own_agents()],
         kinds=KINDS,
         outcomes=OUTCOMES,
         **_past(),

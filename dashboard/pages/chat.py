@@ -8,10 +8,12 @@ from flask import Blueprint, render_template, request
 
 from dashboard import bodies
 from dashboard.apps import own_app
-from dashboard.auth import own_turn, require_asker
+from dashboard.auth import may_see, own_turn, require_asker
 from dashboard.pages.apps import HeldApp, held
 from dashboard.pages.asking import pending_in_chat
+from dashboard.pages.delivered import ShownFile, find_file, shown_file
 from dashboard.pages.frame import agent_frame, own_key
+from dashboard.pages.meter import meter_facts
 from dashboard.pages.money import money_of
 from dashboard.pages.views import disk_of, is_rehearsal, page_after, page_around, page_of_talk, turn_in, turn_view
 from dashboard.roles import tasks_of
@@ -66,9 +68,11 @@ def chat(name: str) -> str:
         tasks=list_tasks(agent.toolsets, tasks_of(agent.role)),
         first_tasks=TASKS_SHOWN,
         money=money_of(name),
+        meter=meter_facts(agent, conversation.id)["meter"],
         disk=disk_of(agent),
         most_files=MOST,
         beside=_beside(name),
+        beside_file=_beside_file(name),
         first_new=get_services().read_marks.first_unread(conversation),
         summary=get_services().history.get_summary(key, conversation.id),
         conversation=conversation,
@@ -113,6 +117,15 @@ def _beside(name: str) -> HeldApp | None:
         return None
 
 
+def _beside_file(name: str) -> ShownFile | None:
+    """The delivered file that is to be seen beside the conversation."""
+    wanted = bodies.whole_arg("delivered")
+    try:
+        return None if wanted is None else shown_file(find_file(name, wanted))
+    except NotFound:
+        return None
+
+
 @pages.get("/parts/budget/<name>")
 def budget(name: str) -> str:
     """A word about the day's budget, where there is one to say."""
@@ -151,7 +164,7 @@ def asking(name: str) -> str:
 def one_notice(notice: int) -> str:
     """One notice as it stands."""
     found = get_services().notifications.get(notice)
-    if found.cubicle.user != require_asker().user.id:
+    if found.cubicle.user != require_asker().user.id or not may_see(found.cubicle):
         raise NotFound("There is no such notice.")
     return render_template("parts/notice_alone.html", notice=found)
 

@@ -5,37 +5,31 @@ uploads and deletions are the API's.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from flask import Blueprint, Response, render_template, request
 
-from dashboard.auth import require_asker
+from dashboard.apps import dashboard_origin
+from dashboard.auth import login_digest, require_asker
+from dashboard.headers import allow_frame
+from dashboard.pages.editing import may_edit
+from dashboard.pages.folder_list import list_view, view_entry
 from dashboard.pages.frame import agent_frame, own_key
 from dashboard.pages.glimpse import glimpse, pdf_page, picture
-from dashboard.paths import BEFORE_IN_PAGES, asked_for, decode_path, encode_path
+from dashboard.pages.media import send_media
+from dashboard.paths import BEFORE_IN_PAGES, asked_for, encode_path
 from dashboard.services import get_services
 from dashboard.transfers import get_transfers
-from orchestrator.capabilities.delivery.messages import format_size
-from orchestrator.core.errors import BadInput, NotFound, OrchestratorError, UnsafePath
+from orchestrator.apps.previews.csp import SANDBOX
+from orchestrator.core.errors import NotFound, OrchestratorError, Unavailable, UnsafePath
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.models import DirEntry
 from orchestrator.files.names import display_path
 
 pages = Blueprint("files_pages", __name__)
 
-PAGE = 100
 DRAWING_S = 10.0
 """How long a browser waits for a PDF's pages before it is told that they are still being drawn."""
 Parts = tuple[bytes, ...]
-
-FOLDERS = {
-    b"work": "Where it works: programs, notes and what it installed.",
-    b"in": "Files you gave it. It can read them but not change them.",
-    b"out": "What it makes for you. Files here are sent to you automatically.",
-    b"www": "Its web apps, one folder each.",
-    b"data": "What HermitShell lets it read: its calendar, memories and packages.",
-}
-"""The workspace's own five, in the order of a day's work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +38,6 @@ class Crumb:
 
     name: str
     path: str
-
-
-@dataclass(frozen=True, slots=True)
-class FileView:
-    """One name in a folder."""
-
-    name: str
-    path: str
-    kind: str
-    size: str
-    modified: float
-    hint: str
-    """What one of the workspace's own folders is for."""
-    may_go: bool
-    """A person may delete it."""
 
 
 @pages.get("/agents/<name>/files")
@@ -73,6 +52,7 @@ def below(name: str, path: str) -> str:  # noqa: ARG001 - the path is read as it
     key, parts = own_key(name), asked_for(BEFORE_IN_PAGES)
     try:
         if len(parts) < 2:
+            get_services().workspaces.list_folder(key, parts, limit=1)  # it is one of the five
             return _folder_page(name, key, parts)
         entry = get_services().workspaces.get_entry(key, parts)
         if entry.kind == "folder":
@@ -87,6 +67,15 @@ def shown_picture(name: str, path: str) -> Response:  # noqa: ARG001 - as above
     """A picture for a file's page."""
     try:
         return picture(own_key(name), asked_for(BEFORE_IN_PAGES))
+    except UnsafePath as error:
+        raise NotFound(error.message) from error
+
+
+@pages.get("/agents/<name>/media/<any_path:path>")
+def played(name: str, path: str) -> Response:  # noqa: ARG001 - as above
+    """A piece of sound or video for a file's page."""
+    try:
+        return send_media(own_key(name), asked_for(BEFORE_IN_PAGES))
     except UnsafePath as error:
         raise NotFound(error.message) from error
 
@@ -115,7 +104,7 @@ def drawn_pages(name: str, path: str) -> str:  # noqa: ARG001 - as above
 @pages.get("/parts/files/<name>")
 def top_now(name: str) -> str:
     """The workspace as it stands."""
-    return render_template("parts/files.html", agent=get_services().agents.get(name), **_listed(own_key(name), ()))
+    return render_template("parts/files.html", agent=get_services().agents.get(name), **list_view(own_key(name), ()))
 
 
 @pages.get("/parts/files/<name>/<any_path:path>")
@@ -123,55 +112,64 @@ def folder_now(name: str, path: str) -> str:  # noqa: ARG001 - as above
     """A folder as it stands."""
     parts = asked_for(BEFORE_IN_PAGES)
     try:
-        listed = _listed(own_key(name), parts)
+        key = own_key(name)
+        listed = list_view(key, parts, since=_known_since(key, parts))
     except UnsafePath as error:
         raise NotFound(error.message) from error
     return render_template("parts/files.html", agent=get_services().agents.get(name), **listed)
 
 
 def _folder_page(name: str, key: CubicleKey, parts: Parts) -> str:
-    return render_template("files.html", **agent_frame(name, "files"), **_listed(key, parts), crumbs=_crumbs(parts))
+    """A folder that is there: whoever asks has seen to that, so none that isn't is written down as looked into."""
+    since = get_services().folder_looks.look_into(key, parts) if _ever_new(parts) else None
+    listed = list_view(key, parts, since=since)
+    return render_template("files.html", **agent_frame(name, "files"), **listed, crumbs=_crumbs(parts))
+
+
+def _asks_for(view: str) -> bool:
+    return request.args.get("view") == view
+
+
+def _hold_page(key: CubicleKey, parts: Parts) -> tuple[str, str]:
+    """Where a frame on the page that is being made finds this file as a page by itself, or why it doesn't."""
+    try:
+        url = get_services().previews.page_url(
+            key, encode_path(*parts), dashboard=dashboard_origin(), login=login_digest()
+        )
+    except Unavailable as error:
+        return "", error.message
+    allow_frame(url)
+    return url, ""
+
+
+def _known_since(key: CubicleKey, parts: Parts) -> float | None:
+    return get_services().folder_looks.get_since(key, parts) if _ever_new(parts) else None
+
+
+def _ever_new(parts: Parts) -> bool:
+    """There are marks in this folder: the five are always there, and what is in ``data`` changes by itself."""
+    return bool(parts) and parts[0] != b"data"
 
 
 def _file_page(name: str, key: CubicleKey, parts: Parts, entry: DirEntry) -> str:
     seen = glimpse(key, parts, entry) if entry.kind == "file" else None
+    page_url, why_no_page = _hold_page(key, parts) if seen and seen.is_page and _asks_for("page") else ("", "")
+    view = view_entry(parts[:-1], entry)
     return render_template(
         "file.html",
         **agent_frame(name, "files"),
-        view=_view(parts[:-1], entry),
+        view=view,
         crumbs=_crumbs(parts),
         above=encode_path(*parts[:-1]),
         seen=seen,
-    )
-
-
-def _listed(key: CubicleKey, parts: Parts) -> dict[str, Any]:
-    """A page of a folder, for its template."""
-    sent = request.args.get("after", "")
-    after = decode_path(sent)
-    if len(after) > 1:
-        raise BadInput("after: send what the page before gave as next.")
-    page = get_services().workspaces.list_folder(key, parts, after=after[0] if after else None, limit=PAGE)
-    entries = page.entries if parts else sorted(page.entries, key=lambda entry: tuple(FOLDERS).index(entry.raw))
-    return {
-        "path": encode_path(*parts),
-        "folder": parts[0].decode() if len(parts) == 1 else "" if parts else "top",
-        "is_data": parts[:1] == (b"data",),
-        "entries": [_view(parts, entry) for entry in entries],
-        "after": sent,
-        "next": None if page.next is None else encode_path(page.next),
-    }
-
-
-def _view(folder: Parts, entry: DirEntry) -> FileView:
-    return FileView(
-        entry.name,
-        encode_path(*folder, entry.raw),
-        entry.kind,
-        format_size(entry.size_bytes) if entry.kind == "file" else "",
-        entry.modified,
-        FOLDERS[entry.raw] if not folder else "",
-        may_go=bool(folder) and folder[0] != b"data",
+        is_source=_asks_for("source"),
+        page_url=page_url,
+        why_no_page=why_no_page,
+        sandbox=SANDBOX,
+        may_edit=view.may_go
+        and entry.kind == "file"
+        and may_edit(entry.size_bytes)
+        and (seen is None or seen.sort == "text" or not entry.size_bytes),
     )
 
 

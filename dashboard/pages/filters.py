@@ -10,14 +10,16 @@ from markupsafe import Markup
 
 from dashboard import ages, csrf
 from dashboard.auth import Asker, require_asker
+from dashboard.cookies import chosen_theme
 from dashboard.markdown import render_markdown
 from dashboard.marks import mark_hidden
+from dashboard.pages.text_faces import dress_source
 from dashboard.services import get_services, news_mark
 from dashboard.times import iso_time
 from orchestrator.core.errors import Unauthorized
 from orchestrator.core.models import MICRO
 from orchestrator.core.text import chat_safe, one_line, terminal_safe
-from orchestrator.llm import budget
+from orchestrator.llm.dollars import format_dollars
 from orchestrator.turns.serialize import came_from
 
 TONES = 6
@@ -55,11 +57,13 @@ def register_filters(app: Flask) -> None:
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.context_processor(
         lambda: {
+            "dress_source": dress_source,
             "who": _viewer(),
             "csrf": _csrf(),
             "install_ways": INSTALL_WAYS,
             "bot_token": _bot_token(),
             "news_mark": news_mark,
+            "theme": chosen_theme,
         }
     )
 
@@ -76,7 +80,7 @@ def megabytes(count: int) -> str:
 
 def dollars(micro: int) -> str:
     """An amount for reading: to the cent, and to a hundredth of one below ten cents."""
-    return f"${micro / MICRO:,.2f}" if micro >= _EXACT_BELOW_MICRO else budget.format_dollars(micro)
+    return f"${micro / MICRO:,.2f}" if micro >= _EXACT_BELOW_MICRO else format_dollars(micro)
 
 
 def tone(name: str) -> int:

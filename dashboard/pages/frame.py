@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from dashboard.auth import require_asker
+from dashboard.diagrams import hold_diagrams
 from dashboard.pages.asking import pending
 from dashboard.pages.views import agent_views
 from dashboard.services import get_services
@@ -13,8 +14,9 @@ from orchestrator.core.models import CubicleKey
 
 
 def shell_frame() -> dict[str, Any]:
-    """For `shell.html`: the list of all agents, and what waits for the viewer."""
-    return {"agents": agent_views(), "waiting": pending()}
+    """For `shell.html`: the list of all agents, what waits for the viewer, and where diagrams are drawn: all pages have
+    one policy, so that one can go from one to the other without loading it anew."""
+    return {"agents": agent_views(), "waiting": pending(), "diagram_frame": hold_diagrams()}
 
 
 def own_key(name: str) -> CubicleKey:

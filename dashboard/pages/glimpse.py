@@ -1,36 +1,31 @@
 """What of a file that an agent made may be looked at on a page of ours, and how: text as escaped text, pictures of four
-kinds by a response of their own in which nothing can run, PDFs by pictures of their pages that a program in a container
-drew. Everything else is for the viewer's own programs.
+kinds by a response of their own in which nothing can run, sound and video by a player, PDFs by pictures of their pages
+that a program in a container drew. Everything else is for the viewer's own programs.
 
 What a file is, its first bytes say, never its name. Nothing is decoded, rendered or unpacked here.
 """
 
 from __future__ import annotations
 
-import codecs
 from dataclasses import dataclass
 from typing import Literal
 
 from flask import Response
 
 from dashboard.auth import require_asker
+from dashboard.glimpses import HEAD_BYTES, PICTURE_BYTES, PICTURES, read_text, refuse_picture
 from dashboard.headers import HELD
+from dashboard.pages.media import PLAYED
+from dashboard.pages.text_faces import Face, find_face
 from dashboard.services import get_services
 from dashboard.transfers import get_transfers
-from orchestrator.capabilities.delivery.media_types import size_of_image
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.magic import content_of
+from orchestrator.files.mime_types import type_of
 from orchestrator.files.models import DirEntry
 
 TEXT_BYTES = 64 * 1024
-PICTURE_BYTES = 20 * 1024**2
-MOST_PIXELS = 50_000_000
-"""What a browser unpacks without trouble, however small the file is."""
-_HEAD_BYTES = 256 * 1024
-"""How far into a picture its size is looked for."""
-PICTURES = {"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"}
-"""What is shown as a picture, by what its bytes say; an SVG is a program and never among them."""
 _OF_OWN_PROGRAMS = {
     "zip": "Archives can't be previewed. Download it to unpack it.",
     "program": "This is a program, so there is no preview.",
@@ -40,7 +35,7 @@ _NO_TEXT = "There is no preview for this kind of file. Download it to open it."
 _UNDRAWN_PDF = "There is no preview of this PDF. Download it to read it."
 _LARGE_PDF = "This PDF is too large to preview. Download it."
 
-Sort = Literal["text", "picture", "pages", "none"]
+Sort = Literal["text", "picture", "pages", "audio", "video", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +47,31 @@ class Glimpse:
     """The text itself, or why nothing is shown."""
     is_cut: bool = False
     """There is more of the text."""
+    face: Face | None = None
+    """How the text may be looked at besides."""
+    is_page: bool = False
+    """It is called HTML, and may be shown as a page in a frame of the preview origin."""
 
 
 def glimpse(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Glimpse:
     """What may be seen of the file. Raises NotFound, UnsafePath, Changing, Unavailable."""
     if entry.size_bytes == 0:
         return Glimpse("none", "The file is empty.")
-    head = get_services().workspaces.read_head(key, parts, max_bytes=_HEAD_BYTES)
+    head = get_services().workspaces.read_head(key, parts, max_bytes=HEAD_BYTES)
     content = content_of(head)
     if content in PICTURES:
-        trouble = _too_much(content, head, entry.size_bytes)
+        trouble = refuse_picture(content, head, entry.size_bytes)
         return Glimpse("none", trouble) if trouble else Glimpse("picture")
+    if content in PLAYED:
+        return Glimpse("video" if PLAYED[content].startswith("video/") else "audio")
     if content == "pdf":
         return _pdf(entry.size_bytes)
-    text = _text(head[:TEXT_BYTES]) if content in ("", "page") else None
+    text = read_text(head[:TEXT_BYTES]) if content in ("", "page") else None
     if text is None:
         return Glimpse("none", _OF_OWN_PROGRAMS.get(content, _NO_TEXT))
-    return Glimpse("text", text, is_cut=entry.size_bytes > TEXT_BYTES)
+    is_cut = entry.size_bytes > TEXT_BYTES
+    is_page = type_of(entry.name) == "text/html"
+    return Glimpse("text", text, is_cut, find_face(entry.name, text, is_cut=is_cut), is_page)
 
 
 def _pdf(size_bytes: int) -> Glimpse:
@@ -97,8 +100,8 @@ def picture(key: CubicleKey, parts: tuple[bytes, ...]) -> Response:
 
 def held_picture(body: bytes) -> Response:
     """These bytes as a picture, in a sandbox that loads nothing. Raises NotFound for whatever is none of the four."""
-    content = content_of(body[:_HEAD_BYTES])
-    if content not in PICTURES or _too_much(content, body[:_HEAD_BYTES], len(body)):
+    content = content_of(body[:HEAD_BYTES])
+    if content not in PICTURES or refuse_picture(content, body[:HEAD_BYTES], len(body)):
         raise NotFound("There is no picture to show here.")
     return _held(body, PICTURES[content])
 
@@ -108,25 +111,3 @@ def _held(body: bytes, kind: str) -> Response:
     response.headers["Content-Disposition"] = "inline"
     response.headers["Content-Security-Policy"] = HELD
     return response
-
-
-def _too_much(content: str, head: bytes, size_bytes: int) -> str:
-    """Why a picture is not shown; empty when it is."""
-    if size_bytes > PICTURE_BYTES:
-        return "This picture is too large to preview. Download it."
-    size = size_of_image(content, head)
-    if size is None or 0 in size:
-        return "This picture doesn't say how large it is, so it isn't shown. Download it."
-    if size[0] * size[1] > MOST_PIXELS:
-        return f"This picture is {size[0]:,} × {size[1]:,} pixels, too large to preview. Download it."
-    return ""
-
-
-def _text(head: bytes) -> str | None:
-    """The bytes as text; a character that is cut at the end is left out. None when they are no text."""
-    if b"\0" in head:
-        return None
-    try:
-        return codecs.getincrementaldecoder("utf-8-sig")().decode(head)
-    except UnicodeDecodeError:
-        return None

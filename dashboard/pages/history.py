@@ -12,8 +12,9 @@ from werkzeug import Response as WerkzeugResponse
 from dashboard import bodies
 from dashboard.auth import own_turn
 from dashboard.contents import read_lines
+from dashboard.glimpses import PICTURE_BYTES, PICTURES
 from dashboard.pages.frame import agent_frame, own_key
-from dashboard.pages.glimpse import PICTURE_BYTES, PICTURES, held_picture
+from dashboard.pages.glimpse import held_picture
 from dashboard.paths import asked_for, encode_path
 from dashboard.services import get_services
 from orchestrator.capabilities.delivery.messages import format_size

@@ -54,6 +54,7 @@ def install() -> str:
         chosen=next(view.state.name for view in known if view.state.is_default),
         tokens=_tokens(),
         version=VERSION,
+        newer=services.version_watch.found,
         settings=services.settings,
         **_prices(),
         **upkeep_context(),

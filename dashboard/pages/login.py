@@ -5,13 +5,16 @@ none.
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from flask import Blueprint, redirect, render_template, request
 
 from dashboard import cookies
+from dashboard.api.passkeys import own_site
 from dashboard.auth import current_asker, mark_public, require_asker
 from dashboard.services import get_services
-from orchestrator.core.errors import BadInput, Unauthorized
+from orchestrator.agents.users import SecondFactorNeeded
+from orchestrator.core.errors import BadInput, NotFound, Unauthorized
 from orchestrator.core.models import Role, User
 
 pages = Blueprint("login", __name__)
@@ -23,7 +26,12 @@ def login() -> str:
     """How to get in: by password where there is one, else by a link from the terminal."""
     users = get_services().users
     has_password = any(users.has_password(user.id) for user in users.list_users())
-    return render_template("login.html", has_password=has_password, next=_next(request.args.get("next", "")))
+    return render_template(
+        "login.html",
+        has_password=has_password,
+        has_passkeys=get_services().passkeys.are_used_at(own_site()),
+        next=_next(request.args.get("next", "")),
+    )
 
 
 @pages.post("/login")
@@ -34,8 +42,41 @@ def log_in() -> Any:
     try:
         session = get_services().users.log_in(name[:64], password[:1000], **cookies.session_origin())
     except BadInput as error:
-        return _not_in(error.message)
+        return _not_in(
+            "login.html",
+            error.message,
+            has_password=True,
+            has_passkeys=get_services().passkeys.are_used_at(own_site()),
+        )
+    except SecondFactorNeeded as needed:
+        ticket = get_services().second_factors.wait_for_code(needed.user)
+        path = "/login/second?" + urlencode({"next": _next(request.form.get("next", ""))})
+        return cookies.set_ticket(redirect(path, 303), ticket)
     return _let_in(_next(request.form.get("next", "")), session)
+
+
+@pages.get("/login/second")
+@mark_public
+def second() -> Any:
+    """The code, for somebody who has given their password just now."""
+    if not get_services().second_factors.is_waiting(cookies.login_ticket()):
+        return redirect("/login", 303)
+    return render_template("login_code.html", next=_next(request.args.get("next", "")))
+
+
+@pages.post("/login/second")
+@mark_public
+def give_code() -> Any:
+    """In by the code that belongs to the password."""
+    services, path = get_services(), _next(request.form.get("next", ""))
+    try:
+        user = services.second_factors.finish(cookies.login_ticket(), request.form.get("code", "")[:64])
+    except BadInput as error:
+        return _not_in("login_code.html", error.message)
+    except NotFound:
+        return cookies.set_ticket(redirect("/login", 303), "")
+    session = services.users.new_session(user, "by password and code", **cookies.session_origin())
+    return cookies.set_ticket(_let_in(path, session), "")
 
 
 @pages.get("/login/<code>")
@@ -90,12 +131,10 @@ def _let_in(path: str, session: str) -> Any:
     return cookies.set_cookie(redirect(path, 303), session)
 
 
-def _not_in(message: str) -> Any:
+def _not_in(template: str, message: str, **given: Any) -> Any:
     if request.accept_mimetypes.best_match(["text/html", "application/json"]) == "application/json":
         return {"error": {"code": "unauthorized", "message": message}}, 401
-    return render_template(
-        "login.html", has_password=True, next=_next(request.form.get("next", "")), failed=message
-    ), 401
+    return render_template(template, next=_next(request.form.get("next", "")), failed=message, **given), 401
 
 
 def _next(path: str) -> str:

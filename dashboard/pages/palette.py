@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from flask import Blueprint, render_template, request
 from markupsafe import Markup, escape
 
-from dashboard.auth import require_asker
+from dashboard.auth import own_agents, require_asker
 from dashboard.pages.filters import INSTALL_WAYS
 from dashboard.pages.search import MAX_QUERY_CHARS, highlight
 from dashboard.services import get_services
@@ -83,4 +83,4 @@ def _said(query: str) -> Iterator[Place]:
 
 
 def _agents() -> list[Agent]:
-    return get_services().agents.list_agents()[:MOST_AGENTS]
+    return own_agents()[:MOST_AGENTS]

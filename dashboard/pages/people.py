@@ -15,6 +15,7 @@ from dashboard.services import get_services
 from orchestrator.agents import public_url as reach
 from orchestrator.agents.install_settings import ADDRESS
 from orchestrator.core.models import Role, User
+from orchestrator.llm.person_budget import PersonBudget
 
 pages = Blueprint("people", __name__)
 
@@ -28,6 +29,11 @@ class PersonView:
     """The operator whose install it is, who stays."""
     is_viewer: bool
     has_password: bool
+    budget: PersonBudget
+    """What they spent over all agents, and may."""
+    has_totp: bool
+    closed: tuple[str, ...] = ()
+    """The agents that they may not use."""
 
     @property
     def may(self) -> str:
@@ -87,7 +93,16 @@ def _reach() -> dict[str, Any]:
 def _views() -> list[PersonView]:
     known = get_services().users
     first, viewer = known.get_operator().id, require_asker().user.id
+    closed, with_codes = get_services().access.list_closed(), get_services().second_factors.list_users()
     return [
-        PersonView(user, user.id == first, user.id == viewer, known.has_password(user.id))
+        PersonView(
+            user,
+            user.id == first,
+            user.id == viewer,
+            known.has_password(user.id),
+            get_services().budget.get_person_standing(user.id),
+            user.id in with_codes,
+            tuple(sorted(key.agent for key in closed if key.user == user.id)),
+        )
         for user in known.list_users()
     ]

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from flask import Blueprint, render_template, request
 
 from dashboard import ages
-from dashboard.auth import require_asker
+from dashboard.auth import own_agents, require_asker
 from dashboard.pages.calendar import CHOICES, EntryView, RunView, entry_view
 from dashboard.pages.frame import shell_frame
 from dashboard.services import get_services
@@ -183,7 +183,7 @@ def planner() -> str:
         **shell_frame(),
         views=VIEWS,
         choices=CHOICES,
-        known_agents=[agent.name for agent in get_services().agents.list_agents()],
+        known_agents=[agent.name for agent in own_agents()],
         **_shown(wanted),
     )
 
@@ -234,7 +234,7 @@ def _day(day: CalendarDay, names: dict[int, str]) -> DayView:
 def _wanted() -> PlannerQuery:
     view = request.args.get("view", "")
     agent = request.args.get("agent", "")[:64]
-    is_known = any(known.name == agent for known in get_services().agents.list_agents())
+    is_known = any(known.name == agent for known in own_agents())
     found = PlannerQuery(
         view=view if view in MOST else "month",
         at=_date(request.args.get("at", "")) or _today(),

@@ -85,10 +85,11 @@ class ProviderView:
 def views() -> list[ProviderView]:
     """All of them."""
     known = get_services().providers
-    return [ProviderView(state, _models(state), known.is_missing(state.name)) for state in known.list_providers()]
+    return [ProviderView(state, list_models(state), known.is_missing(state.name)) for state in known.list_providers()]
 
 
-def _models(state: ProviderState) -> tuple[ModelView, ...]:
+def list_models(state: ProviderState) -> tuple[ModelView, ...]:
+    """The models to choose among before there is a key, with their prices."""
     prices, views = get_services().prices, []
     for model in state.suggestions:
         price = prices.get_price(state.name, model.name)

@@ -15,7 +15,7 @@ from dashboard.pages.money import money_of
 from dashboard.services import get_services
 from orchestrator.agents.agent_fields import BOUNDS, LIMITS
 from orchestrator.capabilities.table import REGISTRY
-from orchestrator.core.models import Agent
+from orchestrator.core.models import Agent, Role
 
 pages = Blueprint("settings", __name__)
 
@@ -64,6 +64,7 @@ def settings(name: str) -> str:
         money=money_of(name),
         grants=get_services().grants.of_agent(name, viewer=require_asker().user),
         bot=bot_of(name) if is_operator else None,
+        **(_access(name) if is_operator else {}),
     )
 
 
@@ -85,6 +86,13 @@ def format_span(seconds: int) -> str:
     size, unit = next((size, unit) for size, unit in _UNITS if seconds % size == 0)
     count = seconds // size
     return f"{count} {unit}" + ("" if count == 1 else "s")
+
+
+def _access(name: str) -> dict[str, Any]:
+    """Whom the agent is for, and whom it could be for."""
+    services = get_services()
+    members = [user for user in services.users.list_users() if user.role is not Role.OPERATOR]
+    return {"people": services.access.list_people(name), "members": members}
 
 
 def _choices(agent: Agent) -> dict[str, Any]:

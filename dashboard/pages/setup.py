@@ -10,6 +10,7 @@ from flask import Blueprint, redirect, render_template
 
 from dashboard import qr
 from dashboard.auth import operator_only, require_asker
+from dashboard.pages.devices import phone_parts
 from dashboard.pages.providers import REHEARSAL, views
 from dashboard.services import get_services
 from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus, CodeWay
@@ -41,7 +42,7 @@ def model() -> Any:
 @operator_only
 def telegram() -> Any:
     """A bot for the first agent."""
-    return _step(2, bot=bot_of(_first_agent()))
+    return _step(2, bot=bot_of(_first_agent()), **phone_parts())
 
 
 @pages.get("/parts/setup/bot")

@@ -14,6 +14,7 @@ from dashboard.services import get_services
 from orchestrator.approvals.grant_rows import Grant
 from orchestrator.capabilities.delivery.messages import format_size
 from orchestrator.core.errors import Unavailable
+from orchestrator.operations.backup.schedule import DAYS, MOST_KEPT, describe_plan
 from orchestrator.operations.doctor.runner import Report
 
 pages = Blueprint("upkeep", __name__)
@@ -36,7 +37,13 @@ class FindingView:
 
 def upkeep_context() -> dict[str, Any]:
     """For ``upkeep.html`` and the parts in it."""
-    return {**_doctor(), **_backups(), "grants": _grants(), "names": sorted(get_services().settings.allowed_hosts)}
+    return {
+        **_doctor(),
+        **_backups(),
+        **_plan(),
+        "grants": _grants(),
+        "names": sorted(get_services().settings.allowed_hosts),
+    }
 
 
 @pages.get("/parts/doctor")
@@ -51,6 +58,13 @@ def doctor() -> str:
 def backups() -> str:
     """The backups."""
     return render_template("parts/backups.html", **_backups())
+
+
+@pages.get("/parts/backup-plan")
+@operator_only
+def plan() -> str:
+    """When they are made by themselves."""
+    return render_template("parts/backup_plan.html", **_plan())
 
 
 @pages.get("/parts/allowed")
@@ -87,7 +101,21 @@ def _backups() -> dict[str, Any]:
         free: int | None = services.free_bytes()
     except Unavailable:
         free = None  # how the parts are says it
-    return {"kept": services.list_backups(), "making": services.get_progress(), "free": free, "size": format_size}
+    return {
+        "kept": services.list_backups(),
+        "making": services.get_progress(),
+        "free": free,
+        "size": format_size,
+        "staged": services.get_staged(),
+        "outcome": services.get_outcome(),
+    }
+
+
+def _plan() -> dict[str, Any]:
+    schedule = get_services().backup_schedule
+    found = schedule.get_plan()
+    said = "" if found is None else describe_plan(found)
+    return {"plan": found, "plan_said": said, "plan_next": schedule.next_due(), "days": DAYS, "most_kept": MOST_KEPT}
 
 
 def _grants() -> list[Grant]:

@@ -6,14 +6,18 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 from dataclasses import dataclass
 
 from dashboard.apps import SeenApp, changed_in
-from dashboard.auth import require_asker
+from dashboard.auth import own_agents, require_asker
+from dashboard.glimpses import PICTURES
 from dashboard.pages.asking import ApprovalView, asking_agents
 from dashboard.pages.money import Money, money_of
+from dashboard.paths import encode_path
 from dashboard.services import get_services
 from dashboard.shapes import current_activity, delivery_json
+from dashboard.sights import FileSight, sight_of
 from orchestrator.approvals.notification_rows import Notice
 from orchestrator.capabilities.ask.questions import PENDING, Question
 from orchestrator.capabilities.calendar.visibility import is_told
@@ -31,7 +35,7 @@ from orchestrator.core.models import (
     Turn,
     TurnStatus,
 )
-from orchestrator.files.attachments import split_prompt
+from orchestrator.files.attachments import Attachment, split_prompt
 from orchestrator.operations.quota.monitor import DiskUse
 from orchestrator.turns.branches import Siblings
 
@@ -127,14 +131,25 @@ class DeliveryView:
     url: str
     """Its download; empty when there is none (any more)."""
     size: str
+    sight: FileSight
+    """What can be seen of it."""
+
+    @property
+    def path(self) -> str:
+        """Its page."""
+        return f"/agents/{self.delivery.cubicle.agent}/delivered/{self.delivery.id}"
 
 
 @dataclass(frozen=True, slots=True)
 class SentFile:
-    """A file that came with a message, as its text tells of it: good to look at, never to open anything by."""
+    """A file that came with a message, as its text tells of it, which whoever types such a text can do too."""
 
     name: str
     size: str
+    path: str = ""
+    """Where its person finds it among their own files; empty for what is not in ``in/``."""
+    is_picture: bool = False
+    """It was one when it was sent; what is there now decides what is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +242,7 @@ class TurnView:
 
 
 def agent_views() -> list[AgentView]:
-    """Every agent."""
+    """Every agent that the viewer may use."""
     services, who = get_services(), require_asker()
     now, asking, unread = current_activity(services), asking_agents(), services.read_marks.count_unread(who.user.id)
     return [
@@ -238,7 +253,7 @@ def agent_views() -> list[AgentView]:
             asking.get(agent.name, ""),
             unread.get(agent.name, 0),
         )
-        for agent in services.agents.list_agents()
+        for agent in own_agents()
     ]
 
 
@@ -260,7 +275,7 @@ def turn_view(turn: Turn, siblings: tuple[int, ...] = ()) -> TurnView:
     return TurnView(
         now,
         words,
-        tuple(SentFile(file.path.removeprefix("in/"), format_size(file.size_bytes)) for file in files),
+        tuple(map(_sent_file, files)),
         tuple(StepView(step, _question(step), now.status.is_final) for step in services.turns.list_steps(turn.id)),
         tuple(_delivery_view(d) for d in services.deliveries.of_turns([turn.id])),
         tuple(view for view in asked if view.approval.status is not ApprovalStatus.PENDING),
@@ -346,7 +361,16 @@ def is_rehearsal(agent: Agent) -> bool:
 
 
 def _delivery_view(delivery: Delivery) -> DeliveryView:
-    return DeliveryView(delivery, delivery_json(delivery)["url"] or "", format_size(delivery.size_bytes))
+    url = delivery_json(delivery)["url"] or ""
+    return DeliveryView(delivery, url, format_size(delivery.size_bytes), sight_of(delivery) if url else FileSight())
+
+
+def _sent_file(file: Attachment) -> SentFile:
+    folder, _, name = file.path.partition("/")
+    path = encode_path(b"in", os.fsencode(name)) if folder == "in" and name and "/" not in name else ""
+    return SentFile(
+        file.path.removeprefix("in/"), format_size(file.size_bytes), path, file.type in PICTURES.values() and path != ""
+    )
 
 
 def _planned(turn: Turn) -> Planned | None:

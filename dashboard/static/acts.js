@@ -7,6 +7,7 @@ import { forgetDrafts } from "./drafts.js";
 import { ask } from "./forms.js";
 import { go } from "./pages.js";
 import { hold } from "./press.js";
+import { forgetPush } from "./push.js";
 
 export function startActs() {
   document.addEventListener("click", (event) => {
@@ -31,11 +32,15 @@ async function act(source, body) {
   if (source.dataset.go) leaving(true);
   try {
     const answer = await call(source.dataset.call, filled(source.dataset.path, body), body);
-    if (source.matches("[data-logout]")) forgetDrafts();
+    if (source.matches("[data-logout]")) {
+      forgetDrafts();
+      forgetPush();
+    }
     if (source.dataset.go) return go(source.dataset.go);
     if (source.matches("[data-reset]")) source.reset();
     if (source.matches("[data-fold]")) source.closest("details").open = false;
     if (done) done.hidden = false;
+    source.dispatchEvent(new Event("saved", { bubbles: true }));
     for (const kind of (source.dataset.news ?? "").split(" ").filter(Boolean)) {
       document.dispatchEvent(new CustomEvent(`news:${kind}`, { detail: answer ?? {} }));
     }
@@ -75,22 +80,26 @@ function rest(source, is) {
 
 // Numbers are numbers, boxes that share a name with data-list are a list, a box alone is true or false. An empty field
 // with data-optional is left out, one with data-or-null is null; in a form with data-changed, whatever is as it was. What a
-// select with data-number has is a number, and a name such as "limits.cpus" is a field within "limits".
+// select or a list with data-number has is a number, a ticked box with data-or-null makes the list of its name null, and a name such as "limits.cpus" is a field within "limits".
 export function fieldsOf(form) {
   const body = {};
+  const nulls = [];
   const isChange = form.matches("[data-changed]");
   for (const field of form.elements) {
     if (!field.name || field.disabled || (isChange && isAsItWas(field))) continue;
     if (field.type === "radio" && !field.checked) continue;
     if (field.dataset.list !== undefined) {
       body[field.name] ??= [];
-      if (field.checked) body[field.name].push(field.value);
+      if (field.checked) body[field.name].push(isNumber(field) ? Number(field.value) : field.value);
+    } else if (field.type === "checkbox" && field.dataset.orNull !== undefined) {
+      if (field.checked) nulls.push(field.name);
     } else if (field.type === "checkbox") body[field.name] = field.checked;
     else if (field.dataset.orNull !== undefined && !field.value.trim()) body[field.name] = null;
     else if (isChange || field.value.trim() || field.dataset.optional === undefined) {
       put(body, field.name, isNumber(field) ? Number(field.value) : field.value);
     }
   }
+  for (const name of nulls) body[name] = null;
   return body;
 }
 

@@ -2,6 +2,7 @@
 // they are sent or removed.
 
 import { call, show } from "./api.js";
+import { filesOf } from "./drops.js";
 import { holdBack } from "./pages.js";
 import { Upload, size } from "./upload.js";
 
@@ -214,7 +215,7 @@ export function listenForDrops(talk, take, signal) {
     over(false);
     if (!event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
-    take([...event.dataTransfer.files]);
+    filesOf(event.dataTransfer).then(take);
   }, { signal });
 }
 

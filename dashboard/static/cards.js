@@ -25,7 +25,6 @@ function look() {
     eye.observe(card.querySelector(BUTTONS).parentElement);
     rest(card);
   }
-  count(cards.length);
   document.dispatchEvent(new CustomEvent("cards"));
 }
 
@@ -53,9 +52,4 @@ function rest(card) {
 function enable(card, is) {
   const isOpen = is && !card.hasAttribute("data-settled");
   for (const button of card.querySelectorAll(BUTTONS)) button.disabled = !isOpen;
-}
-
-function count(waiting) {
-  const title = document.title.replace(/^\(\d+\) /, "");
-  document.title = waiting ? `(${waiting}) ${title}` : title;
 }

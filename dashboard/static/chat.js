@@ -5,6 +5,7 @@ import { call, isAboutToLeave, part, show } from "./api.js";
 import { Attachments } from "./attach.js";
 import { Draft } from "./drafts.js";
 import { ask } from "./forms.js";
+import { draw, forget, growReply } from "./growing.js";
 import { reload } from "./pages.js";
 import { carryOver, soon } from "./parts.js";
 import { entriesOf, keepFocus, put, remember } from "./timeline.js";
@@ -249,6 +250,7 @@ async function refresh(turn) {
   const wasNear = isNearEnd();
   if (fresh) put(log, fresh);
   else document.getElementById(`turn-${turn}`)?.remove(); // its message was withdrawn
+  draw(turn);
   settle();
   if (wasNear) toEnd();
 }
@@ -297,19 +299,13 @@ function noticed({ id, turn, conversation: place }) {
 
 function stepped(news) {
   // What was being written is the step's thought now, and stands there.
-  const live = document.querySelector(`#turn-${Number(news.turn)} .live`);
-  if (live && news.status !== "done") live.textContent = "";
+  if (news.status !== "done") forget(news.turn);
   look(news.turn);
 }
 
 function write(news) {
-  const live = document.querySelector(`#turn-${Number(news.turn)} .live`);
-  if (!live) {
-    look(news.turn);
-    return;
-  }
   const wasNear = isNearEnd();
-  live.textContent = news.text;
+  if (!growReply(news)) look(news.turn);
   if (wasNear) toEnd();
 }
 

@@ -4,6 +4,7 @@
 import { show } from "./api.js";
 import { listenForDrops } from "./attach.js";
 import { holdBack } from "./pages.js";
+import { Picking } from "./pick.js";
 import { Upload, size } from "./upload.js";
 
 const AT_ONCE = 3;
@@ -11,7 +12,9 @@ const STAYS_MS = 4000;
 
 export function startFiles({ signal }) {
   const page = document.querySelector("[data-files-page]");
-  if (page) new Uploads(page, signal);
+  if (!page) return;
+  new Uploads(page, signal);
+  new Picking(page);
 }
 
 class Uploads {

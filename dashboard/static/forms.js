@@ -4,6 +4,7 @@
 import { leaving, reach, said, show } from "./api.js";
 import { forgetDrafts } from "./drafts.js";
 import { go } from "./pages.js";
+import { forgetPush } from "./push.js";
 
 export function startForms() {
   document.addEventListener("submit", (event) => {
@@ -43,7 +44,10 @@ async function sent(event, form, how) {
   leaving(true);
   try {
     const next = await how(form);
-    if (form.matches("[data-logout]")) forgetDrafts();
+    if (form.matches("[data-logout]")) {
+      forgetDrafts();
+      forgetPush();
+    }
     go(next);
   } catch (error) {
     leaving(false);

@@ -15,36 +15,53 @@ import { startBranches } from "./branches.js";
 import { startCalendar } from "./calendar.js";
 import { startCards } from "./cards.js";
 import { startChat } from "./chat.js";
+import { startCodes } from "./codes.js";
 import { startConversations } from "./conversations.js";
 import { startCopying } from "./copy.js";
+import { startDiagrams } from "./diagrams.js";
 import { startFiles } from "./files.js";
 import { startLog } from "./log.js";
 import { startKeys } from "./keys.js";
 import { startModels } from "./models.js";
 import { startPalette } from "./palette.js";
+import { startPasskeyLogin, startPasskeys } from "./passkeys.js";
+import { startPhone } from "./phone.js";
+import { startPush } from "./push.js";
 import { startReading } from "./reading.js";
+import { startSections } from "./sections.js";
 import { startTabs } from "./tabs.js";
+import { markTheme, startTheme } from "./theme.js";
 import { startTimes } from "./times.js";
+import { startWaiting } from "./waiting.js";
+import { startWords } from "./words.js";
+import { startWrapping } from "./wrap.js";
 import { startWizard } from "./wizard.js";
 import { startZone } from "./zone.js";
+import { startPictures } from "./pictures.js";
 import { startProviders } from "./providers.js";
 
-const PARTS = [startCards, startParts, startPlanner, startChat, startBranches, startConversations, startReading, startFiles, startLog, startTabs, startModels, checkNames, startWizard, startProviders, startZone];
+const PARTS = [markTheme, startPush, startCards, startParts, startPlanner, startChat, startBranches, startConversations, startReading, startDiagrams, startPictures, startWords, startFiles, startLog, startSections, startTabs, startModels, checkNames, startWizard, startProviders, startZone, startWaiting];
 
 startForms();
 startFields();
 startTimes();
+startPasskeyLogin();
 if (document.body.dataset.viewer) {
   startPresses();
   startActs();
   startApprovals();
   startCalendar();
   startCopying();
+  startWrapping();
   startApps();
   startPeople();
+  startCodes();
+  startPasskeys();
   startPalette();
+  startTheme();
   startKeys();
   startNews();
+  startPhone();
   startPages((page) => PARTS.forEach((begin) => begin(page)));
 }
 

@@ -21,7 +21,7 @@ export function startNews() {
 
 function open() {
   if (source && source.readyState !== EventSource.CLOSED) return;
-  source = new EventSource(`/api/events?since=${encodeURIComponent(mark)}`);
+  source = new EventSource(`/api/events?html=1&since=${encodeURIComponent(mark)}`);
   source.addEventListener("open", heard);
   source.addEventListener("missed", () => tell("again", {}));
   source.addEventListener("error", lost);

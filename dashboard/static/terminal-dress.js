@@ -33,8 +33,11 @@ export function deafen(terminal) {
 }
 
 export function colours() {
-  const given = getComputedStyle(document.documentElement);
-  const of = (name) => given.getPropertyValue(`--${name}`).trim();
+  const probe = document.body.appendChild(document.createElement("span")); // a colour has two faces: it is asked for the one in use
+  const of = (name) => {
+    probe.style.color = `var(--${name})`;
+    return getComputedStyle(probe).color;
+  };
   const theme = {
     background: of("surface"),
     foreground: of("ink"),
@@ -47,6 +50,7 @@ export function colours() {
     theme[name] = of(`ansi-${name}`);
     theme[`bright${name[0].toUpperCase()}${name.slice(1)}`] = of(`ansi-bright-${name}`);
   }
+  probe.remove();
   return theme;
 }
 

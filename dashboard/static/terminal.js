@@ -42,6 +42,7 @@ terminal.onResize(() => {
 terminal.attachCustomKeyEventHandler(isForShell);
 new ResizeObserver(() => fit.fit()).observe(page.querySelector(".terminal-screen"));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (terminal.options.theme = colours()));
+document.addEventListener("theme", () => (terminal.options.theme = colours()));
 page.addEventListener("copy", () => terminal.clearSelection());
 window.addEventListener("pagehide", () => line?.close());
 window.addEventListener("pageshow", (event) => event.persisted && location.reload());

@@ -1,6 +1,7 @@
 // Where the entries of a conversation go: turns and notices, in the order of their times. What a person opened stays
 // open.
 
+import { takeOver } from "./growing.js";
 import { carryOver } from "./parts.js";
 
 export function entriesOf(place) {
@@ -16,7 +17,9 @@ export function put(log, fresh) {
   if (old) {
     const refocus = keepFocus(old);
     carryOver(old, fresh);
+    const settle = takeOver(old, fresh);
     old.replaceWith(fresh);
+    settle();
     refocus(fresh);
     return;
   }

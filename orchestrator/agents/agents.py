@@ -150,10 +150,15 @@ def as_json(agent: Agent) -> dict[str, Any]:
     return body
 
 
+def find_missing(name: str) -> NotFound:
+    """There is no such agent, or none for whoever asks."""
+    return NotFound(f"There is no agent called {name[:40]!r}. './hermit agent list' shows all.")
+
+
 def _get_agent(db: sqlite3.Connection, name: str) -> Agent:
     found = rows.get_agent(db, name)
     if found is None:
-        raise NotFound(f"There is no agent called {name[:40]!r}. './hermit agent list' shows all.")
+        raise find_missing(name)
     return found
 
 

@@ -1,5 +1,5 @@
-"""A bound on wrong guesses at passwords, in memory alone: a restart forgets it, which costs a guesser more than it
-gives. It knows names and times, no passwords.
+"""A bound on wrong guesses at passwords and codes, in memory alone: a restart forgets it, which costs a guesser more
+than it gives. It knows names and times, no passwords.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Throttle:
                 self._guesses.popleft()
             of_name = sum(earlier.name == name for earlier in self._guesses)
             if of_name >= _TRIES or len(self._guesses) >= _TRIES * 10:
-                raise TooMany("Too many wrong passwords. Wait five minutes, or run './hermit login-link' on the host.")
+                raise TooMany("Too many wrong tries. Wait five minutes, or run './hermit login-link' on the host.")
             self._guesses.append(guess)
         return guess
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from orchestrator.agents.agent_fields import parse_number
 from orchestrator.core.errors import BadInput, Conflict
-from orchestrator.core.models import Role, User
+from orchestrator.core.models import MICRO, Role, User
 from orchestrator.core.time_zones import list_time_zones
 
+BUDGETS = ("daily_budget_usd", "monthly_budget_usd")
+"""What a person's model calls may cost, over all agents."""
+MOST_USD = 1_000_000
 CHANNELS = {"telegram": "Telegram"}
 """The chat apps in which people have a number, by name: such a field is called ``telegram_id``."""
 
@@ -21,12 +25,16 @@ def field_of(channel: str) -> str:
 def fields_of(user: User, channels: Mapping[str, str]) -> dict[str, Any]:
     """A person's fields as they are now."""
     numbers = {field_of(channel): user.id_in(channel) for channel in channels}
-    return {"name": user.name, "role": user.role, **numbers, "time_zone": user.time_zone}
+    budgets = {
+        "daily_budget_usd": _dollars(user.daily_budget_micro),
+        "monthly_budget_usd": _dollars(user.monthly_budget_micro),
+    }
+    return {"name": user.name, "role": user.role, **numbers, "time_zone": user.time_zone, **budgets}
 
 
 def checked_fields(fields: dict[str, Any], channels: Mapping[str, str]) -> dict[str, Any]:
     """The fields as they are kept; raises BadInput that names the one that is wrong."""
-    known = ("name", "role", *map(field_of, channels), "time_zone")
+    known = ("name", "role", *map(field_of, channels), "time_zone", *BUDGETS)
     unknown = sorted(set(fields) - set(known))
     if unknown:
         raise BadInput(f"{unknown[0]}: a user has no such field; there are {', '.join(known)}.")
@@ -50,7 +58,16 @@ def checked_fields(fields: dict[str, Any], channels: Mapping[str, str]) -> dict[
         "role": Role(fields["role"]),
         "identities": tuple(identities),
         "time_zone": fields["time_zone"],
+        **{f"{field.removesuffix('_usd')}_micro": _micro(field, fields.get(field)) for field in BUDGETS},
     }
+
+
+def _dollars(micro: int | None) -> float | None:
+    return None if micro is None else micro / MICRO
+
+
+def _micro(field: str, value: Any) -> int | None:
+    return None if value is None else round(parse_number(field, value, 0, MOST_USD) * MICRO)
 
 
 def find_taken(fields: dict[str, Any]) -> Conflict:

@@ -33,7 +33,7 @@ class ApiToken:
 
 
 _USER = (
-    "id, name, role, time_zone, time_zone_known, "
+    "id, name, role, time_zone, time_zone_known, daily_budget_micro, monthly_budget_micro, "
     "(SELECT json_group_object(channel, external_id) FROM identities WHERE user = users.id) AS identities"
 )
 
@@ -47,11 +47,14 @@ def insert_user(
     time_zone: str,
     now: float,
     time_zone_known: bool = False,
+    daily_budget_micro: int | None = None,
+    monthly_budget_micro: int | None = None,
 ) -> int:
     """Insert a person; raises ``sqlite3.IntegrityError`` when the name or an identity is taken."""
     cursor = db.execute(
-        "INSERT INTO users (name, role, time_zone, time_zone_known, created_at) VALUES (?, ?, ?, ?, ?)",
-        (name, role, time_zone, time_zone_known, now),
+        "INSERT INTO users (name, role, time_zone, time_zone_known, daily_budget_micro, monthly_budget_micro, "
+        "created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (name, role, time_zone, time_zone_known, daily_budget_micro, monthly_budget_micro, now),
     )
     user = int(cursor.lastrowid or 0)
     _put_identities(db, user, identities)
@@ -88,8 +91,17 @@ def get_operator(db: sqlite3.Connection) -> User | None:
 def update_user(db: sqlite3.Connection, user: User) -> None:
     """Store every field of an existing person again."""
     db.execute(
-        "UPDATE users SET name = ?, role = ?, time_zone = ?, time_zone_known = ? WHERE id = ?",
-        (user.name, user.role, user.time_zone, user.time_zone_known, user.id),
+        "UPDATE users SET name = ?, role = ?, time_zone = ?, time_zone_known = ?, daily_budget_micro = ?, "
+        "monthly_budget_micro = ? WHERE id = ?",
+        (
+            user.name,
+            user.role,
+            user.time_zone,
+            user.time_zone_known,
+            user.daily_budget_micro,
+            user.monthly_budget_micro,
+            user.id,
+        ),
     )
     _put_identities(db, user.id, user.identities)
 
@@ -254,4 +266,6 @@ def _make_user(row: sqlite3.Row) -> User:
         identities=tuple(json.loads(row["identities"]).items()),
         time_zone=str(row["time_zone"]),
         time_zone_known=bool(row["time_zone_known"]),
+        daily_budget_micro=row["daily_budget_micro"],
+        monthly_budget_micro=row["monthly_budget_micro"],
     )

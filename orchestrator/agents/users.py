@@ -19,12 +19,14 @@ from typing import Any
 
 import argon2
 
+from orchestrator.agents import second_factor_rows
 from orchestrator.agents import user_rows as rows
 from orchestrator.agents.throttle import Throttle
 from orchestrator.agents.user_fields import CHANNELS, checked_fields, fields_of, find_taken
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
-from orchestrator.core.errors import BadInput, Conflict, NotFound
+from orchestrator.core.errors import BadInput, Conflict, NotFound, OrchestratorError
+from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import Role, User
 
 SESSION_S = 30 * 24 * 3600
@@ -36,15 +38,29 @@ NOTED_EVERY_S = 300.0
 """How exactly it is known when a session or a token was used last: each note is a write."""
 
 
+class SecondFactorNeeded(OrchestratorError):
+    """The password was right, and alone it is not enough."""
+
+    def __init__(self, user: User) -> None:
+        super().__init__("A code is needed beside the password.")
+        self.user = user
+
+
 class Users:
     """Everybody who is known to this install."""
 
     def __init__(
-        self, store: Store, *, fixed_tokens: tuple[str, ...] = (), channels: Mapping[str, str] = CHANNELS
+        self,
+        store: Store,
+        *,
+        fixed_tokens: tuple[str, ...] = (),
+        channels: Mapping[str, str] = CHANNELS,
+        hooks: Hooks | None = None,
     ) -> None:
         """``fixed_tokens`` are the operator's too: the one in the settings, and the command's on this machine;
         ``channels`` are the chat apps in which people have a number, as people call them."""
         self._store = store
+        self._hooks = hooks or Hooks()
         self._channels = channels
         self._fixed_tokens = tuple(token.encode() for token in fixed_tokens if token)
         self._hasher = argon2.PasswordHasher()
@@ -125,6 +141,8 @@ class Users:
             text = f"User {new.name} was changed."
             audit_rows.insert_record(db, "user.changed", text, now=time.time(), user=user, detail=detail)
         self.changes += 1
+        if new.role is not old.role:
+            self._hooks.access_changed.fire("")
         return new
 
     def ask_zone(self, user: int) -> bool:
@@ -163,17 +181,22 @@ class Users:
         with self._store.reading() as db:
             return rows.get_password(db, user) is not None
 
-    def change_password(self, user: int, current: str, password: str) -> None:
-        """A new password for whoever knows the present one, or has none yet; all sessions of this person end. Raises
-        BadInput, or TooMany after many tries."""
+    def check_password(self, user: int, current: str) -> None:
+        """This is the person's password now, or they have none; raises BadInput, or TooMany after many tries."""
         found = self.get(user)
         with self._store.reading() as db:
             hashed = rows.get_password(db, user)
-        if hashed is not None:
-            guess = self._throttle.count_attempt(found.name)
-            if not self._is_password(hashed, current[: MAX_PASSWORD_CHARS + 1]):
-                raise BadInput("current: this is not your password now.")
-            self._throttle.was_right(guess)
+        if hashed is None:
+            return
+        guess = self._throttle.count_attempt(found.name)
+        if not self._is_password(hashed, current[: MAX_PASSWORD_CHARS + 1]):
+            raise BadInput("current: this is not your password now.")
+        self._throttle.was_right(guess)
+
+    def change_password(self, user: int, current: str, password: str) -> None:
+        """A new password for whoever knows the present one, or has none yet; all sessions of this person end. Raises
+        BadInput, or TooMany after many tries."""
+        self.check_password(user, current)
         self.set_password(user, password)
 
     def new_session(self, user: int, how: str, *, browser: str = "", address: str = "") -> str:
@@ -181,7 +204,8 @@ class Users:
         return self._new_session(self.get(user), how, browser, address)
 
     def log_in(self, name: str, password: str, *, browser: str = "", address: str = "") -> str:
-        """A new session's token; raises BadInput when name or password is wrong, TooMany after many tries."""
+        """A new session's token; raises BadInput when name or password is wrong, TooMany after many tries, and
+        SecondFactorNeeded when they are right and a code is asked for too."""
         guess = self._throttle.count_attempt(name)
         with self._store.reading() as db:
             user = rows.get_user_by_name(db, name)
@@ -190,6 +214,9 @@ class Users:
             self._note_failed(user, address)
             raise BadInput("The name or the password is wrong.")
         self._throttle.was_right(guess)
+        with self._store.reading() as db:
+            if second_factor_rows.is_on(db, user.id):
+                raise SecondFactorNeeded(user)
         return self._new_session(user, "by password", browser, address)
 
     def make_link(self, user: int, *, good_for_s: float = LINK_S) -> str:

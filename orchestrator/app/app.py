@@ -4,10 +4,14 @@ reverse."""
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from dashboard.app import MAX_BODY_BYTES, create_app
+from orchestrator.agents.access import Access
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.install_settings import InstallSettings
+from orchestrator.agents.passkeys import Passkeys
+from orchestrator.agents.second_factors import SecondFactors
 from orchestrator.agents.users import Users
 from orchestrator.agents.waker import Waker
 from orchestrator.app.wiring import (
@@ -27,9 +31,11 @@ from orchestrator.app.wiring import (
     build_summaries,
     build_terminals,
     build_thumbnails,
+    build_users,
 )
 from orchestrator.app.wiring_capabilities import Capabilities
 from orchestrator.app.wiring_history import WorkspaceHistory, build_checkpoints
+from orchestrator.app.wiring_push import build_push
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.lock_files import LockFiles
@@ -53,17 +59,22 @@ from orchestrator.door.http.server import HttpServer, ServerLimits
 from orchestrator.door.reverse_tunnel import ReverseTunnel
 from orchestrator.door.router import DoorRoutes
 from orchestrator.door.sockets import DoorSockets
+from orchestrator.files.folder_looks import FolderLooks
 from orchestrator.files.free_space import Reserve
 from orchestrator.files.models import MOST_FILE_BYTES
 from orchestrator.files.workspace import Workspaces
 from orchestrator.llm.budget import Budget
 from orchestrator.llm.budget_notifications import BudgetNotifications
+from orchestrator.llm.conversation_use import read_use
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import ProviderCheck
 from orchestrator.operations.backup.backups import Backups
+from orchestrator.operations.backup.schedule import BackupSchedule
+from orchestrator.operations.closing import Closing
 from orchestrator.operations.deletion import Deletion
 from orchestrator.operations.doctor.runner import DoctorRunner
 from orchestrator.operations.idle_stop import IdleStop
+from orchestrator.operations.new_version import VersionWatch
 from orchestrator.operations.retention import Retention
 from orchestrator.operations.usage_samples import UsageSamples
 from orchestrator.operations.watchdog import Watchdog
@@ -98,15 +109,14 @@ class App:
         self._store = Store(home.database, keep_in=home.backups)
         self._broker, hooks = Broker(), Hooks()
         self._locks = LockFiles(workspaces := Workspaces(home.path))
-        users = Users(self._store, fixed_tokens=(settings.secrets.get("HERMIT_API_TOKEN"), home.command_token))
+        users = build_users(settings, home, self._store, hooks)
         self._install_settings = InstallSettings(self._store, is_arranged=settings.is_arranged)
         self._providers = build_providers(home, parts, self._install_settings)
         agents = Agents(self._store, providers=self._providers, toolsets=TOOLSETS, hooks=hooks)
         notifications = Notifications(self._store, self._broker)
         told = BudgetNotifications(self._store, notifications, agents, hooks)
         self._budget = Budget(self._store, booked=told.notify_booking)
-        self._prices = Prices(home.prices, self._store)
-        self._audit = Audit(self._store)
+        self._prices, self._audit = Prices(home.prices, self._store), Audit(self._store)
         context = AppContext(
             settings=settings,
             home=home,
@@ -116,6 +126,7 @@ class App:
             hooks=hooks,
             users=users,
             agents=agents,
+            access=Access(self._store, agents, hooks),
             workspaces=workspaces,
             notifications=notifications,
             budget=self._budget,
@@ -140,7 +151,7 @@ class App:
         self._usage_samples = UsageSamples(self._store, self._cubicles, self._quota.used_bytes)
         self._metrics = build_metrics(context, self._cubicles, self._quota, self._usage_samples)
         self._deletion = self._build_deletion(agents, users)
-        self._watchdog = self._build_watchdog(context)
+        self._closing, self._watchdog = self._build_closing(context), self._build_watchdog(context)
         after_s, is_waking = settings.sleep_after_s, self._waker.is_waking
         self._idle_stop = IdleStop(self._cubicles, self._store, after_s=after_s, is_waking=is_waking)
         self._previews = build_previews(context, self._reverse_tunnel)
@@ -149,7 +160,7 @@ class App:
         self._steps = build_steps(context, self._step_approvals, self._turns)
         add_door_routes(door, self._behind_the_door(context))
         self.services = self._build_services(context)
-        hooks.agent_changed.subscribe(lambda name: self._broker.publish(Event("agent", None, {"agent": name})))
+        self._publish_agents(hooks)
         self._retention = Retention(self._store, settings.keep, expire_backups=self.services.backups.remove_older)
         self._telegram = TelegramChannel(self.services, self.services.bots, self._store, folder=home.path / "telegram")
 
@@ -161,9 +172,13 @@ class App:
         return DashboardServices(
             settings=self._settings,
             users=context.users,
+            second_factors=SecondFactors(self._store),
+            passkeys=Passkeys(self._store),
             agents=context.agents,
+            access=context.access,
             turns=self._turns,
             history=History(self._store),
+            conversation_use=partial(read_use, self._store),
             prestart=self._waker.prestart,
             approvals=self._approvals,
             grants=context.grants,
@@ -176,6 +191,7 @@ class App:
             workspaces=context.workspaces,
             broker=self._broker,
             bots=build_bots(context),
+            push=build_push(context, self._approvals, self._capabilities),
             notifications=context.notifications,
             calendar=self._capabilities.calendar,
             downloads=self._capabilities.downloads,
@@ -188,6 +204,7 @@ class App:
             terminals=self._terminals,
             deliveries=self._deliveries,
             read_marks=ReadMarks(self._store, self._broker),
+            folder_looks=FolderLooks(self._store),
             conversations=Conversations(self._store, self._broker),
             branches=self._history.branches,
             checkpoints=self._history.checkpoints,
@@ -199,7 +216,9 @@ class App:
             decide_stranger=self._decide_stranger,
             doctor=DoctorRunner(self._parts.examine, self._broker),
             proofs=build_proofs(context, self._cubicles, self._turns),
-            backups=Backups(context.home, self._audit, self._broker),
+            backups=(backups := Backups(context.home, self._audit, self._broker)),
+            backup_schedule=BackupSchedule(self._store, backups),
+            version_watch=VersionWatch(self._settings.update_url, self._parts.internet),
             webhooks={"telegram": self._take_update},
             health=self._health_report,
             remove_agent=self._deletion.remove_agent,
@@ -211,6 +230,10 @@ class App:
             install_settings=self._install_settings,
             metrics=self._metrics,
         )
+
+    def _publish_agents(self, hooks: Hooks) -> None:
+        for changed in (hooks.agent_changed, hooks.access_changed):
+            changed.subscribe(lambda name: self._broker.publish(Event("agent", None, {"agent": name})))
 
     def _behind_the_door(self, context: AppContext) -> DoorContext:
         return DoorContext(
@@ -241,7 +264,23 @@ class App:
             wake=self._waker.wake,
             is_fresh=self._cubicles.is_fresh,
             check_room=context.reserve.check_room,
+            check_open=context.access.check_open,
         )
+
+    def _build_closing(self, context: AppContext) -> Closing:
+        closing = Closing(
+            access=context.access,
+            users=context.users,
+            turns=self._turns,
+            approvals=self._approvals,
+            questions=self._capabilities.questions,
+            calendar=self._capabilities.calendar,
+            notifications=context.notifications,
+            cubicles=self._cubicles,
+        )
+        context.hooks.cubicle_starting.subscribe(context.access.check_open)
+        context.hooks.access_changed.subscribe(lambda _agent: closing.end_closed())
+        return closing
 
     def _build_watchdog(self, context: AppContext) -> Watchdog:
         questions, calls = self._capabilities.questions, self._capabilities.calls
@@ -251,6 +290,7 @@ class App:
             calls.forget_old,
             self._audit.index_records,
             self._store.checkpoint_log,
+            lambda: self._closing.end_work(),  # noqa: PLW0108 - it is made later
         )
         return Watchdog(
             turns=self._turns,
@@ -288,21 +328,28 @@ class App:
         self._approvals.reconcile()
         self._step_approvals.reconcile()
         self._deletion.reconcile()
+        self._closing.end_closed()
         services.pdf_pages.start()
         for rounds in (self._watchdog, self._idle_stop, self._quota, self._usage_samples, self._retention):
             rounds.start()
+        services.backup_schedule.start()
+        services.version_watch.start()
         for workers in (self._capabilities, self._previews):
             workers.start()
         self.dashboard = create_app(services)
         self._server.add_listener(listening, self.dashboard, limits=DASHBOARD_LIMITS, environ={})
         self._telegram.start()
+        services.push.start()
         logger.info("HermitShell answers at %s", self._settings.url)
 
     def stop(self, *, stop_cubicles: bool) -> None:
         """Nothing of the app runs any more. Cubicles go on, to be adopted at the next start, unless told otherwise."""
         self.services.backups.close()
+        self.services.backup_schedule.close()
+        self.services.version_watch.close()
         self.services.doctor.close()
         self.services.proofs.close()
+        self.services.push.close()
         self._telegram.stop()
         self._terminals.close()
         self._previews.close()

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from orchestrator.agents.access import Access
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.cubicles import Cubicles, InstallId
 from orchestrator.agents.install_settings import InstallSettings
@@ -105,11 +106,18 @@ class AppContext:
     hooks: Hooks
     users: Users
     agents: Agents
+    access: Access
     workspaces: Workspaces
     notifications: Notifications
     budget: Budget
     reserve: Reserve
     grants: Grants
+
+
+def build_users(settings: Settings, home: Home, store: Store, hooks: Hooks) -> Users:
+    """The people, with the tokens that are the operator's whatever the database says."""
+    fixed_tokens = (settings.secrets.get("HERMIT_API_TOKEN"), home.command_token)
+    return Users(store, fixed_tokens=fixed_tokens, hooks=hooks)
 
 
 def build_providers(home: Home, parts: Edges, install_settings: InstallSettings) -> Providers:
@@ -219,6 +227,7 @@ def build_previews(context: AppContext, reverse_tunnel: ReverseTunnel) -> Previe
         reverse_tunnel,
         users=context.users,
         agents=context.agents,
+        access=context.access,
         key=context.home.link_key,
         address=(settings.host, settings.preview_port),
         configured=settings.preview_url,

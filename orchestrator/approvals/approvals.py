@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from orchestrator.agents import access_rows
 from orchestrator.approvals import history_rows, rows
 from orchestrator.approvals.answers import (
     NOTHING,
@@ -64,7 +65,10 @@ class Approvals:
             )
         self.expire_due()
         with self._store.reading() as db:
-            return [found for found in rows.list_pending(db) if user in (None, found.cubicle.user)][:limit]
+            closed = frozenset() if user is None else access_rows.list_closed_agents(db, user)
+            pending = rows.list_pending(db)
+        theirs = (found for found in pending if user in (None, found.cubicle.user))
+        return [found for found in theirs if found.cubicle.agent not in closed][:limit]
 
     def list_history(self, wanted: ApprovalFilter, *, before: str = "", limit: int) -> list[Approval]:
         """The newest questions that match; with ``before``, the id of the last of a page, those of the next one.
@@ -158,7 +162,7 @@ class Approvals:
         when it is not theirs, Conflict when it is decided or too late, BadInput when what is said does not fit, and
         Forbidden when a member says "always": that holds for everybody who talks to the agent."""
         found = self.get(approval)
-        if by.role is not Role.OPERATOR and found.cubicle.user != by.id:
+        if by.role is not Role.OPERATOR and (found.cubicle.user != by.id or self._is_closed(found.cubicle)):
             raise NotFound("There is no approval with this id. './hermit approvals' shows what is waiting.")
         status = ApprovalStatus.APPROVED if approve else ApprovalStatus.DENIED
         said = replace(said, scope=GrantScope.ALWAYS) if always else said
@@ -193,13 +197,13 @@ class Approvals:
             if approval.cubicle.agent == agent:
                 self.cancel_approval(approval, "a change of the agent's settings")
 
-    def abandon(self, is_theirs: Callable[[CubicleKey], bool]) -> None:
-        """These agents or people are being deleted: what they were asked about is cancelled."""
+    def abandon(self, is_theirs: Callable[[CubicleKey], bool], why: str = "a deletion") -> None:
+        """Nothing more is done for these cubicles: what was asked about them is cancelled."""
         with self._store.reading() as db:
             pending = rows.list_pending(db)
         for approval in pending:
             if is_theirs(approval.cubicle):
-                self.cancel_approval(approval, "a deletion")
+                self.cancel_approval(approval, why)
 
     def expire_due(self) -> None:
         """Questions whose time is up are expired."""
@@ -212,6 +216,10 @@ class Approvals:
         """After a start: what nobody answered in time has expired, and open questions are asked again."""
         for approval in self.list_approvals(status=ApprovalStatus.PENDING):
             self._show_approval(approval)
+
+    def _is_closed(self, key: CubicleKey) -> bool:
+        with self._store.reading() as db:
+            return access_rows.is_closed(db, key)
 
     def _end_approval(
         self,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.agents.access_rows import NOT_CLOSED
 from orchestrator.approvals import rows as approvals
 from orchestrator.core.models import Approval, ApprovalStatus
 
@@ -67,6 +68,7 @@ def _find_places(
     clauses: list[tuple[str, tuple[Any, ...]]] = [("kind = ?", (kind,)), ("status = ?", (status,))]
     if wanted.user is not None:
         clauses.append(("user = ?", (wanted.user,)))
+        clauses.append((NOT_CLOSED.format(user="?"), (wanted.user,)))
     if wanted.agent is not None:
         clauses.append(("agent = ?", (wanted.agent,)))
     if before is not None:

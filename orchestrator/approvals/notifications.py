@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from orchestrator.agents import access_rows
 from orchestrator.approvals import notification_rows as rows
 from orchestrator.approvals.notification_rows import Notice, Offer
 from orchestrator.core.db import audit_rows
@@ -103,7 +104,9 @@ class Notifications:
     def press_button(self, notice: int, do: str, *, by: User, surface: str) -> Notice:
         """A person presses a button: it is done once. Raises NotFound, BadInput, or Conflict when it was dealt with."""
         found = self.get(notice)
-        if by.role is not Role.OPERATOR and found.cubicle.user != by.id:
+        with self._store.reading() as db:
+            is_theirs = found.cubicle.user == by.id and not access_rows.is_closed(db, found.cubicle)
+        if by.role is not Role.OPERATOR and not is_theirs:
             raise NotFound("There is no such notice.")
         if do not in {offer.do for offer in found.offers}:
             raise BadInput("do: this notice has no such button.")

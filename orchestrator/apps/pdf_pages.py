@@ -127,9 +127,13 @@ class PdfPages:
         Failed for what can't be drawn."""
         with self._workspaces.copy_out(key, path, max_bytes=MOST_BYTES) as copy:
             content = copy.file.read()
+        return self.draw_content(key, copy.sha256, content, wait_s=wait_s)
+
+    def draw_content(self, key: CubicleKey, digest: str, content: bytes, *, wait_s: float) -> Drawn | None:
+        """The same for a PDF of this cubicle with these bytes, whose SHA-256 in hex is ``digest``."""
         if self._helpers is None or content_of(content[:_HEAD_BYTES]) != "pdf":
             raise NotFound("There is no PDF here that can be shown.")
-        return self._find_pages(key, copy.sha256) or self._await_outcome(key, copy.sha256, content, wait_s)
+        return self._find_pages(key, digest) or self._await_outcome(key, digest, content, wait_s)
 
     def get_page(self, key: CubicleKey, digest: str, number: int) -> bytes:
         """A page that was drawn, as PNG. Raises NotFound for all others, and when it is not kept any more."""

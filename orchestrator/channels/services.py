@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.channels.chat.contact_rows import KnownStranger
+from orchestrator.channels.push.channel import PushChannel
 from orchestrator.channels.telegram.accounts.bots import Bots
 from orchestrator.core.models import User
 from orchestrator.services import Services
@@ -17,6 +18,7 @@ class DashboardServices(Services):
     """The install, for its dashboard."""
 
     bots: Bots
+    push: PushChannel
     strangers: Callable[[], list[KnownStranger]]
     """Who wrote to a bot and waits for the operator's word, newest first."""
     decide_stranger: Callable[[str, int, str, User], User | None]

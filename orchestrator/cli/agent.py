@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.agents.agent_fields import FIELDS
+from orchestrator.cli.agent_access import add_access
 from orchestrator.cli.client import ApiClient, agent_path
 from orchestrator.cli.confirm import add_yes, confirm_deed
 from orchestrator.cli.context import Context, format_table, print_body
@@ -17,7 +18,7 @@ from orchestrator.core.text import one_line
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command with its five verbs."""
+    """Add the command with its verbs."""
     agent = commands.add_parser("agent", help="agents and their settings")
     verbs = agent.add_subparsers(dest="verb", metavar="VERB", required=True)
     listing = verbs.add_parser("list", help="all agents")
@@ -33,6 +34,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         )
     showing.add_argument("--secrets", action="store_true", help="with the secret address of your calendar")
     add_yes(removing)
+    add_access(verbs)
     for verb, run in (
         (listing, _list),
         (create, _create),

@@ -94,7 +94,7 @@ def run_restore(context: Context, options: argparse.Namespace) -> int:
             home,
             may_replace=options.force,
             meter=_meter(task),
-            make_way=lambda: _end_cubicles(context, home),
+            make_way=lambda: end_cubicles(context, home),
         )
     made = restored.checked.manifest
     print(f"{home} is restored: {made.agents} agents, {made.people} people, {made.turns:,} messages.")
@@ -149,7 +149,7 @@ def _meter(task: Task) -> making.Watch:
     return tell
 
 
-def _end_cubicles(context: Context, home: Path) -> None:
+def end_cubicles(context: Context, home: Path) -> None:
     """No container of the install that is to be replaced goes on working in its folders."""
     client = find_engine(LocalMachine(home / "logs", context.environment)).client
     if client is None:

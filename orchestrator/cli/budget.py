@@ -6,7 +6,8 @@ import argparse
 from typing import Any
 from urllib.parse import quote
 
-from orchestrator.cli.client import agent_path
+from orchestrator.agents.user_fields import BUDGETS
+from orchestrator.cli.client import ApiClient, agent_path
 from orchestrator.cli.context import Context, format_table, print_body
 from orchestrator.cli.help import add_help
 from orchestrator.core.errors import BadInput
@@ -20,7 +21,7 @@ _PARTS = ("in", "out", "cached", "written")
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the two commands."""
-    budget = commands.add_parser("budget", help="what agents have spent today, and have left")
+    budget = commands.add_parser("budget", help="what agents and people have spent, and have left")
     budget.add_argument("agent", metavar="AGENT", nargs="?")
     budget.set_defaults(run=_budget)
     own = commands.add_parser("prices", help="what models cost, in dollars per million tokens")
@@ -52,6 +53,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def _budget(context: Context, options: argparse.Namespace) -> int:
+    people: list[dict[str, Any]] = []
     with context.client as client:
         if options.agent:
             body = client.get(agent_path(options.agent, "/budget"))
@@ -60,13 +62,28 @@ def _budget(context: Context, options: argparse.Namespace) -> int:
             agents = client.get("/agents")["agents"]
             named = [(agent["name"], agent["budget"]) for agent in agents]
             body = {"budgets": [{"agent": name, **standing} for name, standing in named]}
+            body["people"] = people = _people(client)
     head = ("AGENT", "SPENT", "HELD", "OF", "LEFT", "TOKENS", "BEGINS ANEW")
-    print_body(
-        body,
-        as_json=options.json,
-        lines=format_table([_row(name, standing) for name, standing in named], head=head, paint=context.paint),
-    )
+    lines = list(format_table([_row(name, standing) for name, standing in named], head=head, paint=context.paint))
+    if people:
+        columns = ("PERSON", "TODAY", "OF", "THIS MONTH", "OF", "LEFT")
+        lines += ["", *format_table([_person_row(person) for person in people], head=columns, paint=context.paint)]
+    print_body(body, as_json=options.json, lines=lines)
     return 0
+
+
+def _people(client: ApiClient) -> list[dict[str, Any]]:
+    """Whoever asks, or for operators everybody, with what they spent over all agents."""
+    me = client.get("/me")
+    known = client.get("/users")["users"] if me["role"] == "operator" else [me]
+    return [{"name": user["name"], **{limit: user[limit] for limit in BUDGETS}, **user["budget"]} for user in known]
+
+
+def _person_row(person: dict[str, Any]) -> tuple[str, ...]:
+    left = "no limit" if person["left_usd"] is None else f"${person['left_usd']:.4f}"
+    spent_of = ((person["today_usd"], person[BUDGETS[0]]), (person["month_usd"], person[BUDGETS[1]]))
+    shown = (f"${value:.4f}" if value is not None else "-" for pair in spent_of for value in pair)
+    return (one_line(person["name"], 64), *shown, f"{left}, stopped" if person["is_stopped"] else left)
 
 
 def _row(name: str, standing: dict[str, Any]) -> tuple[str, ...]:

@@ -40,13 +40,13 @@ class ApiClient:
         """GET; the JSON, or the text when it is none."""
         return self._send_request("GET", path, params=_given(params))
 
-    def post(self, path: str, body: dict[str, Any] | None = None) -> Any:
+    def post(self, path: str, body: dict[str, Any] | None = None, **params: Any) -> Any:
         """POST a JSON object."""
-        return self._send_request("POST", path, json=body or {})
+        return self._send_request("POST", path, params=_given(params), json=body or {})
 
-    def patch(self, path: str, body: dict[str, Any]) -> Any:
+    def patch(self, path: str, body: dict[str, Any], **params: Any) -> Any:
         """PATCH with a JSON object."""
-        return self._send_request("PATCH", path, json=body)
+        return self._send_request("PATCH", path, params=_given(params), json=body)
 
     def put(self, path: str, body: dict[str, Any]) -> Any:
         """PUT a JSON object."""

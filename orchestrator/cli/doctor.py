@@ -32,6 +32,7 @@ from orchestrator.operations.doctor import surroundings
 from orchestrator.operations.doctor.embeddings import EMBEDDINGS, examine_embeddings
 from orchestrator.operations.doctor.engine import ENGINE, IMAGE, examine_engine, examine_image
 from orchestrator.operations.doctor.previews import examine_previews
+from orchestrator.operations.doctor.reach import examine_reach
 from orchestrator.operations.doctor.services import MODEL, examine_model
 
 _CHANNELS = {telegram.TELEGRAM: telegram.check_bots}
@@ -79,6 +80,7 @@ def run_checks(context: Context) -> list[Finding]:
     for name, examine_channel in _CHANNELS.items():
         found += _tried(name, partial(examine_channel, context.settings))
     found += surroundings.examine_openness(context.settings.host, is_open=context.settings.is_in_the_open)
+    found.append(examine_reach(context.settings))
     found += surroundings.examine_disk(context.machine, _places(context, info))
     found.append(
         surroundings.examine_clock(

@@ -1,5 +1,5 @@
-"""``files``: list, fetch, send and delete files of an agent's workspace. What it writes on this machine replaces
-nothing unless told so, and has a name that is safe here."""
+"""``files``: list, find, fetch, send, move and delete files of an agent's workspace. What it writes on this machine
+replaces nothing unless told so, and has a name that is safe here."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ from orchestrator.files.names import display_path, parts_of, safe_name
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command with its four verbs."""
-    files = commands.add_parser("files", help="files of an agent's workspace: ls, get, put, rm")
+    """Add the command with its verbs."""
+    files = commands.add_parser("files", help="files of an agent's workspace: ls, get, put, mv, mkdir, rm")
     verbs = files.add_subparsers(dest="verb", metavar="VERB", required=True)
     listing = verbs.add_parser("ls", help="what is in a folder, e.g. ls crab out")
     listing.add_argument("--json", action="store_true", help="print JSON")
+    listing.add_argument("--find", metavar="WORDS", help="what has all the words in its name, in the folder or below")
     getting = verbs.add_parser("get", help="fetch a file, e.g. get crab out/report.pdf")
     getting.add_argument("-o", "--output", metavar="FILE", help="where to; - is standard output")
     getting.add_argument("--force", action="store_true", help="replace a file that is there")
@@ -36,16 +37,33 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--zip", action="store_true", help="fetch a folder, or without PATH everything, as one archive"
     )
     putting = verbs.add_parser("put", help="send files into in/, e.g. put crab report.pdf")
+    moving = verbs.add_parser("mv", help="rename or move, e.g. mv crab work/a.txt work/b.txt")
+    making = verbs.add_parser("mkdir", help="make a folder, e.g. mkdir crab work/notes")
     removing = verbs.add_parser("rm", help="delete files, or folders with all that is in them")
-    for verb, run in ((listing, _list), (getting, _get), (putting, _put), (removing, _remove)):
+    for verb, run in (
+        (listing, _list),
+        (getting, _get),
+        (putting, _put),
+        (moving, _move),
+        (making, _make_folders),
+        (removing, _remove),
+    ):
         verb.add_argument("agent", metavar="AGENT")
         verb.add_argument("--user", metavar="ID", type=int, help="another person's workspace (operator)")
         verb.set_defaults(run=run)
     for verb in (listing, getting):
         verb.add_argument("path", metavar="PATH", nargs="?", default="", help="in the workspace, e.g. out/report.pdf")
     putting.add_argument("files", metavar="FILE", nargs="+", type=Path, help="on this machine")
-    removing.add_argument("paths", metavar="PATH", nargs="+", help="in the workspace")
+    for verb in (moving, making, removing):
+        verb.add_argument("paths", metavar="PATH", nargs="+", help="in the workspace")
+    moving.add_argument("to", metavar="TO", help="its new path; a folder that is there ends with /")
     add_yes(removing)
+    _add_helps(
+        files, listing=listing, getting=getting, putting=putting, moving=moving, making=making, removing=removing
+    )
+
+
+def _add_helps(files: argparse.ArgumentParser, **verbs: argparse.ArgumentParser) -> None:
     add_help(
         files,
         "Files of your workspace with an agent: what you sent is in in/, what it made for you in out/.",
@@ -53,22 +71,36 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "files get crab out/report.pdf",
         "files put crab a.pdf b.csv",
     )
-    add_help(listing, "What is in a folder of your workspace.", "files ls crab", "files ls crab out --json")
     add_help(
-        getting,
+        verbs["listing"],
+        "What is in a folder of your workspace.",
+        "files ls crab",
+        "files ls crab --find report",
+        "files ls crab out --json",
+    )
+    add_help(
+        verbs["getting"],
         "Fetch a file, or with --zip a folder. Nothing here is replaced without --force.",
         "files get crab out/report.pdf",
         "files get crab out/report.pdf -o - | less",
         "files get crab out --zip",
     )
-    add_help(putting, "Send files into in/.", "files put crab report.pdf", "files put crab a.pdf b.csv")
-    add_help(removing, "Delete files, or folders with all that is in them.", "files rm crab work/build")
+    add_help(verbs["putting"], "Send files into in/.", "files put crab report.pdf", "files put crab a.pdf b.csv")
+    add_help(
+        verbs["moving"],
+        "Rename files and folders, or move them into a folder, which ends with /. Nothing is replaced.",
+        "files mv crab work/a.txt work/b.txt",
+        "files mv crab work/a.txt work/b.txt out/",
+    )
+    add_help(verbs["making"], "Make folders.", "files mkdir crab work/notes")
+    add_help(verbs["removing"], "Delete files, or folders with all that is in them.", "files rm crab work/build")
 
 
 def _list(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         entries = list(_entries(client, options))
-    rows = [(entry["modified"][:16].replace("T", " "), _size(entry), _name(entry)) for entry in entries]
+    called = _path if options.find else _name
+    rows = [(entry["modified"][:16].replace("T", " "), _size(entry), called(entry)) for entry in entries]
     width = max((len(size) for _, size, _ in rows), default=0)
     head = ("MODIFIED (UTC)", "SIZE", "NAME")
     padded = [(at, size.rjust(width), name) for at, size, name in rows]
@@ -145,6 +177,29 @@ def _put(context: Context, options: argparse.Namespace) -> int:
     return 0
 
 
+def _move(context: Context, options: argparse.Namespace) -> int:
+    into = options.to.endswith("/")
+    if len(options.paths) > 1 and not into:
+        raise BadInput("Several are moved into a folder: end its path with /.")
+    to = parts_of(options.to.removesuffix("/"))
+    with context.client as client:
+        for path in options.paths:
+            remote, parts = remote_path(options.agent, path), parts_of(path.removesuffix("/"))
+            target = (*to, parts[-1]) if into else to
+            body = {"to": "/".join(quote(part, safe="") for part in target)}
+            moved = client.patch(remote, body, user=options.user)
+            print(f"{one_line(path, 300)} is now {display_path(unquote_to_bytes(moved['path']))}")
+    return 0
+
+
+def _make_folders(context: Context, options: argparse.Namespace) -> int:
+    with context.client as client:
+        for path in options.paths:
+            made = client.post(remote_path(options.agent, path), user=options.user)
+            print(f"{display_path(unquote_to_bytes(made['path']))}/ is made.")
+    return 0
+
+
 def _remove(context: Context, options: argparse.Namespace) -> int:
     remotes = [(path, remote_path(options.agent, path)) for path in options.paths]
     named = ", ".join(one_line(path, 100) for path in options.paths[:5])
@@ -163,10 +218,12 @@ def _remove(context: Context, options: argparse.Namespace) -> int:
 def _entries(client: ApiClient, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     path, after = remote_path(options.agent, options.path), None
     while True:
-        body = client.get(path, after=after, limit=1000, user=options.user)
+        body = client.get(path, after=after, limit=1000, find=options.find, user=options.user)
         if not isinstance(body, dict) or "entries" not in body:
             raise BadInput(f"{one_line(options.path)} is a file. './hermit files get' fetches it.")
         yield from body["entries"]
+        if options.find and not body["is_complete"]:
+            print("There may be more: not everything was looked at.", file=sys.stderr)
         if (after := body["next"]) is None:
             return
 
@@ -179,6 +236,11 @@ def remote_path(agent: str, path: str) -> str:
 
 def _size(entry: dict[str, Any]) -> str:
     return f"{entry['size']:,}" if entry["kind"] == "file" else ""
+
+
+def _path(entry: dict[str, Any]) -> str:
+    """Where it lies, for what was found somewhere below."""
+    return _name({**entry, "name": display_path(unquote_to_bytes(entry["path"]))})
 
 
 def _name(entry: dict[str, Any]) -> str:

@@ -16,6 +16,7 @@ from orchestrator.app.app import App
 from orchestrator.app.wiring import Edges
 from orchestrator.capabilities.packages.indexes import read_indexes
 from orchestrator.cli import doctor, telegram
+from orchestrator.cli.backup import end_cubicles
 from orchestrator.cli.context import Context
 from orchestrator.cli.help import add_help
 from orchestrator.cli.providers import load_embedder, load_providers, provider_factory
@@ -32,6 +33,8 @@ from orchestrator.engine.docker.images import DockerImages
 from orchestrator.engine.setup.cubicle_image import ensure_image
 from orchestrator.engine.setup.docker_setup import ensure_engine, find_engine
 from orchestrator.operations.backup import recovery as rescue
+from orchestrator.operations.backup.restore import finish_restore
+from orchestrator.operations.backup.staged import apply_staged, get_staged
 
 READY_WITHIN_S = 60.0
 STOPPED_WITHIN_S = 60.0
@@ -79,6 +82,7 @@ def run_up(context: Context, options: argparse.Namespace) -> int:
             print("It was started before the program was last changed: './hermit restart' starts the new one.")
         return 0
     _check_port(context)
+    _apply_restore(context)
     _set_up(context)
     return _detach(context) if options.detach else run_server(context)
 
@@ -86,6 +90,7 @@ def run_up(context: Context, options: argparse.Namespace) -> int:
 def run_server(context: Context) -> int:
     """Be the orchestrator until a signal ends it."""
     os.umask(0o077)
+    _apply_restore(context)
     home = context.home
     claim = HomeLock(home)
     secrets = context.settings.secrets
@@ -140,6 +145,19 @@ def run_restart(context: Context, _options: argparse.Namespace) -> int:
         _set_up(context)  # before anything ends: what can't be set up again goes on as it is
         _end(context, pid, "docker-compose restart")
     return run_up(context, argparse.Namespace(detach=True))
+
+
+def _apply_restore(context: Context) -> None:
+    """What was chosen on the page of backups is restored before anything is opened; then we begin again, as the
+    settings may be others."""
+    home = context.settings.home
+    if get_staged(home) is None:
+        finish_restore(home)
+        return
+    done = apply_staged(home, make_way=lambda: end_cubicles(context, home), now=time.time())
+    if done is not None and not done.problem:
+        print(f"{done.file} is restored. What was there before is in {done.before}.", flush=True)
+        os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - ourselves, as we were called
 
 
 def is_older(home: Path, root: Path) -> bool:

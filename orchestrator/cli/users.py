@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from orchestrator.agents.user_fields import BUDGETS
 from orchestrator.cli.client import ApiClient
 from orchestrator.cli.confirm import add_yes, confirm_deed
 from orchestrator.cli.context import Context, format_table, print_body
@@ -14,11 +15,11 @@ from orchestrator.cli.help import add_help
 from orchestrator.core.errors import BadInput, NotFound
 from orchestrator.core.text import one_line
 
-FIELDS = ("name", "role", "telegram_id", "time_zone")
+FIELDS = ("name", "role", "telegram_id", "time_zone", *BUDGETS)
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command with its five verbs."""
+    """Add the command with its verbs."""
     user = commands.add_parser("user", help="people who may talk to your agents")
     verbs = user.add_subparsers(dest="verb", metavar="VERB", required=True)
     listing = verbs.add_parser("list", help="everybody")
@@ -30,14 +31,26 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     adding.add_argument("--role", choices=("member", "operator"), help="what they may do (default member)")
     adding.add_argument("--telegram-id", metavar="ID", type=int, help="their numeric Telegram id")
     adding.add_argument("--time-zone", metavar="ZONE", help="such as Europe/Vienna (default UTC)")
-    for verb in (setting, linking, removing):
+    resetting = verbs.add_parser("reset-totp", help="take away the second factor of somebody who has lost theirs")
+    for verb in (setting, linking, resetting, removing):
         verb.add_argument("user", metavar="USER", help="a name, or a number from the list")
     setting.add_argument("fields", metavar="FIELD=VALUE", nargs="+", help=f"of {', '.join(FIELDS)}")
     add_yes(removing)
-    for verb, run in ((listing, _list), (adding, _add), (setting, _set), (linking, _link), (removing, _remove)):
+    for verb, run in (
+        (listing, _list),
+        (adding, _add),
+        (setting, _set),
+        (linking, _link),
+        (resetting, _reset_totp),
+        (removing, _remove),
+    ):
         verb.set_defaults(run=run)
-        if verb is not removing:
+        if verb not in (resetting, removing):
             verb.add_argument("--json", action="store_true", help="print JSON")
+    _explain(user, verbs.choices)
+
+
+def _explain(user: argparse.ArgumentParser, verbs: Mapping[str, argparse.ArgumentParser]) -> None:
     add_help(
         user,
         "Everybody who may talk to your agents has files, memories, a calendar and conversations of their own.\n"
@@ -47,19 +60,28 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "user set ben role=operator",
         "user rm ben",
     )
-    add_help(listing, "Everybody, with role, Telegram id and time zone.", "user list", "user list --json")
+    add_help(verbs["list"], "Everybody, with role, Telegram id and time zone.", "user list", "user list --json")
     add_help(
-        adding,
+        verbs["add"],
         "Add a person. The link that is printed logs one of their browsers in.",
         "user add ben",
         "user add ann --role operator --telegram-id 123456789",
     )
     add_help(
-        setting, "Change a person. Nothing after = clears.", "user set ben name=Benjamin", "user set 2 telegram_id="
+        verbs["set"],
+        "Change a person. Nothing after = clears.",
+        "user set ben name=Benjamin",
+        "user set ben daily_budget_usd=2 monthly_budget_usd=20",
+        "user set 2 telegram_id=",
     )
-    add_help(linking, "Print a link that logs one of their browsers in, once.", "user login-link ben")
+    add_help(verbs["login-link"], "Print a link that logs one of their browsers in, once.", "user login-link ben")
     add_help(
-        removing,
+        verbs["reset-totp"],
+        "Their password alone gets them in again. A login link does so too, without a code.",
+        "user reset-totp ben",
+    )
+    add_help(
+        verbs["rm"],
         "Delete a person with their logins, tokens, files, memories, calendar and conversations.",
         "user rm ben",
     )
@@ -108,7 +130,7 @@ def _list(context: Context, options: argparse.Namespace) -> int:
 
 
 def _add(context: Context, options: argparse.Namespace) -> int:
-    fields = {name: value for name in FIELDS if (value := getattr(options, name)) is not None}
+    fields = {name: value for name in FIELDS if (value := getattr(options, name, None)) is not None}
     with context.client as client:
         user = client.post("/users", fields)
         link = client.post("/login-links", {"user": user["id"]})
@@ -133,7 +155,16 @@ def _field(pair: str) -> tuple[str, Any]:
         raise BadInput(f"{one_line(pair, 60)}: write FIELD=VALUE, such as role=operator.")
     if name == "telegram_id":
         return name, int(value) if value.isascii() and value.isdecimal() else value or None
+    if name in BUDGETS:
+        return name, _dollars(name, value) if value else None
     return name, value
+
+
+def _dollars(name: str, value: str) -> float:
+    try:
+        return float(value)
+    except ValueError as error:
+        raise BadInput(f"{name}: write US dollars, such as 2.5; nothing after = for no limit.") from error
 
 
 def _link(context: Context, options: argparse.Namespace) -> int:
@@ -144,6 +175,14 @@ def _link(context: Context, options: argparse.Namespace) -> int:
     said = f"This link logs {name} in, once, for {how_long(link)}:"
     print_body(link, as_json=options.json, lines=[said, link["url"]])
     say_where(link)
+    return 0
+
+
+def _reset_totp(context: Context, options: argparse.Namespace) -> int:
+    with context.client as client:
+        user = find_person(client, options.user)
+        client.delete(f"/users/{user['id']}/totp")
+    print(f"{one_line(user['name'], 64)} logs in by password alone now.")
     return 0
 
 

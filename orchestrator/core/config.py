@@ -46,9 +46,11 @@ SETTINGS = {
     "HERMIT_TELEGRAM_API_URL": "Bot API server (default https://api.telegram.org)",
     "HERMIT_TELEGRAM_WEBHOOK_URL": "public https address of the dashboard where Telegram posts updates (else polled)",
     "HERMIT_ALLOWED_HOSTS": "other Host names that the dashboard answers to, separated by commas",
+    "HERMIT_PUSH_HOSTS": "other push services for notifications, e.g. push.example.org, separated by commas",
     "HERMIT_CUBICLE_RUNTIME": "OCI runtime of the cubicles, e.g. runsc (default: the engine's)",
     "HERMIT_PIP_INDEX_URL": "package index for Python (default: pip's own)",
     "HERMIT_NPM_REGISTRY": "package registry for Node (default: npm's own)",
+    "HERMIT_UPDATE_URL": "https address that is asked once a day whether there is a new version (default: none)",
     "HERMIT_SLEEP_MINUTES": "idle minutes after which an agent's container stops until its next message (60; 0: never)",
     "HERMIT_FILES_PER_MINUTE": "files that a cubicle can deliver within a minute (default 20)",
     "HERMIT_FILES_PER_DAY": "the same within a day (default 200)",
@@ -93,6 +95,8 @@ class Settings:
     """The previews' origin likewise."""
     admin_user: str
     allowed_hosts: frozenset[str]
+    push_hosts: tuple[str, ...]
+    """Origins of further push services, such as ``https://push.example.org``."""
     runtime: str
     llm_base_url: str
     llm_model: str
@@ -102,6 +106,8 @@ class Settings:
     telegram_api_url: str
     telegram_webhook_url: str
     """Where Telegram reaches the dashboard, or empty: then the bots ask for their updates themselves."""
+    update_url: str
+    """Who is asked whether there is a new version; empty: nobody."""
     sleep_after_s: float
     """How long a cubicle is idle before it is stopped; 0 for never."""
     log_format: str
@@ -196,6 +202,7 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
         admin_user=values.get("HERMIT_ADMIN_USER", ""),
         allowed_hosts=_parse_hosts(values.get("HERMIT_ALLOWED_HOSTS", ""), values.get("HERMIT_HOST", ""))
         | ({urlsplit(public).hostname or ""} - {""}),
+        push_hosts=_parse_push_hosts(values),
         runtime=values.get("HERMIT_CUBICLE_RUNTIME", ""),
         llm_base_url=_parse_url(values, "HERMIT_LLM_BASE_URL"),
         llm_model=values.get("HERMIT_LLM_MODEL", ""),
@@ -204,6 +211,7 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
         telegram_operator_id=_telegram_id(values, "HERMIT_TELEGRAM_OPERATOR_ID"),
         telegram_api_url=_parse_url(values, "HERMIT_TELEGRAM_API_URL") or TELEGRAM_API_URL,
         telegram_webhook_url=_parse_webhook(values),
+        update_url=_parse_https(values, "HERMIT_UPDATE_URL"),
         sleep_after_s=60.0 * _parse_int(values, "HERMIT_SLEEP_MINUTES", 60, "minutes"),
         log_format=_parse_choice(values, "HERMIT_LOG_FORMAT", "text", "json"),
         keep=_parse_keep(values),
@@ -303,6 +311,26 @@ def _preview_origin(values: Mapping[str, str], public: str) -> str:
 def _parse_indexes(values: Mapping[str, str]) -> dict[str, str]:
     """Secrets, as they may hold a name and a password."""
     return {name: _parse_url(values, name) for name in ("HERMIT_PIP_INDEX_URL", "HERMIT_NPM_REGISTRY")}
+
+
+def _parse_https(values: Mapping[str, str], name: str) -> str:
+    url = _parse_url(values, name)
+    if url and not url.startswith("https:"):
+        raise ConfigError(f"{name} is {url!r}; write an https address.")
+    return url
+
+
+def _parse_push_hosts(values: Mapping[str, str]) -> tuple[str, ...]:
+    """Whole origins; a bare name means https. Without encryption only on this machine."""
+    name, found = "HERMIT_PUSH_HOSTS", []
+    for text in filter(None, (part.strip().lower() for part in values.get(name, "").split(","))):
+        url = text if "://" in text else f"https://{text}"
+        parts = urlsplit(url)
+        is_bad = not _is_url(url) or parts.path not in ("", "/") or parts.query or parts.fragment or parts.username
+        if is_bad or (parts.scheme == "http" and parts.hostname not in ("127.0.0.1", "::1")):
+            raise ConfigError(f"{name} is {text[:100]!r}; it must list https hosts such as push.example.org.")
+        found.append(url.rstrip("/"))
+    return tuple(found)
 
 
 def _parse_webhook(values: Mapping[str, str]) -> str:

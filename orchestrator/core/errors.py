@@ -47,6 +47,12 @@ class Changing(Conflict):
     code = "changing"
 
 
+class Outdated(OrchestratorError):
+    """What somebody wants to change is not what they saw: it was changed meanwhile."""
+
+    code = "outdated"
+
+
 class Forbidden(OrchestratorError):
     """The person is known but may not do this."""
 

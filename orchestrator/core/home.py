@@ -103,6 +103,11 @@ class Home:
         return self.path / "keys" / "providers.json"
 
     @property
+    def push_key(self) -> Path:
+        """What notifications on devices are signed with; it need not exist."""
+        return self.path / "keys" / "push.key"
+
+    @property
     def prices(self) -> Path:
         """The person's own prices over ours; it need not exist."""
         return self.path / "prices.json"
@@ -115,9 +120,9 @@ def prepare_home(path: Path) -> Home:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder.chmod(0o700)
         _close_to_others(path / "hermit.env")
-        install = _read_or_create(path / "keys" / "install-id", lambda: secrets.token_hex(4))
-        token = _read_or_create(path / "keys" / "command.token", lambda: "hs_" + secrets.token_urlsafe(32))
-        link_key = _read_or_create(path / "keys" / "link.key", lambda: secrets.token_urlsafe(32))
+        install = read_or_create(path / "keys" / "install-id", lambda: secrets.token_hex(4))
+        token = read_or_create(path / "keys" / "command.token", lambda: "hs_" + secrets.token_urlsafe(32))
+        link_key = read_or_create(path / "keys" / "link.key", lambda: secrets.token_urlsafe(32))
     except OSError as error:
         raise Unavailable(_explain_error(path, error)) from error
     return Home(path, install, token, link_key)
@@ -206,7 +211,7 @@ def _close_to_others(path: Path) -> None:
             path.chmod(stat.S_IMODE(facts.st_mode) & 0o700)
 
 
-def _read_or_create(path: Path, make: Callable[[], str]) -> str:
+def read_or_create(path: Path, make: Callable[[], str]) -> str:
     """The secret in a file, made on first use; written whole or not at all."""
     try:
         return path.read_text(encoding="ascii").strip()

@@ -115,6 +115,8 @@ class Hooks:
         """A question was approved, denied, cancelled, or has expired."""
         self.agent_changed: Hook[str] = Hook("agent_changed")
         """An agent of this name was made, changed or deleted."""
+        self.access_changed: Hook[str] = Hook("access_changed")
+        """Whom this agent is for has changed, or with an empty name what somebody may."""
         self.cubicle_starting: Check[CubicleKey] = Check("cubicle_starting")
         """A cubicle is about to start."""
         self.cubicle_ready: Hook[CubicleKey] = Hook("cubicle_ready")

@@ -115,6 +115,10 @@ class User:
     time_zone: str
     time_zone_known: bool = False
     """Somebody said so; else it is UTC for want of anything better."""
+    daily_budget_micro: int | None = None
+    """What their model calls may cost in a UTC day, over all agents; None for no limit of their own."""
+    monthly_budget_micro: int | None = None
+    """The same for a UTC month."""
 
     def id_in(self, channel: str) -> int | None:
         """Their number in this channel; None where they are not known there."""

@@ -47,6 +47,8 @@ class DirEntry:
     size_bytes: int
     modified: float
     """Unix seconds between 1970 and the year 9999, whatever the file claims."""
+    changed: float
+    """Unix seconds: when it last changed, by the kernel's own clock, which no agent can set."""
 
 
 @dataclass(frozen=True, slots=True)

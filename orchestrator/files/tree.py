@@ -62,7 +62,7 @@ def is_newer(top: int, since: float, *, max_entries: int, max_depth: int = 12) -
     waiting: deque[tuple[str, ...]] = deque([()])
     while waiting and left > 0:
         way = waiting.popleft()
-        with suppress(OSError), _open_way(top, way) as folder, os.scandir(folder) as entries:
+        with suppress(OSError), open_way(top, way) as folder, os.scandir(folder) as entries:
             for entry in entries:
                 left -= 1
                 if entry.stat(follow_symlinks=False).st_ctime >= since:
@@ -75,8 +75,8 @@ def is_newer(top: int, since: float, *, max_entries: int, max_depth: int = 12) -
 
 
 @contextmanager
-def _open_way(top: int, way: tuple[str, ...]) -> Iterator[int]:
-    """A folder beneath ``top``, each step taken without following a link."""
+def open_way(top: int, way: Iterable[str | bytes]) -> Iterator[int]:
+    """A folder beneath ``top``, each step taken without following a link. Raises OSError."""
     here = os.open(".", _FOLDER, dir_fd=top)
     try:
         for name in way:

@@ -7,8 +7,6 @@ file, is ever written to.
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import hashlib
 import os
 import secrets
@@ -16,20 +14,19 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 
 from orchestrator.core.errors import Conflict, TooLarge, Unavailable
 from orchestrator.files.models import Readable, Stored
 from orchestrator.files.names import add_number, safe_name
+from orchestrator.files.renames import rename_to_new
 from orchestrator.files.safe_open import explain_failure
 
 _CHUNK = 1 << 18
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_PREFIX = ".arriving-"
+PREFIX = ".arriving-"
+"""How a file is called until it is whole."""
 _FORGOTTEN_S = 86_400.0
 _NUMBERS = 100
-_NOREPLACE = 1
-_UNKNOWN = {errno.ENOSYS, errno.EINVAL, errno.EPERM}
 
 
 def store_upload(
@@ -109,8 +106,8 @@ def _is_there(folder: int, name: str) -> bool:
 
 def _receive_file(folder: int, wanted: str, stream: Readable, max_bytes: int, settle: Callable[[str], str]) -> Stored:
     """``settle`` gives the whole file, which lies under the name that it is handed, its own name."""
-    temporary = f"{_PREFIX}{secrets.token_hex(16)}"
-    _clear_forgotten(folder)
+    temporary = f"{PREFIX}{secrets.token_hex(16)}"
+    clear_forgotten(folder)
     with _explain_errors(wanted):
         descriptor = os.open(temporary, _NEW, 0o600, dir_fd=folder)
     try:
@@ -136,14 +133,15 @@ def _write_stream(descriptor: int, wanted: str, stream: Readable, max_bytes: int
             raise TooLarge(f"{wanted} is larger than the {max_bytes:,} bytes that a file may have here.")
         digest.update(chunk)
         with _explain_errors(wanted):
-            _write_all(descriptor, chunk)
+            write_all(descriptor, chunk)
     with _explain_errors(wanted):
         os.fchmod(descriptor, 0o644)
         os.fsync(descriptor)
     return size, digest.hexdigest()
 
 
-def _write_all(descriptor: int, chunk: bytes) -> None:
+def write_all(descriptor: int, chunk: bytes) -> None:
+    """Raises OSError."""
     left = memoryview(chunk)
     while left:
         left = left[os.write(descriptor, left) :]
@@ -174,28 +172,14 @@ def _candidate_names(wanted: str) -> Iterator[str]:
 
 def _rename_to_new(folder: int, name: str, new: str) -> None:
     """Raises FileExistsError when ``new`` is there, whatever it is."""
-    call = _load_renameat2()
-    if call is not None:
-        if call(folder, os.fsencode(name), folder, os.fsencode(new), ctypes.c_uint(_NOREPLACE)) == 0:
-            return
-        code = ctypes.get_errno()
-        if code not in _UNKNOWN:
-            raise OSError(code, os.strerror(code))
-    os.link(name, new, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
-    os.unlink(name, dir_fd=folder)
+    rename_to_new(folder, name, folder, new)
 
 
-@cache
-def _load_renameat2() -> Callable[..., int] | None:
-    """The C library's call, where it has it."""
-    found: Callable[..., int] | None = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    return found
-
-
-def _clear_forgotten(folder: int) -> None:
-    """Half a file, left by a death in the middle of an upload, goes after a day. Nobody but the host writes here."""
+def clear_forgotten(folder: int) -> None:
+    """Half a file, left by a death in the middle of an upload, goes after a day. In an agent's folder, too: the
+    prefix is ours."""
     with os.scandir(folder) as entries:
-        forgotten = [entry.name for entry in entries if entry.name.startswith(_PREFIX) and _is_forgotten(entry)]
+        forgotten = [entry.name for entry in entries if entry.name.startswith(PREFIX) and _is_forgotten(entry)]
     for name in forgotten:
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=folder)

@@ -108,7 +108,7 @@ class Workspaces:
     def log_text(self, key: CubicleKey, *, max_bytes: int = 1 << 20) -> str:
         """The end of the agent's own log, ``work/.hermit.log``; empty when there is none or it is no plain file."""
         try:
-            with self._open_file(key, (b"work", b".hermit.log")) as opened:
+            with self.open_file(key, (b"work", b".hermit.log")) as opened:
                 return snapshots.read_tail(opened, max_bytes).decode("utf-8", "replace")
         except (OSError, NotFound, UnsafePath, Conflict, Unavailable):  # whatever the agent made of it
             return ""
@@ -123,7 +123,7 @@ class Workspaces:
         """
         if not 1 <= limit <= _MOST_LISTED:
             raise BadInput(f"limit must be a number from 1 to {_MOST_LISTED:,}.")
-        parts = _in_a_folder(folder) if folder else ()
+        parts = in_a_folder(folder) if folder else ()
         try:
             last = os.fsencode(after or b"")
         except UnicodeEncodeError as error:
@@ -131,7 +131,7 @@ class Workspaces:
         try:
             with self._cubicle(key) as base, beneath.open_folder(self._opening, base, parts) as opened:
                 names = tree.names_after(opened, last, limit + 1) if parts else [n for n in _FOLDERS if n > last]
-                entries = [entry for name in names[:limit] if (entry := _read_entry(opened, name)) is not None]
+                entries = [entry for name in names[:limit] if (entry := read_entry(opened, name)) is not None]
         except (FileNotFoundError, NotFound) as error:
             if len(parts) > 1:
                 raise NotFound(f"{display_path(*parts)} is not there.") from error
@@ -145,17 +145,17 @@ class Workspaces:
 
         Raises NotFound, UnsafePath for what lies behind a link, Unavailable.
         """
-        parts = _in_a_folder(path)
-        with self._open_folder(key, parts[:-1], named=parts) as folder:
-            found = _read_entry(folder, parts[-1])
+        parts = in_a_folder(path)
+        with self.open_folder(key, parts[:-1], named=parts) as folder:
+            found = read_entry(folder, parts[-1])
         if found is None:
             raise NotFound(f"{display_path(*parts)} is not there.")
         return found
 
     def read_head(self, key: CubicleKey, path: FilePath, *, max_bytes: int) -> bytes:
         """The beginning of a regular file, to tell what it is. Raises NotFound, UnsafePath, Changing, Unavailable."""
-        parts = _in_a_folder(path, is_inside=True)
-        with self._open_file(key, parts) as opened:
+        parts = in_a_folder(path, is_inside=True)
+        with self.open_file(key, parts) as opened:
             return os.read(opened.descriptor, max_bytes)
 
     def open_inside(self, key: CubicleKey, path: FilePath) -> tuple[BinaryIO, os.stat_result]:
@@ -164,8 +164,8 @@ class Workspaces:
 
         Raises NotFound, UnsafePath, Changing, Unavailable.
         """
-        parts = _in_a_folder(path, is_inside=True)
-        with self._open_file(key, parts) as opened:
+        parts = in_a_folder(path, is_inside=True)
+        with self.open_file(key, parts) as opened:
             return os.fdopen(os.dup(opened.descriptor), "rb", buffering=0), opened.facts
 
     def copy_out(
@@ -183,8 +183,8 @@ class Workspaces:
         and gone when closed. Raises NotFound, UnsafePath, TooLarge, Changing when it is being written (with
         ``only_finished`` also when a program could still write to it), Unavailable.
         """
-        parts = _in_a_folder(path, is_inside=True)
-        with self._open_file(key, parts, max_bytes=max_bytes) as opened:
+        parts = in_a_folder(path, is_inside=True)
+        with self.open_file(key, parts, max_bytes=max_bytes) as opened:
             if only_finished:
                 beneath.check_finished(opened, parts)
             return snapshots.make_copy(opened, parts, max_bytes=max_bytes, keep_in=keep_in, home=self._home)
@@ -224,10 +224,10 @@ class Workspaces:
         Raises NotFound when nothing was there, UnsafePath for the five folders themselves and what is in ``data``,
         Unavailable.
         """
-        parts = _in_a_folder(path, is_inside=True)
+        parts = in_a_folder(path, is_inside=True)
         if parts[0] == b"data":
             raise UnsafePath("What is in data/ is kept by HermitShell itself and can't be deleted here.")
-        with self._open_folder(key, parts[:-1], named=parts) as folder:
+        with self.open_folder(key, parts[:-1], named=parts) as folder:
             os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
             if note is not None:
                 note()
@@ -246,8 +246,8 @@ class Workspaces:
     def is_newer(self, key: CubicleKey, folder: FilePath, since: float, *, max_entries: int) -> bool:
         """Something in the folder was changed after ``since``; at most ``max_entries`` names are looked at. Raises
         NotFound, UnsafePath, Unavailable."""
-        parts = _in_a_folder(folder, is_inside=True)
-        with self._open_folder(key, parts, named=parts) as opened:
+        parts = in_a_folder(folder, is_inside=True)
+        with self.open_folder(key, parts, named=parts) as opened:
             return tree.is_newer(opened, since, max_entries=max_entries)
 
     def list_largest(self, key: CubicleKey, count: int = 3) -> list[tuple[str, int]]:
@@ -288,8 +288,9 @@ class Workspaces:
             yield folder
 
     @contextmanager
-    def _open_folder(self, key: CubicleKey, parts: tuple[bytes, ...], *, named: tuple[bytes, ...]) -> Iterator[int]:
-        """A descriptor of a folder in the workspace. What fails, within the block too, is said of ``named``."""
+    def open_folder(self, key: CubicleKey, parts: tuple[bytes, ...], *, named: tuple[bytes, ...]) -> Iterator[int]:
+        """A descriptor of a folder in the workspace; no parts means the one in which its five lie. What fails, within
+        the block too, is said of ``named``."""
         try:
             with self._cubicle(key) as base, beneath.open_folder(self._opening, base, parts) as folder:
                 yield folder
@@ -297,10 +298,10 @@ class Workspaces:
             raise beneath.explain_failure(error, named) from error
 
     @contextmanager
-    def _open_file(
+    def open_file(
         self, key: CubicleKey, parts: tuple[bytes, ...], *, max_bytes: int | None = None
     ) -> Iterator[beneath.Opened]:
-        """A regular file in the workspace. What fails, within the block too, is said of it."""
+        """A regular file in the workspace, open for reading. What fails, within the block too, is said of it."""
         try:
             with (
                 self._cubicle(key) as base,
@@ -340,7 +341,7 @@ class Workspaces:
             os.close(folder)
 
 
-def _in_a_folder(path: FilePath, *, is_inside: bool = False) -> tuple[bytes, ...]:
+def in_a_folder(path: FilePath, *, is_inside: bool = False) -> tuple[bytes, ...]:
     """The parts of a path that begins with one of the five folders, and goes on when ``is_inside``."""
     parts = parts_of(path)
     if not parts or parts[0] not in _FOLDERS:
@@ -352,7 +353,12 @@ def _in_a_folder(path: FilePath, *, is_inside: bool = False) -> tuple[bytes, ...
     return parts
 
 
-def _read_entry(folder: int, name: bytes) -> DirEntry | None:
+def list_tops(base: int) -> list[bytes]:
+    """Those of the five that were made, in a cubicle's folder."""
+    return [name for name in _FOLDERS if read_entry(base, name) is not None]
+
+
+def read_entry(folder: int, name: bytes) -> DirEntry | None:
     """What a name stands for; None when it is gone."""
     try:
         facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -361,7 +367,7 @@ def _read_entry(folder: int, name: bytes) -> DirEntry | None:
     is_file = stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
     kind: Kind = "file" if is_file else "folder" if stat.S_ISDIR(facts.st_mode) else "other"
     modified = min(max(facts.st_mtime, 0.0), _LAST_SECOND)
-    return DirEntry(display_path(name), name, kind, facts.st_size if is_file else 0, modified)
+    return DirEntry(display_path(name), name, kind, facts.st_size if is_file else 0, modified, facts.st_ctime)
 
 
 def _explain_error(error: OSError, key: CubicleKey) -> Exception:

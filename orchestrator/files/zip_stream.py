@@ -38,17 +38,19 @@ def stream_zip(
     key: CubicleKey,
     folder: tuple[bytes, ...],
     *,
+    only: tuple[bytes, ...] = (),
     most_file_bytes: int = MOST_FILE_BYTES,
     most_entries: int = MOST_ENTRIES,
 ) -> Iterator[bytes]:
-    """The archive of ``folder``, piece by piece; without components, of the whole workspace.
+    """The archive of ``folder``, piece by piece; without components, of the whole workspace; of what is named by
+    ``only`` in it, where anything is.
 
     What can't be read is left out and listed, so that nothing makes it fail half way.
     """
     outlet = _Outlet()
     with closing(ZipFile(outlet, "w", ZIP_DEFLATED, compresslevel=1)) as archive:  # type: ignore[call-overload]  # writes only
         packing = _Packing(workspaces, key, archive, most_file_bytes, most_entries)
-        for _ in packing.pack_folder(folder):
+        for _ in packing.pack_folder(folder, only):
             if outlet.waiting >= _CHUNK:
                 yield outlet.take()
         packing.say_what_is_missing()
@@ -95,7 +97,7 @@ class _Packing:
         self._unsaid = 0
         self._top = ""
 
-    def pack_folder(self, folder: tuple[bytes, ...]) -> Iterator[None]:
+    def pack_folder(self, folder: tuple[bytes, ...], only: tuple[bytes, ...] = ()) -> Iterator[None]:
         """Everything beneath ``folder`` goes in; it pauses whenever something was written."""
         self._top = f"{archived_name(folder[-1])}/" if folder else ""
         waiting = [(folder, self._top)]
@@ -104,7 +106,8 @@ class _Packing:
             if inside:
                 self._archive.writestr(_make_info(inside, time.time()), b"")
             taken: dict[str, int] = {}
-            for entry in self._list_entries(parts):
+            entries = self._list_entries(parts) if parts != folder or not only else self._get_entries(parts, only)
+            for entry in entries:
                 if self._entries_left <= 0:
                     self._leave_out(parts, "and what comes after it is not all here: there are too many files")
                     return
@@ -142,6 +145,13 @@ class _Packing:
                     return
         except OrchestratorError as error:  # gone, shut or too wide: the others go on
             self._report(f"{display_path(*folder)}: {error.message}")
+
+    def _get_entries(self, folder: tuple[bytes, ...], names: tuple[bytes, ...]) -> Iterator[DirEntry]:
+        for name in dict.fromkeys(names):
+            try:
+                yield self._workspaces.get_entry(self._key, (*folder, name))
+            except OrchestratorError as error:  # gone meanwhile: the others go on
+                self._report(error.message)
 
     def _pack_file(self, parts: tuple[bytes, ...], name: str, entry: DirEntry) -> Iterator[None]:
         try:

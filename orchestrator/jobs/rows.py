@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from orchestrator.agents.access_rows import NOT_CLOSED
 from orchestrator.core.models import CubicleKey
 
 LONGEST_PAUSE_S = 2 * 3600.0
@@ -98,8 +99,11 @@ def list_jobs(
     db: sqlite3.Connection, kind: str, *, progress: str | None = None, user: int | None = None, limit: int = 200
 ) -> list[Job]:
     """The newest of a kind, of one progress and one person where given."""
-    where = "WHERE kind = ? AND (? IS NULL OR progress = ?) AND (? IS NULL OR user = ?) ORDER BY id DESC LIMIT ?"
-    return _select_jobs(db, where, kind, progress, progress, user, user, limit)
+    where = (
+        "WHERE kind = ? AND (? IS NULL OR progress = ?) AND (? IS NULL OR (user = ? AND "
+        f"{NOT_CLOSED.format(user='?')})) ORDER BY id DESC LIMIT ?"
+    )
+    return _select_jobs(db, where, kind, progress, progress, user, user, user, limit)
 
 
 def list_cubicle_jobs(db: sqlite3.Connection, kind: str, key: CubicleKey, *, since: float = 0.0) -> list[Job]:

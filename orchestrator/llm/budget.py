@@ -1,4 +1,5 @@
-"""Budgets: an agent's day in money, and in tokens where nobody knows a model's price. What a call may cost at most is
+"""Budgets: an agent's day in money, and in tokens where nobody knows a model's price; and a person's day and month over
+all agents (``person_budget``). What a call may cost at most is
 held before it is sent, and what it cost is booked after.
 
 The sums that are checked and the hold that follows are one transaction, so parallel calls can't pass together. A call
@@ -20,6 +21,9 @@ from orchestrator.core.db.database import Store
 from orchestrator.core.errors import NotFound, OverBudget
 from orchestrator.core.models import MICRO, Agent, CubicleKey, TokenUse
 from orchestrator.llm import ledger_rows as rows
+from orchestrator.llm import person_ledger_rows
+from orchestrator.llm.dollars import format_dollars
+from orchestrator.llm.person_budget import PersonBudget, find_refusal, get_person_budget
 
 _DAY_S = 24 * 3600.0
 
@@ -121,6 +125,12 @@ class Budget:
             is_stopped=was_refused or is_used_up,
         )
 
+    def get_person_standing(self, user: int) -> PersonBudget:
+        """How the day and the month of a person stand, over all agents."""
+        with self._store.reading() as db:
+            day = max(_utc_date(self._now()), person_ledger_rows.get_latest_day(db, user))
+            return get_person_budget(db, user, day)
+
     def last_days(self, count: int) -> tuple[str, ...]:
         """The last UTC days as ``YYYY-MM-DD``, today the last of them."""
         now = self._now()
@@ -143,10 +153,12 @@ class Budget:
         tokens: int = 0,
     ) -> Hold:
         """Hold ``micro`` micro-dollars for a call, and ``tokens`` where its price is unknown; raises OverBudget when
-        the day's budgets do not cover it."""
+        the day's budgets, or what the person may spend, do not cover it."""
         now = self._now()
         with self._store.writing() as db:
-            day = self._get_day(db, agent.name)
+            day = max(self._get_day(db, agent.name), person_ledger_rows.get_latest_day(db, key.user))
+            if refusal := find_refusal(db, key.user, day, micro):
+                raise OverBudget(refusal)
             row = rows.insert_reservation(
                 db,
                 agent=agent.name,
@@ -219,11 +231,6 @@ class Budget:
             if sums is not None:
                 _write_down(db, hold, bill, now)
                 self._booked(db, Booking(hold.key, hold.turn, hold.day, sums, is_refused=False))
-
-
-def format_dollars(micro: int) -> str:
-    """``1234567`` as ``$1.2346``: cents for large sums, more digits for small ones."""
-    return f"${micro / MICRO:.2f}" if micro >= 10 * MICRO or micro % 10_000 == 0 else f"${micro / MICRO:.4f}"
 
 
 def _write_down(db: sqlite3.Connection, hold: Hold, bill: _Bill, now: float) -> None:

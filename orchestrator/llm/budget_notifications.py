@@ -15,7 +15,8 @@ from orchestrator.core.errors import NotFound
 from orchestrator.core.hooks import BudgetCrossed, Hooks
 from orchestrator.core.models import Agent, CubicleKey
 from orchestrator.llm import ledger_rows as rows
-from orchestrator.llm.budget import Booking, format_dollars
+from orchestrator.llm.budget import Booking
+from orchestrator.llm.dollars import format_dollars
 from orchestrator.llm.ledger_rows import SpendingDay
 
 KIND = "budget"

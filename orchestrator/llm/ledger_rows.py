@@ -8,6 +8,8 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.llm import person_ledger_rows
+
 
 @dataclass(frozen=True, slots=True)
 class SpendingDay:
@@ -103,6 +105,7 @@ def insert_reservation(
         "cost_micro, started_at) VALUES (?, ?, ?, ?, ?, ?, 'reserved', ?, ?, 0, ?)",
         (day, agent, user, turn, provider, model, micro, tokens, now),
     )
+    person_ledger_rows.add_hold(db, user, day, micro)
     return int(cursor.lastrowid or 0)
 
 
@@ -140,11 +143,14 @@ def close_reservation(
     ended = db.execute(
         "UPDATE spending SET state = ?, cost_micro = ?, prompt_tokens = ?, completion_tokens = ?, ended_at = ?, "
         "cost_tokens = CASE WHEN reserved_tokens > 0 THEN ? ELSE 0 END "
-        "WHERE id = ? AND state = 'reserved' RETURNING agent, day, reserved_micro, reserved_tokens, cost_tokens",
+        "WHERE id = ? AND state = 'reserved' RETURNING agent, user, day, reserved_micro, reserved_tokens, cost_tokens",
         (state, cost_micro, prompt_tokens, completion_tokens, now, cost_tokens, row),
     ).fetchone()
     if ended is None:
         return None
+    person_ledger_rows.close_hold(
+        db, ended["user"], ended["day"], reserved_micro=ended["reserved_micro"], cost_micro=cost_micro
+    )
     sums = db.execute(
         "UPDATE spending_days SET reserved_micro = reserved_micro - ?, cost_micro = cost_micro + ?, "  # noqa: S608 - constant columns
         "reserved_tokens = reserved_tokens - ?, cost_tokens = cost_tokens + ?, "

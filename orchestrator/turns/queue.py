@@ -52,9 +52,11 @@ class Turns:
         wake: Callable[[CubicleKey], None],
         is_fresh: Callable[[CubicleKey], bool],
         check_room: Callable[[], None] = lambda: None,
+        check_open: Callable[[CubicleKey], None] = lambda _key: None,
     ) -> None:
         """``wake`` gets a cubicle going, or up to date, without waiting for it; ``is_fresh`` says that it need not;
-        ``check_room`` raises Unavailable when no work is taken on."""
+        ``check_room`` raises Unavailable when no work is taken on, ``check_open`` NotFound when the cubicle's person
+        may not use its agent."""
         self._store = store
         self._broker = broker
         self._hooks = hooks
@@ -62,6 +64,7 @@ class Turns:
         self._wake = wake
         self._is_fresh = is_fresh
         self._check_room = check_room
+        self._check_open = check_open
         self._long_poll = LongPoll()
         self._ended_at: dict[CubicleKey, float] = {}
         self._ended = threading.Condition()  # notified whenever a turn gets its outcome; protects _is_closed
@@ -98,6 +101,7 @@ class Turns:
         queue is full, or Unavailable.
         """
         check_prompt(text)
+        self._check_open(key)
         self._check_room()
         now = time.time()
         with self._store.writing() as db:
@@ -306,6 +310,11 @@ class Turns:
         """Every turn that some crab holds."""
         with self._store.reading() as db:
             return rows.list_running(db)
+
+    def list_waiting(self) -> list[CubicleKey]:
+        """Every cubicle with a queue."""
+        with self._store.reading() as db:
+            return rows.list_waiting_cubicles(db)
 
     def list_unserved(self) -> list[CubicleKey]:
         """Cubicles with a queue and no crab that serves it. One that listens is told again."""

@@ -1,4 +1,6 @@
-"""Fetching from the public internet: ``urls`` reads addresses strictly, ``ip_rules`` says which are public, ``network``
-connects to the address that was checked, ``fetcher`` gets a file within ``limits``, ``url_warnings`` tells a person
-what is odd about an address. Whoever calls it has asked a person first.
+"""Fetching from the public internet, and posting to it.
+
+``urls`` reads addresses strictly, ``ip_rules`` says which are public, ``network`` looks up and connects, ``connector``
+connects to the address that was checked. ``fetcher`` gets a file within ``limits``, after a person was asked;
+``url_warnings`` tells them what is odd about an address. ``poster`` posts a few bytes of ours to a host on a list.
 """

@@ -24,8 +24,9 @@ import certifi
 from orchestrator.core.errors import BadInput, Forbidden, Unavailable
 from orchestrator.files.models import Writable
 from orchestrator.web.body import FetchConnection, FetchDeadline, FetchLimits, read_unpacked, too_large
-from orchestrator.web.ip_rules import Address, unmap_address
-from orchestrator.web.network import Network, SystemNetwork, addresses_of
+from orchestrator.web.connector import CheckedConnector
+from orchestrator.web.ip_rules import Address
+from orchestrator.web.network import Network, SystemNetwork
 from orchestrator.web.urls import Link, UrlRules, follow_redirect, parse_url
 
 logger = logging.getLogger(__name__)
@@ -34,7 +35,6 @@ USER_AGENT = "HermitShell"
 _HEADERS = f"User-Agent: {USER_AGENT}\r\nAccept: */*\r\nAccept-Encoding: identity\r\nConnection: close\r\n"
 """The same for everybody. ``identity``: an archive shall arrive as the archive that it is."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_TRIED_ADDRESSES = 4
 _CONTENT_TYPE = re.compile(r"[a-z0-9][a-z0-9.+_-]{0,60}/[a-z0-9][a-z0-9.+_-]{0,80}", re.ASCII)
 _REFUSALS = {
     401: "wants a login for it",
@@ -151,17 +151,17 @@ def _checked_step(passed: list[Link], location: str, hosts: set[str], rules: Url
 
 
 class _Run:
-    """One fetch: a host is looked up once in it, and stays at the addresses that were checked then."""
+    """One fetch."""
 
     def __init__(
         self, network: Network, rules: UrlRules, limits: FetchLimits, tls: ssl.SSLContext, clock: FetchDeadline
     ) -> None:
-        self._network, self._rules, self._limits, self._tls, self._clock = network, rules, limits, tls, clock
-        self._checked: dict[str, tuple[Address, ...]] = {}
+        self._connector = CheckedConnector(network, rules, limits, tls, clock)
+        self._limits, self._clock = limits, clock
 
     def get(self, link: Link, sink: Writable) -> _Kept | str:
         """What was kept, or the location that it redirects to."""
-        sock, address = self._connect(link, self._addresses(link))
+        sock, address = self._connector.connect(link)
         with sock:
             answer = HTTPResponse(cast("socket.socket", FetchConnection(sock, self._limits, self._clock)), method="GET")
             try:
@@ -174,48 +174,6 @@ class _Run:
                 return self._location(answer, link) or self._keep(answer, link, sink, address)
             finally:
                 answer.close()
-
-    def _addresses(self, link: Link) -> tuple[Address, ...]:
-        """The addresses of the host, each of them allowed."""
-        if link.host not in self._checked:
-            timeout_s = min(self._limits.connect_s, self._clock.seconds_left())
-            found = (link.address,) if link.address else addresses_of(link.host, self._network, timeout_s)
-            allowed = tuple(unmap_address(address) for address in found if address and self._rules.is_allowed(address))
-            if len(allowed) < len(found):
-                # One bad answer spoils all: a name that means both the internet and a private network is an attack.
-                raise Forbidden(
-                    f"{link.host} leads to an address inside a private network, so it was not fetched. "
-                    "Only the internet is fetched from."
-                )
-            self._checked[link.host] = allowed
-        return self._checked[link.host]
-
-    def _connect(self, link: Link, addresses: tuple[Address, ...]) -> tuple[socket.socket, Address]:
-        for address in addresses[:_TRIED_ADDRESSES]:
-            timeout_s = min(self._limits.connect_s, self._clock.seconds_left())
-            try:
-                sock = self._network.connect(address, link.port, timeout_s)
-            except OSError as error:
-                logger.info("fetch: %s at %s: %s", link.host, address, type(error).__name__)
-                continue
-            return (self._encrypted(sock, link) if link.scheme == "https" else sock), address
-        raise Unavailable(f"{link.host} could not be reached. Try again later.")
-
-    def _encrypted(self, sock: socket.socket, link: Link) -> ssl.SSLSocket:
-        """The connection with the host's certificate checked. A cut without a farewell is an error, not an end."""
-        try:
-            sock.settimeout(min(self._limits.connect_s, self._clock.seconds_left()))
-            return self._tls.wrap_socket(sock, server_hostname=link.host, suppress_ragged_eofs=False)
-        except ssl.SSLCertVerificationError:
-            sock.close()
-            raise Unavailable(f"{link.host} does not show a valid certificate, so it was not trusted.") from None
-        except OSError as error:
-            sock.close()
-            logger.info("fetch: handshake with %s: %s", link.host, type(error).__name__)
-            raise Unavailable(f"{link.host} does not answer over an encrypted connection. Try again later.") from None
-        except BaseException:
-            sock.close()
-            raise
 
     def _location(self, answer: HTTPResponse, link: Link) -> str | None:
         if answer.status not in _REDIRECTS:

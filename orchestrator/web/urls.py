@@ -40,6 +40,8 @@ class UrlRules:
     ports: frozenset[int] = frozenset(DEFAULT_PORTS.values())
     is_allowed: Callable[[Address], bool] = is_global
     """Whether an address may be connected to."""
+    local_names: bool = False
+    """Names of a private network too: an operator's explicit choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ def _read_authority(authority: str, rules: UrlRules) -> tuple[str, str, Address 
         address = parse_address(found[1]) if ":" in found[1] else None
         host = str(address)
     else:
-        host = _ascii_host(found[1])
+        host = _ascii_host(found[1], rules)
         address = parse_address(host) if _ends_in_a_number(host) else None
     if address is None and (authority.startswith("[") or _ends_in_a_number(host)):
         raise BadInput("The URL's host is a number that is no usual internet address.")
@@ -143,7 +145,7 @@ def _read_authority(authority: str, rules: UrlRules) -> tuple[str, str, Address 
     return host, found[2] or "", address
 
 
-def _ascii_host(text: str) -> str:
+def _ascii_host(text: str, rules: UrlRules) -> str:
     """The name as it is looked up: ASCII, lower case, no last dot."""
     bad = BadInput("The URL's host is no usable name. Check its spelling.")
     try:
@@ -159,7 +161,8 @@ def _ascii_host(text: str) -> str:
     except UnicodeError:  # idna's errors are of this kind
         raise bad from None
     is_local = labels[-1] in _LOCAL or labels[-2:] == ["home", "arpa"]
-    if (len(labels) == 1 and not _ends_in_a_number(host)) or is_local:
+    is_local = is_local or (len(labels) == 1 and not _ends_in_a_number(host))
+    if is_local and not rules.local_names:
         raise BadInput(f"The URL's host {host} is a name inside a private network. Only the internet is fetched from.")
     return host
 

@@ -55,6 +55,37 @@ def test_a_page_without_a_clipboard_copies_all_the_same(visit: Visit) -> None:
     expect(button).to_be_focused()
 
 
+SPEAKS = """
+window.told = [];
+Object.defineProperty(window, 'speechSynthesis', { value: {
+  speaking: true, speak: (said) => window.told.push(said.text), cancel: () => window.told.push('-'),
+} });
+window.SpeechSynthesisUtterance = class { constructor(text) { this.text = text; } };
+"""
+
+
+def test_an_answer_is_quoted_and_read_aloud(visit: Visit) -> None:
+    """All of it, or what is marked in it; aloud without its code, until the button is pressed again."""
+    visit.install.plays["how"] = lambda scene: scene.say("**Low** tide.\n\n```sh\nls\n```\n\nHigh tide.")
+    visit.page.add_init_script(SPEAKS)
+    page = chat(visit)
+    say(page, "how")
+    field = page.get_by_role("textbox", name="Message to crab")
+    field.fill("So:")
+    page.get_by_role("button", name="Quote").click()
+    expect(field).to_have_value("So:\n\n> **Low** tide.\n>\n> ```sh\n> ls\n> ```\n>\n> High tide.\n\n")
+    field.fill("")
+    page.evaluate("() => getSelection().selectAllChildren(document.querySelector('.reply p:last-child'))")
+    page.get_by_role("button", name="Quote").click()
+    expect(field).to_have_value("> High tide.\n\n")
+    expect(field).to_be_focused()
+    aloud = page.get_by_role("button", name="Read aloud")
+    aloud.click()
+    expect(aloud).to_have_attribute("aria-pressed", "true")
+    aloud.click()
+    assert page.evaluate("() => window.told") == ["-", "Low tide.", "High tide.", "-"]
+
+
 def test_long_code_scrolls_by_keyboard(visit: Visit) -> None:
     """It takes the focus, and the page itself stays as wide as it is."""
     visit.install.plays["how"] = lambda scene: scene.say(ANSWER)

@@ -68,13 +68,13 @@ def test_a_link_leads_in_and_a_button_leads_out(visit: Visit) -> None:
     expect(page.get_by_text("./hermit login-link")).to_be_visible()
 
 
-def test_a_reply_streams_and_is_then_laid_out(visit: Visit) -> None:
-    """The first words are there before the last ones are written; Markdown comes at the end."""
+def test_a_reply_is_laid_out_while_it_is_written(visit: Visit) -> None:
+    """The first words are there before the last ones are written, without a mark of Markdown."""
     writer = Writer()
     visit.install.plays["tide"] = writer.play
     page = chat(visit)
     say(page, "tide")
-    expect(page.locator(".live")).to_have_text("The tide **comes**")
+    expect(page.locator(".live")).to_have_text("The tide comes")
     expect(page.locator(".working")).to_contain_text("crab is working")
     writer.go_on.set()
     expect(page.locator(".reply strong")).to_have_text("comes")
@@ -246,7 +246,7 @@ def test_a_stopped_answer_keeps_its_words(visit: Visit) -> None:
     visit.install.plays["tide"] = work
     page = chat(visit)
     say(page, "tide")
-    expect(page.locator(".live")).to_have_text("The tide **comes**")
+    expect(page.locator(".live")).to_have_text("The tide comes")
     page.get_by_role("button", name="Stop").click()
     for _ in range(2):
         expect(page.locator(".reply")).to_have_text("The tide comes")

@@ -16,7 +16,9 @@ pytestmark = pytest.mark.browser
 MARK = "window.marked = true"
 IS_MARKED = "window.marked === true"
 SENT = """() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
-  .filter((entry) => !entry.name.includes("/api/events")).map((entry) => entry.transferSize)"""
+  .filter((entry) => entry.entryType === "navigation" || entry.name.includes("/static/"))
+  .map((entry) => entry.encodedBodySize + 300)"""
+"""Of a page and what it is made of, compressed, with room for headers; what changed meanwhile is asked for besides."""
 
 
 def came(page: Page, path: str) -> None:
@@ -100,14 +102,12 @@ def test_whoever_is_logged_out_meanwhile_comes_to_the_door(visit: Visit) -> None
 
 
 def test_a_first_page_is_small(visit: Visit) -> None:
-    """At most eight requests and 60 kB, with nothing kept by the browser."""
+    """At most eight requests and 60 kB, for a browser that has kept nothing."""
     visit.log_in()
     page = visit.page
-    page.context.new_cdp_session(page).send("Network.clearBrowserCache")
     for path in ("/", "/agents/crab"):
-        page.context.new_cdp_session(page).send("Network.setCacheDisabled", {"cacheDisabled": True})
         page.goto(f"{visit.install.url}{path}")
         came(page, path)
         sent = page.evaluate(SENT)
-        assert len(sent) <= 7  # and the stream of news
-        assert sum(sent) <= 60_000
+        assert 3 < len(sent) <= 7  # and the stream of news
+        assert 30_000 < sum(sent) <= 60_000

@@ -47,7 +47,7 @@ def test_the_audit_log_is_searched_opened_and_saved(visit: Visit, tmp_path: Path
     page = go(visit, "Audit log")
     page.get_by_label("Words").fill("walrus")
     page.get_by_label("Kind").select_option("Test noted")
-    page.get_by_role("button", name="Search").click()
+    page.get_by_role("button", name="Search", exact=True).click()
     expect(page.locator(".record")).to_have_count(50)
     page.locator(".record summary").first.focus()
     page.keyboard.press("Enter")

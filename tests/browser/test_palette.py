@@ -38,6 +38,29 @@ def test_the_palette_leads_to_pages_and_words(visit: Visit) -> None:
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
+def test_light_or_dark_is_chosen_for_this_browser(visit: Visit) -> None:
+    """At once, and for each page from then on, before anything is drawn."""
+    visit.log_in()
+    page = visit.page
+    ground = "getComputedStyle(document.body).backgroundColor"
+    page.emulate_media(color_scheme="light")
+    light = page.evaluate(ground)
+    page.get_by_label("Menu").click()
+    page.get_by_role("button", name="Dark").click()
+    expect(page.get_by_role("button", name="Dark")).to_have_attribute("aria-pressed", "true")
+    dark = page.evaluate(ground)
+    assert dark != light
+    answer = page.goto(f"{visit.install.url}/calendar")
+    assert answer is not None
+    assert '<html lang="en" data-theme="dark">' in answer.text()
+    assert page.evaluate(ground) == dark
+    page.get_by_label("Menu").click()
+    page.get_by_role("button", name="System").click()
+    assert page.evaluate(ground) == light
+    page.reload()
+    assert page.evaluate(ground) == light
+
+
 def test_keys_work_where_nobody_types(visit: Visit) -> None:
     """``?`` lists them, ``/`` goes to the message, and both are letters in it; Escape stops the answer."""
     visit.log_in()

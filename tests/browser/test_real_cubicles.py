@@ -87,7 +87,7 @@ def test_a_conversation(page: Page, install: RealApp, agent: Talker) -> None:
     chooser.value.set_files([FilePayload(name="tide.txt", mimeType="text/plain", buffer=b"high at noon")])
     say(page, install.plays.commands("tr a-z A-Z < ../in/tide.txt > t && mv t ../out/TIDE.txt", reply="Here."))
     with page.expect_download() as saved:
-        page.get_by_role("link", name="TIDE.txt").click()
+        page.get_by_role("link", name="Download TIDE.txt").click()
     assert saved.value.path().read_bytes() == b"HIGH AT NOON"
     say(page, install.plays.commands(APP, reply="Your clock."))
     expect(page.get_by_role("link", name="Open Clock")).to_be_visible()

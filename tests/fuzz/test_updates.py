@@ -75,7 +75,9 @@ def post(tmp_path: Path) -> Iterator[Post]:
         updates = api.pending(token)
         rows = telegram_store(install.store)
         inbox = Inbox(rows)
-        kept = UpdateInbox(rows, inbox, users=_people, groups_enabled=lambda _, chat: chat == group.id)
+        kept = UpdateInbox(
+            rows, inbox, users=lambda _, number: _people(number), groups_enabled=lambda _, chat: chat == group.id
+        )
         yield Post(updates, scene.me, group.id, inbox, kept)
 
 

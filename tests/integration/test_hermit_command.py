@@ -200,7 +200,8 @@ def test_what_can_not_be_sent(install: RealApp, agent: Talker, script: str, told
     ran = bash(install, agent, script)
     assert ran.code == 1
     assert told in ran.err
-    assert bash(install, agent, "ls -A ../out | grep -c part").out == "0\n"
+    left = bash(install, agent, "ls -A ../out | grep -c part")
+    assert (left.code, left.out, left.err) == (1, "0\n", "")
 
 
 def test_a_folder_of_out(install: RealApp, agent: Talker) -> None:

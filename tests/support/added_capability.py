@@ -45,7 +45,9 @@ def main(home: Path) -> None:
             "panel": calls.run_batch(caller, 1, ["TOSS:5", {"name": "toss", "coins": 101}, "TOSS:many"]),
             "settings": browser.get("/agents/crab/settings").get_data(as_text=True),
             "wizard": browser.get("/agents/new").get_data(as_text=True),
-            "openapi": [found for found in re.findall(r'"enum": \[([^]]*)', schemas) if '"questions"' in found],
+            "openapi": [
+                found for found in re.findall(r'"enum": \[([^]]*)', schemas) if '"packages", "questions"' in found
+            ],
             "prompt": build_system_prompt({"name": "crab", "capabilities": REGISTRY.prompt_text(["chance"])}),
             "without": build_system_prompt({"name": "crab", "capabilities": REGISTRY.prompt_text(["memory"])}),
         }

@@ -20,7 +20,12 @@ NO_PAGES = ("/api/", "/static/", "/parts/")
 """What starts so is no page: data, what pages are made of, and pieces of them."""
 MORE: tuple[tuple[str, dict[str, str], str], ...] = (
     ("/agents/crab", {"app": "calculator"}, "chat-beside-an-app"),
+    ("/agents/crab", {"delivered": "{delivery}"}, "chat-beside-a-file"),
     ("/agents/crab/files/out", {}, "agent-files-folder"),
+    ("/agents/crab/files", {"find": "winter"}, "agent-files-found"),
+    ("/agents/crab/files/work/winter.md", {"view": "source"}, "agent-file-source"),
+    ("/agents/crab/files/work/tides.csv", {}, "agent-file-table"),
+    ("/agents/crab/edit/work", {"new": "1"}, "agent-new-file"),
     ("/agents/crab/cubicle", {"hours": "24"}, "agent-cubicle-day"),
     ("/calendar", {"view": "week"}, "calendar-week"),
     ("/calendar", {"view": "list"}, "calendar-list"),
@@ -67,6 +72,7 @@ def samples(install: AppFixture, lived: SampleData) -> dict[str, str]:
         "folder": "work",
         "user": str(lived.member.id),
         "point": str(lived.point),
+        "delivery": str(lived.delivery),
     }
 
 
@@ -76,11 +82,14 @@ NO_SIGHT = frozenset(
         "/ics/<secret>.ics",
         "/agents/<name>/apps/<app>/thumbnail",
         "/agents/<name>/picture/<any_path:path>",
+        "/agents/<name>/media/<any_path:path>",
         "/agents/<name>/history/<id:point>/picture/<any_path:path>",
         "/agents/<name>/page/<digest>/<id:number>",
+        "/agents/<name>/delivered/<id:delivery>/content",
+        "/agents/<name>/delivered/<id:delivery>/page/<digest>/<id:number>",
     }
 )
-"""Downloads and pictures."""
+"""Downloads, pictures and what is played."""
 
 
 def sights(app: Flask, client: FlaskClient, given: dict[str, str]) -> list[Sight]:

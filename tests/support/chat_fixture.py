@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from orchestrator.agents.access import Access
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.users import Users
 from orchestrator.approvals.approvals import Approvals
@@ -102,9 +103,11 @@ class ChatFixture:
         )  # fmt: skip
         self.notifications = Notifications(self.store, Broker(), now=self.now)
         self.noticing = self.fresh_noticing()
+        agents = Agents(self.store, providers=("fake", "other"), toolsets=TOOLSETS, hooks=self.hooks)
+        self.access = Access(self.store, agents, self.hooks)
         self.questions = Questions(
             store=self.store,
-            agents=Agents(self.store, providers=("fake", "other"), toolsets=TOOLSETS, hooks=self.hooks),
+            agents=agents,
             broker=Broker(), hooks=self.hooks, finish=lambda *_, **__: None, now=self.now,
         )  # fmt: skip
         self.handled: list[IncomingMessage] = []
@@ -113,7 +116,9 @@ class ChatFixture:
             outbox=self.outbox, buttons=self.buttons, temp_files=self.temp_files,
             handled=self.handled.append, choices=self.choices, now=self.now,
         )  # fmt: skip
-        access_context = AccessContext(rows, self.outbox, self.buttons, self.users, self.now)
+        self.context = access_context = AccessContext(
+            rows, self.outbox, self.buttons, self.users, self.access, self.now
+        )
         self.cards, self.groups = AccessRequests(access_context), Groups(access_context)
         self.handlers: dict[str, ButtonHandler] = {
             **self.asking.handlers, **self.noticing.handlers, **self.inquiries.handlers, **self.cards.handlers,
@@ -125,9 +130,9 @@ class ChatFixture:
         """The time, as the test has it."""
         return time.time() + self.clock_s
 
-    def person(self, number: int) -> User | None:
-        """Who has this Telegram id."""
-        return self.users.of_identity("telegram", number)
+    def person(self, agent: str, number: int) -> User | None:
+        """Who has this Telegram id, and may use this agent."""
+        return self.context.find_member(agent, number)
 
     def fresh_presses(self) -> Callbacks:
         """As after a restart: nothing is remembered but rows."""

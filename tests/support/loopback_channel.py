@@ -225,7 +225,7 @@ class LoopbackChannel:
             AGENT, BOT, number, place, sender, number, text, files=files, command=command, argument=argument,
             answers=answers,
         )  # fmt: skip
-        if self.runner.parts.find_person(person) is None:
+        if self.runner.parts.find_person(AGENT, person) is None:
             event = StrangerMessage(AGENT, BOT, number, sender)
         self._keep(event)
 

@@ -20,6 +20,7 @@ from orchestrator.operations.proof.attempts import ATTEMPTS
 from orchestrator.operations.proof.reading import AttemptOutcome, WallVerdict
 from orchestrator.operations.usage_sample_rows import Sample
 from tests.support.app_fixture import AppFixture, Scene
+from tests.support.delivered_files import await_deliveries, make_tone, put_out
 from tests.support.fake_browser import png
 from tests.support.real_app import eventually
 from tests.support.sample_requests import CRAB, LIBRARIAN, work_under_way
@@ -47,6 +48,8 @@ class SampleData:
     member: User
     point: int
     """A point of time of crab's files."""
+    delivery: int
+    """A table that crab delivered."""
 
 
 def fill_with_samples(install: AppFixture) -> SampleData:
@@ -71,7 +74,8 @@ def fill_with_samples(install: AppFixture) -> SampleData:
     approval = work_under_way(install)
     install.services.install_settings.begin_set_up(by="ada")  # the pages of the first run can be seen too
     point = install.services.restores.create_point(CRAB, "Before the winter").id
-    return SampleData(entry, turn, notice, approval, _grant(install), ben, point)
+    delivery = await_deliveries(install, turn, 4)[0].id
+    return SampleData(entry, turn, notice, approval, _grant(install), ben, point, delivery)
 
 
 def _proof(install: AppFixture) -> None:
@@ -314,11 +318,14 @@ def _conversation(install: AppFixture) -> int:
     def tides(scene: Scene) -> None:
         scene.run(1, "python3 tides.py --week", thought="I look up the tides first.", output="7 days, 14 tides\n")
         _note_tides(install)
+        put_out(scene, {"early.csv": b"day,high water\nMonday,06:12\n", "hum.wav": make_tone(1)})
+        put_out(scene, {name: png(320, 200) for name in ("low.png", "high.png")})
         scene.run(2, "awk -F, '$2 < \"09:00\"' tides.csv", thought="Now those before nine.", output="3 rows\n")
         scene.say(
             "Three days have high water before nine:\n\n| Day | High water | Height |\n|---|---|---:|\n"
             "| Monday | 06:12 | 2.1 m |\n| Tuesday | 07:03 | 2.2 m |\n| Wednesday | 07:58 | 2.2 m |\n\n"
-            "For the **boat** I would take Tuesday."
+            "For the **boat** I would take Tuesday: $h = 2.2\\,m$.\n\n- [x] table\n- [ ] boat\n\n"
+            "```python\nfor row in rows:  # by day\n    print(row['day'], 2.2)\n```"
         )
 
     install.plays[_TIDES] = tides

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
+from orchestrator.agents.access import Access
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.users import Users
 from orchestrator.apps.previews.apps import Apps, WebApp
@@ -17,7 +18,7 @@ from orchestrator.apps.previews.origins import app_url, is_own_host, preview_url
 from orchestrator.apps.previews.routes import Routes
 from orchestrator.apps.previews.server import PreviewServer
 from orchestrator.apps.previews.shares import AppShares
-from orchestrator.apps.previews.signed_urls import GOOD_FOR_S, Ticket, Tickets
+from orchestrator.apps.previews.signed_urls import GOOD_FOR_S, MAX_CHARS, Ticket, Tickets
 from orchestrator.apps.previews.static_files import StaticFiles
 from orchestrator.apps.previews.storage import AppStorage
 from orchestrator.core.db.database import Store
@@ -41,6 +42,7 @@ class Previews:
         *,
         users: Users,
         agents: Agents,
+        access: Access,
         key: str,
         address: tuple[str, int],
         configured: str,
@@ -50,7 +52,7 @@ class Previews:
         """``address`` is where it listens, ``configured`` the origin that browsers see when the operator named one."""
         self.apps = Apps(workspaces)
         self.shares = AppShares(store)
-        self._users, self._agents = users, agents
+        self._users, self._agents, self._access = users, agents, access
         self._tickets = Tickets(key)
         self._address, self._configured, self._now = address, configured, now
         self._why_not = "The preview origin is not started yet."
@@ -92,12 +94,21 @@ class Previews:
         """Where the dashboard of this origin (``http://127.0.0.1:3000``) finds the app for its frame, for some hours,
         as long as this ``login`` lasts and its person may see the app. Raises Unavailable while nothing is shown,
         NotFound when the agent is gone."""
+        return self._write_url(app.cubicle, dashboard, login, app=app.name)
+
+    def page_url(self, key: CubicleKey, page: str, *, dashboard: str, login: str) -> str:
+        """The same for one file of a workspace as a page by itself, by its path, percent-encoded."""
+        return self._write_url(key, dashboard, login, page=page)
+
+    def _write_url(self, key: CubicleKey, dashboard: str, login: str, *, app: str = "", page: str = "") -> str:
         if self._why_not:
             raise Unavailable(self._why_not)
-        since = self._agents.get(app.cubicle.agent).created_at
-        ticket = Ticket(app.cubicle, app.name, dashboard, int(self._now()) + GOOD_FOR_S, login, since)
-        origin = preview_url(dashboard, port=self._address[1], configured=self._configured)
-        return app_url(origin, self._tickets.encode_ticket(ticket))
+        since = self._agents.get(key.agent).created_at
+        ticket = Ticket(key, app, dashboard, int(self._now()) + GOOD_FOR_S, login, since, page)
+        text = self._tickets.encode_ticket(ticket)
+        if len(text) > MAX_CHARS:
+            raise Unavailable("It lies too deep, or its name is too long, to be shown in a frame. Download it.")
+        return app_url(preview_url(dashboard, port=self._address[1], configured=self._configured), text)
 
     def get_app(self, key: CubicleKey, name: str) -> WebApp:
         """One app; raises NotFound."""
@@ -108,9 +119,11 @@ class Previews:
         viewer = self._users.holder_of(ticket.login)
         if viewer is None or not self._is_same_agent(ticket):
             return False
+        if not self._access.is_open(CubicleKey(ticket.cubicle.agent, viewer.id)):
+            return False
         if viewer.id == ticket.cubicle.user or viewer.role is Role.OPERATOR:
             return True
-        return self.shares.has_guest(ticket.cubicle, ticket.app, viewer.id)
+        return self._access.is_open(ticket.cubicle) and self.shares.has_guest(ticket.cubicle, ticket.app, viewer.id)
 
     def _is_same_agent(self, ticket: Ticket) -> bool:
         try:

@@ -9,6 +9,7 @@ import html
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from urllib.parse import unquote_to_bytes
 
 from orchestrator.apps.previews import shim_loader as shim
 from orchestrator.apps.previews.apps import INDEX, AppKind, Apps, WebApp
@@ -82,7 +83,8 @@ class Routes:
             raise NotFound("This link has expired. Open the app from the dashboard.")
         base = f"{self._origin_of(host)}/a/{text.decode('ascii')}/"
         if request.header("sec-fetch-dest") in _OUTSIDE:
-            told = f"{ticket.app} is an app of {ticket.cubicle.agent}. It runs inside the dashboard: open it there."
+            what = f"{ticket.app} is an app" if ticket.app else "This is a page"
+            told = f"{what} of {ticket.cubicle.agent}. It runs inside the dashboard: open it there."
             await _send_page(wire, request, 403, "Open this in the dashboard", told)
             return
         if request.header("service-worker"):  # one would outlive the page, and the app
@@ -97,6 +99,9 @@ class Routes:
         self, wire: PreviewConnection, request: PreviewRequest, ticket: Ticket, path: bytes, base: str
     ) -> None:
         policy = policy_headers(security_policy(base, ticket.dashboard), reach=base)
+        if ticket.page:
+            await self._serve_page(wire, request, ticket, path, base=base, policy=policy)
+            return
         place, _, rest = path.partition(b"/")
         if place == shim.PLACE:
             await self._serve_own(wire, request, ticket, rest, base=base, policy=policy)
@@ -114,6 +119,28 @@ class Routes:
             await _send_page(wire, request, 404, "Not finished", app.missing)
         else:
             await self._serve_file(wire, request, ticket, path, base=base, policy=policy)
+
+    async def _serve_page(
+        self,
+        wire: PreviewConnection,
+        request: PreviewRequest,
+        ticket: Ticket,
+        path: bytes,
+        *,
+        base: str,
+        policy: Mapping[str, str],
+    ) -> None:
+        """One page of the workspace and the install's own script. It has no other files, and it remembers nothing."""
+        if request.method not in ("GET", "HEAD"):
+            raise NotFound("A page by itself can only be read.")
+        if path == b"/".join((shim.PLACE, shim.SCRIPT)):
+            found = {**policy, "Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "no-store"}
+            await wire.send_answer(200, found.items(), shim.shim_script(base, {}), is_head=request.method == "HEAD")
+        elif path:
+            raise NotFound("A page by itself has no other files.")
+        else:
+            parts = tuple(unquote_to_bytes(part) for part in ticket.page.split("/"))
+            await self._files.answer_page(wire, request, ticket.cubicle, parts, base=base, policy=policy)
 
     @asynccontextmanager
     async def _until_shut(self, ticket: Ticket) -> AsyncIterator[None]:

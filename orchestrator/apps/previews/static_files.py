@@ -84,6 +84,31 @@ class StaticFiles:
             else:
                 await _send_file(wire, request, file, facts.st_size, headers)
 
+    async def answer_page(
+        self,
+        wire: PreviewConnection,
+        request: PreviewRequest,
+        key: CubicleKey,
+        path: tuple[bytes, ...],
+        *,
+        base: str,
+        policy: Mapping[str, str],
+    ) -> None:
+        """The file at ``path`` in the workspace as a page by itself, whatever it is called. Raises NotFound."""
+        page = await asyncio.to_thread(self._read_alone, key, path, base)
+        headers = {**policy, "Content-Type": f"{_HTML}; charset=utf-8", "Cache-Control": "no-store"}
+        await wire.send_answer(200, headers.items(), page, is_head=request.method == "HEAD")
+
+    def _read_alone(self, key: CubicleKey, path: tuple[bytes, ...], base: str) -> bytes:
+        try:
+            file, facts = self._workspaces.open_inside(key, path)
+        except OrchestratorError as error:
+            raise NotFound("This page is not there any more.") from error
+        with file:
+            if facts.st_size > MAX_PAGE_BYTES:
+                raise NotFound("This page is too large to be shown. Download it.")
+            return _read_page(file, facts.st_size, base)
+
     def _open_file(self, key: CubicleKey, path: tuple[bytes, ...]) -> tuple[BinaryIO, os.stat_result, bytes]:
         """The file and, where it is small, all of it: it is open, and one change of threads is enough."""
         try:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from orchestrator.agents import access_rows
 from orchestrator.agents.agents import Agents
 from orchestrator.capabilities.ask import rows
 from orchestrator.capabilities.ask.capability import ASK, Ask
@@ -23,7 +24,7 @@ from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.core.events import Broker
 from orchestrator.core.hooks import Hooks
-from orchestrator.core.models import Event, Role, User
+from orchestrator.core.models import CubicleKey, Event, Role, User
 from orchestrator.core.short_ids import typed_id
 from orchestrator.core.text import escape_invisible, is_unicode, one_line
 from orchestrator.jobs.kinds import Finish
@@ -98,7 +99,7 @@ class Questions:
         """Answer, once; ``along`` is done in the same transaction. Raises NotFound when it is not theirs, BadInput when
         it is no choice and no other text is taken, Conflict when somebody was faster or it is too late."""
         found = self.get_question(question)
-        if by.role is not Role.OPERATOR and found.cubicle.user != by.id:
+        if by.role is not Role.OPERATOR and (found.cubicle.user != by.id or self._is_closed(found.cubicle)):
             raise NotFound(_UNKNOWN)
         if found.status != PENDING:
             raise Conflict(_too_late(found))
@@ -128,6 +129,12 @@ class Questions:
         self.end_expired()
         for question in self.list_questions(status=PENDING):
             self._publish_question(question)
+
+    def abandon(self, is_theirs: Callable[[CubicleKey], bool], why: str) -> None:
+        """Nothing more is done for these cubicles: their open questions are cancelled."""
+        for question in self.list_questions(status=PENDING, limit=10_000):
+            if is_theirs(question.cubicle):
+                self._end_question(question, CANCELLED, why)
 
     # --- asking and ending -------------------------------------------------------------------------------------
 
@@ -167,6 +174,10 @@ class Questions:
             answered_at=None,
             answered_by=None,
         )
+
+    def _is_closed(self, key: CubicleKey) -> bool:
+        with self._store.reading() as db:
+            return access_rows.is_closed(db, key)
 
     def _cancel_turn(self, turn: int) -> None:
         """The turn has ended: nobody waits for its answers any more."""

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from dataclasses import dataclass
 
+from orchestrator.agents.access_rows import NOT_CLOSED
 from orchestrator.core.models import CubicleKey
 
 PENDING, ANSWERED, EXPIRED, CANCELLED = STATUSES = ("pending", "answered", "expired", "cancelled")
@@ -68,7 +69,8 @@ def list_questions(
 ) -> list[Question]:
     """The newest questions that match everything given, newest first."""
     rows = db.execute(
-        "SELECT * FROM questions WHERE (:status IS NULL OR status = :status) AND (:user IS NULL OR user = :user) "
+        "SELECT * FROM questions WHERE (:status IS NULL OR status = :status) AND "  # noqa: S608 - constants
+        f"(:user IS NULL OR (user = :user AND {NOT_CLOSED.format(user=':user')})) "
         "ORDER BY asked_at DESC, id LIMIT :limit",
         {"status": status, "user": user, "limit": limit},
     )

@@ -80,6 +80,11 @@ class CalendarEntries:
         with self._store.reading() as db:
             return rows.list_entries(db, agent, user)
 
+    def list_active_of_closed(self) -> list[CalendarEntry]:
+        """The entries that would come due for people who may not use the agent."""
+        with self._store.reading() as db:
+            return rows.list_active_of_closed(db)
+
     def get_entry(self, entry: int) -> CalendarEntry:
         """The entry with this id; raises NotFound."""
         with self._store.reading() as db:

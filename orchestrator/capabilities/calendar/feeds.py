@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
 
-from orchestrator.agents import deletion_rows
+from orchestrator.agents import access_rows, deletion_rows
 from orchestrator.capabilities.calendar import rows
 from orchestrator.capabilities.calendar.input import EntryInput, plan_of, time_of
 from orchestrator.capabilities.calendar.recurrence import ics
@@ -61,7 +61,7 @@ class Feeds:
         """The calendar as iCalendar text. Raises NotFound for a wrong secret, TooMany when asked too often."""
         with self._store.reading() as db:
             key = rows.get_cubicle_of_feed(db, _hash(secret))
-            if key is not None and deletion_rows.is_being_deleted(db, key):
+            if key is not None and (deletion_rows.is_being_deleted(db, key) or access_rows.is_closed(db, key)):
                 key = None
         self._check_pace(key or _NOBODY, MOST_GUESSES if key is None else MOST_READS)
         if key is None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
+from orchestrator.agents.access_rows import NOT_CLOSED
 from orchestrator.core.models import CubicleKey
 
 BY_AGENT = "agent"
@@ -151,15 +152,25 @@ def list_entries(db: sqlite3.Connection, agent: str | None = None, user: int | N
     return [_entry(row) for row in rows]
 
 
+def list_active_of_closed(db: sqlite3.Connection) -> list[CalendarEntry]:
+    """The active entries of people who may not use the agent."""
+    found = db.execute(
+        "SELECT agenda_entries.* FROM agenda_entries JOIN closed_cubicles AS closed "
+        "ON closed.agent = agenda_entries.agent AND closed.user = agenda_entries.user WHERE status = 'active'"
+    )
+    return [_entry(row) for row in found]
+
+
 def list_due_before(
     db: sqlite3.Connection, before: float, agent: str | None, user: int | None
 ) -> list[tuple[int, float, str, str, str, str, str]]:
     """What is due next before that time: id, when, and the words that decide how it goes on (start, end, time zone,
     repeat, what is left out); many of them are read at once."""
     rows = db.execute(
-        'SELECT id, next_at, start, "end", time_zone, repeat, "without" FROM agenda_entries '
-        "WHERE status = 'active' AND next_at < ? AND (? IS NULL OR agent = ?) AND (? IS NULL OR user = ?)",
-        (before, agent, agent, user, user),
+        'SELECT id, next_at, start, "end", time_zone, repeat, "without" FROM agenda_entries '  # noqa: S608 - constants
+        "WHERE status = 'active' AND next_at < ? AND (? IS NULL OR agent = ?) "
+        f"AND (? IS NULL OR (user = ? AND {NOT_CLOSED.format(user='?')}))",
+        (before, agent, agent, user, user, user),
     )
     return [tuple(row) for row in rows]
 
@@ -174,9 +185,10 @@ def get_entries(db: sqlite3.Connection, entries: Iterable[int]) -> dict[int, Cal
 def list_paused(db: sqlite3.Connection, agent: str | None, user: int | None, limit: int) -> list[CalendarEntry]:
     """The entries that are paused, the last changed first."""
     rows = db.execute(
-        "SELECT * FROM agenda_entries WHERE status = 'paused' AND (? IS NULL OR agent = ?) AND (? IS NULL OR user = ?) "
+        "SELECT * FROM agenda_entries WHERE status = 'paused' AND (? IS NULL OR agent = ?) "  # noqa: S608 - constants
+        f"AND (? IS NULL OR (user = ? AND {NOT_CLOSED.format(user='?')})) "
         "ORDER BY changed_at DESC, id DESC LIMIT ?",
-        (agent, agent, user, user, limit),
+        (agent, agent, user, user, user, limit),
     )
     return [_entry(row) for row in rows]
 

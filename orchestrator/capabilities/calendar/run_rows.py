@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from orchestrator.agents.access_rows import NOT_CLOSED
 from orchestrator.capabilities.calendar.rows import CalendarEntry, EndedRun, Run, RunResult, get_entry
 from orchestrator.core.models import TurnStatus
 
@@ -58,10 +59,11 @@ def list_runs_within(
     """The runs of an agent, of a person, of a cubicle or all that were due from ``begin`` on and before ``end``, the
     latest first."""
     rows = db.execute(
-        "SELECT r.* FROM agenda_entries AS e CROSS JOIN agenda_runs AS r ON r.entry = e.id AND r.due_at >= ? "
-        "AND r.due_at < ? WHERE (? IS NULL OR e.agent = ?) AND (? IS NULL OR e.user = ?) "
+        "SELECT r.* FROM agenda_entries AS e CROSS JOIN agenda_runs AS r ON r.entry = e.id AND r.due_at >= ? "  # noqa: S608 - constants
+        "AND r.due_at < ? WHERE (? IS NULL OR e.agent = ?) "
+        f"AND (? IS NULL OR (e.user = ? AND e.{NOT_CLOSED.format(user='?')})) "
         "ORDER BY r.due_at DESC, r.id DESC LIMIT ?",
-        (begin, end, agent, agent, user, user, limit),
+        (begin, end, agent, agent, user, user, user, limit),
     )
     return [_run(row) for row in rows]
 

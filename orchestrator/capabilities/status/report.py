@@ -16,7 +16,8 @@ from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.capabilities.status.capability import STATUS, Status
 from orchestrator.core.models import MICRO, CubicleKey
 from orchestrator.core.text import one_line
-from orchestrator.llm.budget import BudgetState, format_dollars
+from orchestrator.llm.budget import BudgetState
+from orchestrator.llm.dollars import format_dollars
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from orchestrator.agents.access import Access
 from orchestrator.agents.users import Users
 from orchestrator.channels.chat import contact_rows as rows
 from orchestrator.channels.chat.buttons import Buttons
@@ -13,7 +14,7 @@ from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.core.db import audit_rows
 from orchestrator.core.errors import Forbidden
-from orchestrator.core.models import Role, User
+from orchestrator.core.models import CubicleKey, Role, User
 
 MOST_CARDS = 10
 """Cards about strangers, or about groups, that the operator gets of a bot in a day."""
@@ -27,6 +28,7 @@ class AccessContext:
     outbox: Outbox
     buttons: Buttons
     users: Users
+    access: Access
     now: Callable[[], float] = time.time
     tell: Callable[[], None] = lambda: None
     """Called when it changed who waits to be let in, or who was."""
@@ -38,6 +40,11 @@ class AccessContext:
             return None
         with self.store.reading() as db:
             return operator if rows.is_open(db, agent, operator) else None
+
+    def find_member(self, agent: str, number: int) -> User | None:
+        """Who has this number in the channel, and may use this agent."""
+        found = self.users.of_identity(self.store.channel, number)
+        return found if found is not None and self.access.is_open(CubicleKey(agent, found.id)) else None
 
     def write_audit(self, what: str, text: str, *, agent: str, user: int | None = None) -> None:
         """The audit log says it, in the transaction that is open."""

@@ -89,11 +89,11 @@ class AccessRequests:
             cards = button_rows.list_asking_refs(db, f"{agent}:{person}", (ALLOW,))
         if known is None:
             raise NotFound(f"Nobody with this {self._label} id is waiting to be let in there.")
-        if kind != ALLOW and self._users.of_identity(self._store.channel, person) is not None:
+        if kind != ALLOW and self._access_context.find_member(agent, person) is not None:
             raise Conflict("They are already a member.")
         if not self._decide_request(agent, person, _STATES[kind], user):
             raise Conflict("That has already been decided.")
-        member = self._let_in(agent, person, known.name) if kind == ALLOW else None
+        member = self._let_in(agent, person, known.name, user) if kind == ALLOW else None
         for card in cards:
             self._buttons.retire_buttons(card.ref)
             body = _turned_away((QuotedText(known.name), f", {self._label} id {person}."), kind)[1]
@@ -121,17 +121,22 @@ class AccessRequests:
             ("They call themselves ", QuotedText(sender.name), *_username(sender), "."),
             f"{self._label} id {sender.id}. They choose the name; the id can't be faked.",
             "",
-            "Allow: they can talk to all your agents, in containers of their own and on your budget.",
+            f"Allow: they can talk to {self._whom(agent)}, in containers of their own and on your budget.",
             "Ignore: nothing happens for a week. Block: nothing ever happens, and you are not asked again.",
         )
         return self._outbox.post_message(
             Message(agent, operator, ref, MessageBody(rich, buttons=((allow,), (ignore, block))))
         )
 
+    def _whom(self, agent: str) -> str:
+        """Whom somebody can talk to who is let in here."""
+        is_limited = self._access_context.access.list_people(agent) is not None
+        return f"{agent} and the agents that are for everybody" if is_limited else "all agents that are for everybody"
+
     def _allow_person(self, taken: TakenButton, press: ButtonPress, user: User) -> PressResult:
         """They are a member now, under a name that nobody has."""
         agent, person, name = self._stranger_of(taken, user)
-        member = self._let_in(agent, person, name)
+        member = self._let_in(agent, person, name, user)
         self._decide_request(agent, person, _STATES[ALLOW], user)
         self._buttons.retire_buttons(taken.ref)
         self._access_context.tell()
@@ -139,8 +144,9 @@ class AccessRequests:
             f"{member.name} is a member now.", self.member_body(member, agent, taken.ref, press.sender.id)
         )
 
-    def _let_in(self, agent: str, person: int, name: str) -> User:
+    def _let_in(self, agent: str, person: int, name: str, by: User) -> User:
         member = self._users.of_identity(self._store.channel, person) or self._new_member(name, person)
+        self._access_context.access.let_in(agent, member.id, by=by.name)
         with self._store.writing() as db:
             rows.put_chat(db, KnownChat(agent, person, member.name, "open", self._now()))
         welcome = system_note(f"Welcome, {member.name}", f"You can talk to {agent} now. /help shows what you can do.")
@@ -162,7 +168,7 @@ class AccessRequests:
 
     def _turn_down(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
         agent, person, name = self._stranger_of(taken, user)
-        if self._users.of_identity(self._store.channel, person) is not None:
+        if self._access_context.find_member(agent, person) is not None:
             self._buttons.retire_buttons(taken.ref)
             raise Conflict("They are already a member. /users has a button to remove them.")
         self._decide_request(agent, person, _STATES[taken.kind], user)

@@ -51,11 +51,11 @@ class Callbacks:
         *,
         buttons: Buttons,
         outbox: Outbox,
-        users: Callable[[int], User | None],
+        users: Callable[[str, int], User | None],
         handlers: Mapping[str, ButtonHandler],
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """``people`` knows whoever may press anything, by their number."""
+        """``users`` knows whoever may press anything of an agent's, by their number."""
         self._buttons = buttons
         self._outbox = outbox
         self._users = users
@@ -64,7 +64,7 @@ class Callbacks:
 
     def on_press(self, press: ButtonPress) -> str:
         """Do what the button stands for; what to answer the press with. Called from a thread that may wait."""
-        user = self._users(press.sender.id)
+        user = self._users(press.agent, press.sender.id)
         if user is None:
             return NO_LONGER
         taken = self._take_press(press, user)

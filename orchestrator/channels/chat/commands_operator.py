@@ -16,7 +16,7 @@ from orchestrator.channels.chat.system_text import (
 )
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import Agent, CubicleKey, Role, User
-from orchestrator.llm.budget import format_dollars
+from orchestrator.llm.dollars import format_dollars
 
 _MOST = 25
 _MOST_CARDS = 8

@@ -12,7 +12,7 @@ from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.system_text import NoteLine, QuotedText, format_ago, format_count, format_size
 from orchestrator.core.errors import Forbidden, NotFound, OrchestratorError
 from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey, Role, Turn, TurnStatus, User
-from orchestrator.llm.budget import format_dollars
+from orchestrator.llm.dollars import format_dollars
 from orchestrator.turns import rows as turn_rows
 
 STOP = "stop"

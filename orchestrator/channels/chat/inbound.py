@@ -45,8 +45,8 @@ _PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
 class InboundHandlers:
     """What others do with what was heard. Called from threads that may wait."""
 
-    users: Callable[[int], User | None]
-    """Who is allowed, by their number."""
+    users: Callable[[str, int], User | None]
+    """Who is allowed to use an agent, by their number."""
     press: Callable[[ButtonPress], str]
     """Does what a button stands for; what to say to it."""
     stranger: Callable[[StrangerMessage], None]
@@ -200,7 +200,7 @@ class Inbound:
     # --- each kind ----------------------------------------------------------------------------------------------
 
     async def _on_message(self, message: IncomingMessage) -> list[Message]:
-        user = await asyncio.to_thread(self._deeds.users, message.sender.id)
+        user = await asyncio.to_thread(self._deeds.users, message.agent, message.sender.id)
         if user is None:  # allowed when it came, and no longer
             return []
         if not await asyncio.to_thread(self._deeds.is_paired, message.agent):

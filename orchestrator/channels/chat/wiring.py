@@ -60,9 +60,9 @@ class ChatWiring:
         )
         self.notifications = self._build_notifications(buttons, address_book, zones)
         self.question_prompts = self._build_question_prompts(buttons, temp_files, address_book)
-        access_context = AccessContext(store, outbox, buttons, services.users, tell=self._tell_of_people)
-        self.access_requests, self.groups = AccessRequests(access_context), Groups(access_context)
-        cards, groups = self.access_requests, self.groups
+        self._access_context = self._build_access_context(buttons)
+        self.access_requests = cards = AccessRequests(self._access_context)
+        self.groups = groups = Groups(self._access_context)
         context = CommandContext(
             services,
             store,
@@ -100,14 +100,20 @@ class ChatWiring:
         )
         self.inbound = self._build_inbound(accounts, callbacks, zones)
 
-    def find_person(self, number: int) -> User | None:
-        """Who has this number in the channel."""
-        return self._services.users.of_identity(self._store.channel, number)
+    def find_person(self, agent: str, number: int) -> User | None:
+        """Who has this number in the channel, and may use this agent."""
+        return self._access_context.find_member(agent, number)
 
     def _answer_prompt(self, message: IncomingMessage, user: User) -> list[Message] | None:
         """What a message says to something that was asked; None where it is for the agent."""
         denied = self.approval_prompts.take_reply(message, user)
         return self.question_prompts.take_reply(message, user) if denied is None else denied
+
+    def _build_access_context(self, buttons: Buttons) -> AccessContext:
+        services = self._services
+        return AccessContext(
+            self._store, self.outbox, buttons, services.users, services.access, tell=self._tell_of_people
+        )
 
     def _build_inbound(self, accounts: ChannelAccounts, callbacks: Callbacks, zones: TimeZonePrompt) -> Inbound:
         inbound_files = InboundFiles(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.inbox import Inbox
@@ -31,11 +32,11 @@ class UpdateInbox:
         store: ChannelStore,
         inbox: Inbox,
         *,
-        users: Callable[[int], User | None],
+        users: Callable[[str, int], User | None],
         groups_enabled: Callable[[str, int], bool],
         count: Callable[[int], None] = lambda _updates: None,
     ) -> None:
-        """``people`` knows who is allowed, by numeric Telegram id, ``groups_enabled`` which groups an agent hears;
+        """``users`` knows who may use an agent, by numeric Telegram id, ``groups_enabled`` which groups an agent hears;
         ``count`` hears how many updates came."""
         self._store = store
         self._inbox = inbox
@@ -56,7 +57,7 @@ class UpdateInbox:
                     update,
                     agent=agent,
                     me=me,
-                    users=self._users,
+                    users=partial(self._users, agent),
                     groups_enabled=lambda chat: self._groups_enabled(agent, chat),
                 )
             )

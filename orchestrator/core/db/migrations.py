@@ -1577,7 +1577,148 @@ def m052_turn_points(db: Database) -> None:
 
 
 @migrations()
-def m053_proofs(db: Database) -> None:
+def m053_push(db: Database) -> None:
+    """Browsers that are told of things while nobody looks at them, each with its login; and what each was told."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE push_devices (
+            id TEXT PRIMARY KEY,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            session TEXT NOT NULL UNIQUE REFERENCES sessions (sha256) ON DELETE CASCADE,
+            endpoint TEXT NOT NULL UNIQUE,
+            p256dh TEXT NOT NULL,
+            auth TEXT NOT NULL,
+            tells TEXT NOT NULL,
+            shows_text INTEGER NOT NULL,
+            created_at REAL NOT NULL,
+            sent_at REAL,
+            trouble TEXT NOT NULL DEFAULT ''
+        ) STRICT;
+        CREATE INDEX push_devices_of_user ON push_devices (user);
+        CREATE TABLE push_notes (
+            device TEXT NOT NULL REFERENCES push_devices (id) ON DELETE CASCADE,
+            ref TEXT NOT NULL,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            at REAL NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('later', 'queued', 'sent', 'gone')),
+            is_over INTEGER NOT NULL DEFAULT 0,
+            tries INTEGER NOT NULL DEFAULT 0,
+            due_at REAL,
+            used_at REAL,
+            PRIMARY KEY (device, ref)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX push_notes_due ON push_notes (due_at) WHERE state = 'later';
+        CREATE INDEX push_notes_standing ON push_notes (ref) WHERE is_over = 0;
+        """,
+    )
+
+
+@migrations()
+def m054_folder_looks(db: Database) -> None:
+    """When people looked into folders of their workspaces, so that what came since is marked."""
+    db.execute(
+        "CREATE TABLE folder_looks (agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE, "
+        "user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE, path BLOB NOT NULL, at REAL NOT NULL, "
+        "before REAL, PRIMARY KEY (agent, user, path)) STRICT"
+    )
+
+
+@migrations()
+def m055_agent_access(db: Database) -> None:
+    """An agent may be for some people alone; those that there are, are for everybody as before. ``closed_cubicles`` is
+    the one place that says to whom an agent is closed: to members who are not named where names were given."""
+    _run_script(
+        db,
+        """
+        ALTER TABLE agents ADD COLUMN is_limited INTEGER NOT NULL DEFAULT 0;
+        CREATE TABLE agent_people (
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            PRIMARY KEY (agent, user)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX agent_people_of_user ON agent_people (user);
+        CREATE VIEW closed_cubicles (agent, user) AS
+            SELECT agents.name, users.id FROM agents, users
+            WHERE agents.is_limited AND users.role <> 'operator' AND NOT EXISTS
+                (SELECT 1 FROM agent_people WHERE agent_people.agent = agents.name AND agent_people.user = users.id);
+        """,
+    )
+
+
+@migrations()
+def m056_person_budgets(db: Database) -> None:
+    """What a person may spend over all agents in a day and in a month, where somebody said so, and the sums that this
+    is checked by: a period is a UTC day or month, ``2026-11-25`` or ``2026-11``."""
+    _run_script(
+        db,
+        """
+        ALTER TABLE users ADD COLUMN daily_budget_micro INTEGER;
+        ALTER TABLE users ADD COLUMN monthly_budget_micro INTEGER;
+        CREATE TABLE person_spending (
+            user INTEGER NOT NULL,
+            period TEXT NOT NULL,
+            cost_micro INTEGER NOT NULL DEFAULT 0,
+            reserved_micro INTEGER NOT NULL DEFAULT 0,
+            PRIMARY KEY (user, period)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO person_spending (user, period, cost_micro, reserved_micro)
+            SELECT user, day, SUM(cost_micro), SUM(CASE state WHEN 'reserved' THEN reserved_micro ELSE 0 END)
+            FROM spending GROUP BY user, day;
+        INSERT INTO person_spending (user, period, cost_micro, reserved_micro)
+            SELECT user, SUBSTR(period, 1, 7), SUM(cost_micro), SUM(reserved_micro)
+            FROM person_spending GROUP BY user, SUBSTR(period, 1, 7);
+        """,
+    )
+
+
+@migrations()
+def m057_second_factors(db: Database) -> None:
+    """A second factor of the login by password: the secret that a person's app makes codes from, until when codes were
+    used, and codes for when the app is lost, as hashes."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE totp (
+            user INTEGER PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+            secret TEXT NOT NULL,
+            confirmed_at REAL,
+            last_step INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        CREATE TABLE recovery_codes (
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            sha256 TEXT NOT NULL,
+            used_at REAL,
+            PRIMARY KEY (user, sha256)
+        ) STRICT, WITHOUT ROWID;
+        """,
+    )
+
+
+@migrations()
+def m058_passkeys(db: Database) -> None:
+    """Passkeys of people: public keys alone, each for the host that it was made at."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE passkeys (
+            id TEXT PRIMARY KEY,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            host TEXT NOT NULL,
+            name TEXT NOT NULL,
+            handle BLOB NOT NULL,
+            credential BLOB NOT NULL,
+            sign_count INTEGER NOT NULL,
+            created_at REAL NOT NULL,
+            used_at REAL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX passkeys_of_user ON passkeys (user);
+        """,
+    )
+
+
+@migrations()
+def m059_proofs(db: Database) -> None:
     """What came of it when agents were let try the ways out of their cubicles."""
     _run_script(
         db,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import stat
 import threading
 import time
@@ -15,17 +16,26 @@ from pathlib import Path
 from typing import BinaryIO
 
 from orchestrator.core.audit import Audit
+from orchestrator.core.db import copies
+from orchestrator.core.db.migrations import migrations
 from orchestrator.core.errors import Conflict, NotFound, OrchestratorError, Unavailable
 from orchestrator.core.events import Broker
 from orchestrator.core.home import Home
 from orchestrator.core.models import Event, Stage, User
 from orchestrator.files.free_space import Reserve
 from orchestrator.operations.backup import create as making
+from orchestrator.operations.backup import staged
+from orchestrator.operations.backup import verify as reading
+from orchestrator.operations.backup.staged import RestoreOutcome, StagedRestore
 from orchestrator.operations.backup.write import PACKED, PLAIN, Written
 
 logger = logging.getLogger(__name__)
 
 MOST_LISTED = 500
+PLANNED = "hermit-planned-"
+"""What the names of backups begin with that a plan made."""
+_PLANNED = re.compile(rf"{PLANNED}\d{{4}}-\d\d-\d\d-\d{{6}}\.tar\.gz")
+CHECKING = "checking"
 _TELL_EVERY_S = 0.5
 _STOP_S = 20.0
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -47,6 +57,8 @@ class BackupProgress:
     problem: str = ""
     remarks: tuple[str, ...] = ()
     """What is not in it, a sentence each."""
+    is_restore: bool = False
+    """It is only read, to be restored at the next start."""
 
     @property
     def percent(self) -> int:
@@ -104,15 +116,79 @@ class Backups:
 
     def begin_backup(self, by: User) -> BackupProgress:
         """A backup is made from now on. Raises Conflict while one is being made."""
-        name = time.strftime("hermit-%Y-%m-%d-%H%M%S.tar.gz", time.gmtime(self._now()))
+        begun, _ = self._begin("hermit-", by.name)
+        return begun
+
+    def make_planned(self, keep: int) -> bool:
+        """Make a backup by plan, and let those that a plan made go but for the last ``keep``; False when it failed.
+        Waits for it. Raises Conflict while one is being made, Unavailable when old ones can't be deleted."""
+        begun, thread = self._begin(PLANNED, "The plan")
+        thread.join()
+        ended = self.get_progress()
+        if ended.stage is not Stage.DONE or ended.file != begun.file:
+            return False
+        self._remove_planned(keep)
+        return True
+
+    def _begin(self, prefix: str, by: str) -> tuple[BackupProgress, threading.Thread]:
+        name = time.strftime(f"{prefix}%Y-%m-%d-%H%M%S.tar.gz", time.gmtime(self._now()))
         with self._lock:
             if self._progress.stage is Stage.RUNNING:
                 raise Conflict("A backup is already being made. Wait until it is finished.")
             self._progress = begun = BackupProgress(Stage.RUNNING, name, making.WRITING, started_at=self._now())
-            self._thread = threading.Thread(target=self._run_backup, args=(name, by), name="backup", daemon=True)
+            self._thread = thread = threading.Thread(
+                target=self._run_backup, args=(name, by), name="backup", daemon=True
+            )
+            thread.start()
+        self._publish_progress()
+        return begun, thread
+
+    def _remove_planned(self, keep: int) -> None:
+        """By their names, which say when they were made, whatever became of their dates."""
+        planned = sorted((kept.name for kept in self.list_backups() if _PLANNED.fullmatch(kept.name)), reverse=True)
+        wanted = self.get_staged()
+        for name in (old for old in planned[keep:] if wanted is None or wanted.file != old):
+            self._audit.record_event("backup.deleted", f"The plan deleted the backup {name}.", None, file=name)
+            try:
+                (self._home.backups / name).unlink(missing_ok=True)
+            except OSError as error:
+                raise Unavailable(f"{name} can't be deleted ({error.strerror}).") from error
+        if planned[keep:]:
+            self._publish_progress()
+
+    def begin_restore(self, name: str, by: User) -> BackupProgress:
+        """A backup is read as a whole from now on; if it is good, the next start restores it. Raises NotFound, Conflict
+        while something is under way or where nothing can be restored."""
+        self._path_of(name)
+        if os.path.ismount(self._home.path):
+            raise Conflict(
+                "HERMIT_HOME is a mount point, which can't be replaced. Stop HermitShell and use './hermit restore'."
+            )
+        with self._lock:
+            if self._progress.stage is Stage.RUNNING:
+                raise Conflict("A backup is being made or checked. Wait until that is finished.")
+            self._progress = begun = BackupProgress(
+                Stage.RUNNING, name, CHECKING, started_at=self._now(), is_restore=True
+            )
+            self._thread = threading.Thread(target=self._run_check, args=(name, by), name="backup", daemon=True)
             self._thread.start()
         self._publish_progress()
         return begun
+
+    def cancel_restore(self, by: User) -> None:
+        """The next start restores nothing. Raises NotFound."""
+        if not staged.cancel_restore(self._home.path):
+            raise NotFound("No backup is waiting to be restored.")
+        self._audit.record_event("restore.cancelled", f"{by.name} cancelled the restore.", None)
+        self._publish_progress()
+
+    def get_staged(self) -> StagedRestore | None:
+        """What the next start restores."""
+        return staged.get_staged(self._home.path)
+
+    def get_outcome(self) -> RestoreOutcome | None:
+        """What came of the last restore that was asked for on a page."""
+        return staged.get_outcome(self._home.path)
 
     def open_backup(self, name: str, by: User) -> tuple[BinaryIO, int]:
         """A backup for reading, and its size. Raises NotFound."""
@@ -129,7 +205,9 @@ class Backups:
 
     def remove_backup(self, name: str, by: User) -> None:
         """A backup is gone. Raises NotFound, Unavailable."""
-        path = self._path_of(name)
+        path, wanted = self._path_of(name), self.get_staged()
+        if wanted is not None and wanted.file == name:
+            raise Conflict("This backup is waiting to be restored. Cancel that first.")
         self._audit.record_event("backup.deleted", f"{by.name} deleted the backup {name}.", None, file=name)
         try:
             path.unlink(missing_ok=True)
@@ -159,7 +237,7 @@ class Backups:
 
     # --- the thread ----------------------------------------------------------------------------------------------
 
-    def _run_backup(self, name: str, by: User) -> None:
+    def _run_backup(self, name: str, by: str) -> None:
         try:
             path = self._home.backups / name
             written = making.create_backup(
@@ -167,7 +245,7 @@ class Backups:
             )
             size = path.stat().st_size
             self._audit.record_event(
-                "backup.made", f"{by.name} made the backup {name}.", None, file=name, bytes=size, files=written.files
+                "backup.made", f"{by} made the backup {name}.", None, file=name, bytes=size, files=written.files
             )
         except OrchestratorError as error:
             self._end_backup(error.message)
@@ -176,6 +254,23 @@ class Backups:
             self._end_backup("The backup failed, and nothing of it is left; the orchestrator's log says why.")
         else:
             self._end_backup("", written)
+
+    def _run_check(self, name: str, by: User) -> None:
+        try:
+            with reading.from_path(self._path_of(name)) as file:
+                size = os.fstat(file.fileno()).st_size
+                checked = reading.check_backup(file, lambda done: self._on_progress(CHECKING, done, size))
+            copies.raise_if_newer(list(checked.manifest.migrations), migrations)
+            self._check_room(checked.bytes)
+            staged.stage_restore(self._home.path, StagedRestore(name, by.name, self._now()))
+            self._audit.record_event("restore.staged", f"{by.name} asked for {name} to be restored.", None, file=name)
+        except OrchestratorError as error:
+            self._end_backup(error.message)
+        except Exception:  # the top of a thread: whoever waits must hear that it ended
+            logger.exception("the check of a backup broke off")
+            self._end_backup("The backup could not be checked; the orchestrator's log says why.")
+        else:
+            self._end_backup("")
 
     def _check_room(self, needed: int) -> None:
         free = self.free_bytes()

@@ -79,6 +79,13 @@ def restore_backup(
             raise _explained(home, error) from error
 
 
+def finish_restore(home: Path) -> None:
+    """A restore that was killed while it moved things is finished; without one nothing happens."""
+    if home.with_name(f"{home.name}.restoring").exists():
+        with _stage(home), hold_unused(home):
+            pass
+
+
 @contextmanager
 def _stage(home: Path) -> Iterator[Path]:
     """The folder beside the install in which one restore at a time works; it is gone at the end."""

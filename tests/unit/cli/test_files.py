@@ -136,6 +136,20 @@ def test_folders_come_as_archives(terminal: Terminal) -> None:
     assert "--zip" in terminal.refused("files", "get", "crab", "out")
 
 
+def test_files_are_moved_and_folders_made(terminal: Terminal) -> None:
+    """One to a new name, several into a folder; nothing is replaced, and what is found says where it lies."""
+    for name in ("a", "b", "c d"):
+        (terminal.workspace / "work" / name).write_text(name)
+    assert terminal.hermit("files", "mkdir", "crab", "work/sub") == "work/sub/ is made.\n"
+    assert terminal.hermit("files", "mv", "crab", "work/a", "work/e") == "work/a is now work/e\n"
+    assert "folder" in terminal.refused("files", "mv", "crab", "work/b", "work/c d", "work/sub")
+    said = terminal.hermit("files", "mv", "crab", "work/b", "work/c d", "work/sub/")
+    assert said == "work/b is now work/sub/b\nwork/c d is now work/sub/c d\n"
+    assert "already" in terminal.refused("files", "mv", "crab", "work/e", "work/sub/b")
+    assert "work/sub/c d\n" in terminal.hermit("files", "ls", "crab", "--find", "c")
+    assert (terminal.workspace / "work" / "sub" / "c d").read_text() == "c d"
+
+
 def test_files_and_folders_are_deleted(terminal: Terminal) -> None:
     """Several at once; what is not there is said."""
     (terminal.workspace / "out" / "sub").mkdir()

@@ -8,6 +8,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,8 +16,9 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
+from dashboard import glimpses
 from dashboard.headers import HELD
-from dashboard.pages import files, glimpse
+from dashboard.pages import folder_list, glimpse
 from tests.support.app_fixture import AppFixture
 from tests.support.workspace_api import prepared
 from tests.unit.conftest import Api, Browser, logged_in
@@ -53,7 +55,7 @@ def page(browser: Browser, path: str, status: int = 200) -> Page:
     assert answer.mimetype == "text/html"
     read = Page(answer.get_data(as_text=True))
     assert read.inline == []
-    assert [at for at in read.fetched if not at.startswith(("/static/", "/agents/crab/picture/"))] == []
+    assert [at for at in read.fetched if not at.startswith(("/static/", "/manifest.", "/agents/crab/picture/"))] == []
     return read
 
 
@@ -85,19 +87,72 @@ def _html(browser: Browser, path: str = "/agents/crab/files") -> str:
     return browser.client.get(path).get_data(as_text=True).partition("<main")[2]
 
 
-def test_folders_are_paged(browser: Browser, workspace: Path) -> None:
-    """Each name once, whatever stands at a page's edge."""
-    names = [*(b"f%04d" % n for n in range(files.PAGE - 1)), b"\xff\n%41", *(b"\xff\xff%02d" % n for n in range(30))]
+def touch(folder: Path, names: list[bytes]) -> None:
+    """Empty files of these names."""
     for name in names:
-        Path(os.fsdecode(os.fsencode(workspace / "work") + b"/" + name)).write_bytes(b"")
+        os.close(os.open(os.fsencode(folder) + b"/" + name, os.O_CREAT | os.O_WRONLY))
+
+
+def more(html: str) -> str:
+    """Where the next page is."""
+    [found] = re.findall(r'href="([^"]+)">More files', html)
+    return unescape(found)
+
+
+def shown(html: str) -> list[str]:
+    """The names of a page, in their order."""
+    return [unescape(name) for name in re.findall(r'<bdi class="entry-name">(.*?)</bdi>', html, re.DOTALL)]
+
+
+@pytest.mark.parametrize("count", [folder_list.PAGE - 1, folder_list.MOST_SORTED])
+def test_folders_are_paged(browser: Browser, workspace: Path, count: int) -> None:
+    """Each name once, whatever stands at a page's edge; a folder that is too large to be sorted, too."""
+    names = [*(b"f%05d" % n for n in range(count)), b"\xff\n%41", *(b"\xff\xff%02d" % n for n in range(30))]
+    touch(workspace / "work", names)
     first = _html(browser, "/agents/crab/files/work")
-    assert first.count('class="entry-open"') == files.PAGE
-    [more] = re.findall(r'href="(/agents/crab/files/work\?after=[^"]+)"', first)
-    second = _html(browser, more)
-    assert second.count('class="entry-open"') == 30
+    assert first.count('class="entry-open"') == folder_list.PAGE
+    assert ("shown in their order alone" in first) == (len(names) > folder_list.MOST_SORTED)
+    second = _html(browser, more(first))
+    assert second.count('class="entry-open"') == min(folder_list.PAGE, len(names) - folder_list.PAGE)
+    assert not set(shown(first)) & set(shown(second))
     assert "Back to the start" in second
-    part = browser.client.get(more.replace("/agents/crab/files", "/parts/files/crab")).get_data(as_text=True)
-    assert part.count('class="entry-open"') == 30
+    part = browser.client.get(more(first).replace("/agents/crab/files", "/parts/files/crab")).get_data(as_text=True)
+    assert shown(part) == shown(second)
+
+
+def test_a_folder_is_sorted_as_it_is_asked_for(browser: Browser, workspace: Path) -> None:
+    """By names as people order them, sizes and times, from both ends; folders first; each way is a link."""
+    (workspace / "work" / "Zoo").mkdir()
+    for n, (name, size) in enumerate((("b10.txt", 2), ("B9.txt", 3), ("a.txt", 1))):
+        (workspace / "work" / name).write_bytes(b"x" * size)
+        os.utime(workspace / "work" / name, (1_700_000_000 - n, 1_700_000_000 - n))
+    expected = {
+        "": ["a.txt", "B9.txt", "b10.txt"],
+        "?sort=-name": ["b10.txt", "B9.txt", "a.txt"],
+        "?sort=-size": ["B9.txt", "b10.txt", "a.txt"],
+        "?sort=size": ["a.txt", "b10.txt", "B9.txt"],
+        "?sort=-when": ["b10.txt", "B9.txt", "a.txt"],
+        "?sort=when": ["a.txt", "B9.txt", "b10.txt"],
+    }
+    for query, names in expected.items():
+        assert shown(_html(browser, f"/agents/crab/files/work{query}")) == ["Zoo", *names], query
+    links = set(re.findall(r'href="/agents/crab/files/work(\?sort=[^"]+)"', _html(browser, "/agents/crab/files/work")))
+    assert links == {"?sort=-name", "?sort=-size", "?sort=-when"}
+    assert browser.client.get("/agents/crab/files/work?sort=colour").status_code == 400
+
+
+def test_names_are_found_below(browser: Browser, workspace: Path) -> None:
+    """Each with where it lies and its actions; what is sorted stays found."""
+    (workspace / "work" / "sub").mkdir()
+    (workspace / "work" / "sub" / "tide table.csv").write_bytes(b"x")
+    (workspace / "work" / "moon.txt").write_bytes(b"x")
+    html = _html(browser, "/agents/crab/files/work?find=TABLE+tide")
+    assert shown(html) == ["tide table.csv"]
+    assert "in <bdi>sub</bdi>" in html
+    assert 'data-path="/api/agents/crab/files/work/sub/tide%20table.csv"' in html
+    assert 'href="/agents/crab/files/work?sort=-size&amp;find=TABLE+tide"' in html
+    assert "No name here has all of that" in text(browser, "/agents/crab/files/work?find=none")
+    assert shown(_html(browser, "/agents/crab/files?find=moon")) == ["moon.txt"]
 
 
 def test_hostile_names_are_shown_and_addressed(browser: Browser, workspace: Path) -> None:
@@ -106,15 +161,18 @@ def test_hostile_names_are_shown_and_addressed(browser: Browser, workspace: Path
         Path(os.fsdecode(os.fsencode(workspace / "out") + b"/" + name)).write_bytes(b"this is number %d" % n)
     html = _html(browser, "/agents/crab/files/out")
     page(browser, "/agents/crab/files/out")
-    shown = re.findall(r'<bdi class="entry-name">(.*?)</bdi>', html, re.DOTALL)
+    names = shown(html)
     paths = re.findall(r'href="(/agents/crab/files/out/[^"]+)"', html)
     deleted = re.findall(r'data-path="(/api/agents/crab/files/out/[^"]+)"', html)
-    assert len(shown) == len(paths) == len(deleted) == len(HOSTILE)
-    for n, (name, path, gone) in enumerate(zip(shown, paths, deleted, strict=True)):
-        assert not re.search("[\u202e\n\t\x1b\ufffd]", name)
-        assert f"this is number {n}" in text(browser, path)
+    assert len(names) == len(paths) == len(deleted) == len(HOSTILE)
+    seen: set[bytes] = set()
+    for called, path, gone in zip(names, paths, deleted, strict=True):
+        assert not re.search("[\u202e\n\t\x1b\ufffd]", called)
         assert "{" not in gone
-        assert browser.client.get(gone, buffered=True).data == b"this is number %d" % n
+        content = browser.client.get(gone, buffered=True).data
+        assert content.decode() in text(browser, path)
+        seen.add(content)
+    assert seen == {b"this is number %d" % n for n in range(len(HOSTILE))}
 
 
 def test_what_nobody_opens_is_no_link(browser: Browser, workspace: Path) -> None:
@@ -227,11 +285,10 @@ NO_PICTURES: dict[str, bytes] = {
     "bomb.png": huge(60_000, 60_000),
     "flat.png": huge(0, 7),
     "headless.png": PNG[:12],
-    "heavy.gif": GIF + b"\0" * glimpse.PICTURE_BYTES,
+    "heavy.gif": GIF + b"\0" * glimpses.PICTURE_BYTES,
     "a.avif": b"\0\0\0\x20ftypavif" + b"\0" * 40,
     "a.pdf": b"%PDF-1.7\n\0",
     "a.zip": b"PK\x03\x04" + b"\0" * 40,
-    "a.mp4": b"\0\0\0\x20ftypisom" + b"\0" * 40,
     "a.bin": b"\0\1\2",
     "latin.txt": b"caf\xe9",
     "empty.png": b"",

@@ -11,18 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.markdown import MAX_CHARS, render_markdown
+from dashboard.mathml import _KNOWN, _TAGS
 
 ALLOWED = {
     **{tag: set() for tag in ("p", "br", "hr", "em", "strong", "s", "code", "blockquote", "ul", "li", "h3", "h4")},
     "pre": {"tabindex"},
-    "button": {"type", "class", "data-copy"},
+    "button": {"type", "class", "data-copy", "data-wrap"},
     **{tag: set() for tag in ("h5", "h6", "table", "thead", "tbody", "tr")},
     "ol": {"start"},
     "th": {"class"},
     "td": {"class"},
-    "div": {"class"},
-    "span": {"class"},
+    "div": {"class", "data-diagram", "tabindex"},
+    "span": {"class", "role", "aria-label"},
     "a": {"href", "target", "rel"},
+    "math": {"display"},
+    **dict.fromkeys(_TAGS, _KNOWN),
 }
 """Every tag and attribute that may come out."""
 
@@ -42,6 +45,7 @@ class Reader(HTMLParser):
         assert tag in ALLOWED, tag
         if (tag, attrs) == ("pre", [("class", "plain")]):
             return  # a text that is shown as it was written
+        assert all(re.fullmatch(r"[\w .+-]*", value or "") for name, value in attrs if name in _KNOWN)
         assert {name for name, _ in attrs} <= ALLOWED[tag], (tag, attrs)
         if tag == "a":
             self.links.append(dict(attrs))
@@ -183,8 +187,8 @@ def test_code_scrolls_by_keyboard_and_can_be_copied() -> None:
     html = render_markdown("```python x\na < 1\n```\n\n    indented\n\n```<b>\nc\n```")
     assert html.count('<pre tabindex="0"><code>') == html.count("data-copy") == 3
     assert "<span>python</span>" in html
-    assert html.count("<span></span>") == 2
-    assert "<code>a &lt; 1\n</code>" in html
+    assert html.count('<div class="code-head"><span></span>') == 2
+    assert '<code>a &lt; <span class="t-n">1\n</span></code>' in html
 
 
 @pytest.mark.parametrize("text", ["[words]()", "[words](<>)", "[words][x]\n\n[x]: <>", "*[words]()* [words]( 'title')"])
@@ -201,7 +205,7 @@ def test_a_page_is_laid_out() -> None:
         "# One\n\n- a\n- b\n\n```python\nx < 1\n```\n\n| a | b |\n|--:|:-:|\n| 1 | 2 |\n\n~~old~~ **new**\nline"
     )
     Reader(html)
-    for piece in ("<h3>One</h3>", "<li>a</li>", "x &lt; 1", '<td class="right">1</td>', "<s>old</s>", "<br"):
+    for piece in ("<h3>One</h3>", "<li>a</li>", "x &lt; ", '<td class="right">1</td>', "<s>old</s>", "<br"):
         assert piece in html
     assert "style" not in html
     assert "language-" not in html
@@ -222,6 +226,22 @@ def test_no_text_takes_long(piece: str) -> None:
     started = time.thread_time()
     Reader(render_markdown(piece * (20_000 // len(piece))))
     assert time.thread_time() - started < 20
+
+
+def test_items_are_ticked_off() -> None:
+    """A box for each, with what it says for those who don't see it; brackets elsewhere are brackets."""
+    html = render_markdown("- [x] *one*\n- [ ] two\n\n  [x] three\n- [x]four\n\n[ ] five")
+    assert re.findall(r'<span class="task( done)?" role="img" aria-label="(.*?)">', html) == [
+        (" done", "Done"),
+        ("", "To do"),
+    ]
+    assert Reader(html).text.split() == ["one", "two", "[x]", "three", "[x]four", "[", "]", "five"]
+
+
+def test_a_diagram_is_marked() -> None:
+    """For the page to draw; what it says is there as code."""
+    html = render_markdown("```mermaid\ngraph TD\n```\n\n```mermaids\nx\n```")
+    assert html.count('<div class="code" data-diagram>') == html.count("data-diagram") == 1
 
 
 @given(st.text(alphabet=st.sampled_from(list("[]()!<>*_`~|#-:\\/\"'&;= \nahtps.javscrit:@"))), st.text())

@@ -80,8 +80,14 @@ class Forms(HTMLParser):
     def _input(self, name: str, given: dict[str, str]) -> None:
         assert self._form is not None
         body = self._form.body
-        if "data-list" in given:
-            body.setdefault(name, []).extend([given["value"]] if "checked" in given else [])
+        if given.get("type") == "checkbox" and "data-or-null" in given:
+            body |= {name: None} if "checked" in given else {}
+        elif "data-list" in given:
+            if body.get(name, []) is None:
+                return
+            body.setdefault(name, []).extend(
+                [int(given["value"]) if "data-number" in given else given["value"]] if "checked" in given else []
+            )
         elif given.get("type") == "radio":
             body |= {name: given["value"]} if "checked" in given else {}
         elif name.startswith("limits."):
@@ -131,7 +137,7 @@ def test_every_setting_is_on_the_page_and_saved_as_it_is(browser: Browser, opera
         assert operator.call("PATCH", form.path.removeprefix("/api"), form.body).status_code == 200, form.body
     assert webapp.services.agents.get("crab") == before
     sent = {name for form in forms for name in form.body}
-    assert sent == set(FIELDS) - {"telegram_token"}
+    assert sent == set(FIELDS) - {"telegram_token"} | {"people"}
     assert {limit for form in forms for limit in form.body.get("limits", {})} == set(LIMITS)
 
 

@@ -120,8 +120,9 @@ PAIRS = [
 def test_colours_can_be_told_apart(scheme: str) -> None:
     """Every pair that meets has its contrast, by day and by night."""
     tokens = (Path(dashboard.__file__).parent / "static" / "tokens.css").read_text(encoding="utf-8")
-    light, dark = (dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6});", half)) for half in tokens.split("@media"))
-    colours = light if scheme == "light" else {**light, **dark}
+    found = re.findall(r"--([a-z-]+): (?:light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)|(#[0-9a-f]{6}));", tokens)
+    colours = {name: both or (light if scheme == "light" else dark) for name, light, dark, both in found}
+    assert len(colours) > 30
     low = [
         (a, b, round(contrast(colours[a], colours[b]), 2))
         for a, b, least in PAIRS

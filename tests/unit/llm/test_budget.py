@@ -12,8 +12,9 @@ from orchestrator.approvals.notifications import Notifications
 from orchestrator.core.errors import NotFound, OverBudget
 from orchestrator.core.hooks import BudgetCrossed
 from orchestrator.core.models import CubicleKey, TokenUse
-from orchestrator.llm.budget import Budget, Hold, format_dollars
+from orchestrator.llm.budget import Budget, Hold
 from orchestrator.llm.budget_notifications import NEARLY, WHOLLY, BudgetNotifications
+from orchestrator.llm.dollars import format_dollars
 from orchestrator.llm.ledger_rows import SpendingDay
 from tests.support.core_fixture import KEY, OTHER, CoreFixture, at_once, core_fixture, heard, of_kind, watching
 

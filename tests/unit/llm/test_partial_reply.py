@@ -138,27 +138,27 @@ def test_a_long_message_is_shown_up_to_a_bound() -> None:
 
 
 HOSTILE = {
-    "braces": "{" * 1_000_000,
-    "angles": ("x" * 100) + "<" * 300_000,
-    "thoughts": "<think></think>" * 20_000,
-    "open thought": "<think>" + "a " * 300_000,
-    "quotes": '{"message": """' + '""' * 100_000,
-    "escapes": '{"message": "' + "\\" * 300_000,
-    "half pairs": '{"message": "' + "\\ud83d" * 50_000,
-    "keys": "{" + ",".join(f'"k{n}": {n}' for n in range(15_000)),
-    "comments": '{"message": /*' + "*" * 300_000,
-    "long": '{"message": "' + "word " * 60_000,
-    "plain and braces": ("x" * 100) + "{ " * 100_000,
+    "braces": "{" * 200_000,
+    "angles": ("x" * 100) + "<" * 80_000,
+    "thoughts": "<think></think>" * 6_000,
+    "open thought": "<think>" + "a " * 60_000,
+    "quotes": '{"message": """' + '""' * 40_000,
+    "escapes": '{"message": "' + "\\" * 80_000,
+    "half pairs": '{"message": "' + "\\ud83d" * 15_000,
+    "keys": "{" + ",".join(f'"k{n}": {n}' for n in range(5_000)),
+    "comments": '{"message": /*' + "*" * 80_000,
+    "long": '{"message": "' + "word " * 18_000,
+    "plain and braces": ("x" * 100) + "{ " * 40_000,
 }
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_text_costs_little(text: str) -> None:
-    """Hundreds of thousands of letters, one at a time, are read in about linear time."""
+    """Some hundred thousand letters, one at a time, are read in about linear time."""
     started = time.thread_time()
     draft = PartialReply()
     for n, stored in enumerate(text):
         draft.add_piece(stored)
         if n % 1000 == 0:
             assert len(draft.text) <= MOST_CHARS
-    assert time.thread_time() - started < 10
+    assert time.thread_time() - started < 4

@@ -21,7 +21,7 @@ from orchestrator.llm.price_table import Prices, words_of
 from orchestrator.llm.pricing import Price, load_prices, price_of
 from tests.support.app_fixture import AppFixture
 from tests.support.core_fixture import CoreFixture, at_once, core_fixture
-from tests.unit.conftest import Api
+from tests.unit.conftest import Api, Browser
 
 ROOT = Path(__file__).resolve().parents[3]
 DAY = 1_782_900_000.0  # 2026-07-01
@@ -193,6 +193,35 @@ def test_the_budget_over_the_api_and_in_the_terminal(
         said = hermit(webapp, capsys, *arguments)
         assert "crab   $0.2500  $0.0000  $5.0000  $4.7500  0 of 2,000,000" in said
     assert json.loads(hermit(webapp, capsys, "budget", "--json"))["budgets"][0]["spent_usd"] == 0.25
+
+
+def test_what_people_may_spend_over_the_api_on_pages_and_in_the_terminal(
+    webapp: AppFixture, operator: Api, member: Api, browser: Browser, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An operator sets it; the person sees it for themselves and can't change it; everybody sees when it is used up."""
+    services, user = webapp.services, member.user.id
+    said = hermit(webapp, capsys, "user", "set", member.user.name, "daily_budget_usd=0.5", "monthly_budget_usd=8")
+    assert "is changed" in said
+    hold = services.budget.reserve(
+        services.agents.get("crab"), CubicleKey("crab", user), None, provider="fake", model="fake-1", micro=500_000
+    )
+    services.budget.settle_hold(hold, 500_000, TokenUse())
+    me = member.get("/me")
+    assert (me["daily_budget_usd"], me["monthly_budget_usd"]) == (0.5, 8)
+    assert me["budget"] | {"resets_at": "", "month_resets_at": ""} == {
+        "today_usd": 0.5, "month_usd": 0.5, "left_usd": 0, "resets_at": "", "month_resets_at": "", "is_stopped": True,
+    }  # fmt: skip
+    assert member.refused("PATCH", "/me", {"time_zone": "UTC", "daily_budget_usd": 9})[0] == 400
+    assert member.refused("PATCH", f"/users/{user}", {"daily_budget_usd": 9})[0] == 403
+    row = next(line for line in hermit(webapp, capsys, "budget").splitlines() if line.startswith(member.user.name))
+    assert row.split() == [member.user.name, "$0.5000", "$0.5000", "$0.5000", "$8.0000", "$0.0000,", "stopped"]
+    assert "budget used up" in browser.client.get("/people").get_data(as_text=True)
+    own = member.client.get("/you", headers={"Authorization": f"Bearer {member.token}"}).get_data(as_text=True)
+    assert "$0.50 of $0.50" in own
+    assert "Used up." in own
+    hermit(webapp, capsys, "user", "set", member.user.name, "daily_budget_usd=", "monthly_budget_usd=")
+    assert member.get("/me")["budget"]["left_usd"] is None
+    assert operator.get("/me")["daily_budget_usd"] is None
 
 
 def test_prices_in_the_terminal(webapp: AppFixture, capsys: pytest.CaptureFixture[str]) -> None:

@@ -497,9 +497,11 @@ def test_a_killed_restore_has_not_begun_or_is_finished_by_the_next(tmp_path: Pat
     assert old in [files(path) for path in kept]
 
 
+@pytest.mark.parametrize("is_start", [False, True], ids=["restore", "start"])
 @pytest.mark.parametrize("at", ["marked", "exchanged", "renamed", "half"])
-def test_every_moment_of_the_move_is_finished(tmp_path: Path, at: str) -> None:
-    """Whichever of its few steps was the last, the next restore sees it and keeps the old install."""
+def test_every_moment_of_the_move_is_finished(tmp_path: Path, at: str, *, is_start: bool) -> None:
+    """Whichever of its few steps was the last, the next restore sees it and keeps the old install, and so does the next
+    start."""
     home = kept_home.make(tmp_path / "home").path
     back_up(prepare_home(home), tmp_path / "b.tar")
     put_back(tmp_path / "b.tar", tmp_path / "fresh")
@@ -517,6 +519,10 @@ def test_every_moment_of_the_move_is_finished(tmp_path: Path, at: str) -> None:
         home.rename(before)
         if at == "renamed":
             (stage / "home").rename(home)
+    if is_start:
+        restoring.finish_restore(home)
+        assert (before.exists(), stage.exists(), files(home)) == (at != "marked", False, old)
+        return
     restored = put_back(tmp_path / "b.tar", home, force=True)
     assert restored.before is not None
     assert files(restored.before) == old

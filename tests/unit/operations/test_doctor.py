@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.core.config import load
 from orchestrator.core.errors import UpstreamFailed
 from orchestrator.core.finding import Finding, FindingState
 from orchestrator.core.home import prepare_home
@@ -18,6 +19,7 @@ from orchestrator.engine.sandbox_probe import find_missing_walls, judge_walls
 from orchestrator.llm.upstreams.openai_compatible import OpenAICompatible
 from orchestrator.llm.upstreams.rehearsal import Rehearsal
 from orchestrator.operations.doctor.engine import examine_engine, parse_version
+from orchestrator.operations.doctor.reach import examine_reach
 from orchestrator.operations.doctor.services import examine_model
 from orchestrator.operations.doctor.surroundings import (
     examine_clock,
@@ -198,6 +200,25 @@ def test_a_dashboard_in_the_open_is_told() -> None:
     assert examine_openness("127.0.0.1", is_open=False) == []
     (found,) = examine_openness("0.0.0.0", is_open=True)
     assert (found.state, "HERMIT_HOST=0.0.0.0" in found.text) == (FindingState.WARN, True)
+
+
+@pytest.mark.parametrize(
+    ("environment", "state", "says"),
+    [
+        ({}, FindingState.OK, "Only this computer"),
+        ({"HERMIT_HOST": "0.0.0.0"}, FindingState.WARN, "without https"),
+        ({"HERMIT_PUBLIC_URL": "http://nas.local:3000"}, FindingState.WARN, "without https"),
+        ({"HERMIT_PUBLIC_URL": "https://hermit.example.org"}, FindingState.OK, "https://hermit.example.org"),
+    ],
+)
+def test_whether_a_phone_gets_in_is_said(
+    tmp_path: Path, environment: dict[str, str], state: FindingState, says: str
+) -> None:
+    """And how to get the https that notifications need, where it is missing."""
+    found = examine_reach(load(environment, tmp_path))
+    assert (found.state, says in found.text) == (state, True)
+    said = f"{found.text} {found.fix}"
+    assert ("tailscale serve --bg 3000" in said) == (not environment.get("HERMIT_PUBLIC_URL", "").startswith("https"))
 
 
 @pytest.mark.parametrize(

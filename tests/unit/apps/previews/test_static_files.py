@@ -15,6 +15,7 @@ import pytest
 
 from orchestrator.apps.previews import server
 from orchestrator.apps.previews.shim_loader import MAX_STORED_BYTES, with_shim
+from orchestrator.apps.previews.signed_urls import Ticket
 from orchestrator.core.models import CubicleKey
 from tests.support.core_fixture import KEY, core_fixture
 from tests.support.preview_fixture import DASHBOARD, PreviewFixture, preview_install
@@ -43,6 +44,31 @@ def test_a_page_comes_with_its_walls(install: PreviewFixture) -> None:
     assert "set-cookie" not in got.headers
     assert got.headers["referrer-policy"] == "no-referrer"
     assert got.headers["access-control-allow-origin"] == "null", "its own origin, and no site's that has a name"
+
+
+def test_a_page_of_the_workspace_by_itself(install: PreviewFixture) -> None:
+    """Whatever it is called and wherever it lies, with an app's walls; it has no other files, and remembers nothing."""
+    work = install.www.parent / "work"
+    (work / "a b").mkdir()
+    (work / "a b" / "report.htm").write_bytes(PAGE if isinstance(PAGE, bytes) else PAGE.encode())
+    (work / "secret.txt").write_text("secret")
+    (work / "link.html").symlink_to(work / "secret.txt")
+    found = {}
+    for page in ("work/a%20b/report.htm", "work/link.html", "work/none.html", "../../db"):
+        ticket = install.tickets.encode_ticket(Ticket(KEY, "", DASHBOARD, int(time.time()) + 60, page=page))
+        found[page] = install.get(f"/a/{ticket}/")
+        for other in ("secret.txt", "../secret.txt", ".hermit/storage", "index.html"):
+            assert install.get(f"/a/{ticket}/{other}").status == 404
+        assert install.get(f"/a/{ticket}/.hermit/storage", method="PUT", body=b"{}").status == 404
+        assert install.get(f"/a/{ticket}/.hermit/shim.js").status == 200
+        assert install.get(f"/a/{ticket}/", Sec_Fetch_Dest="document").status == 403
+    got = found.pop("work/a%20b/report.htm")
+    assert got.status == 200
+    assert set(got.policy) == set(install.app("todo").policy)
+    assert got.policy["sandbox"] == "allow-scripts allow-forms allow-pointer-lock"
+    assert got.policy["frame-ancestors"] == DASHBOARD
+    assert got.body.startswith(b'<!doctype html><script src="')
+    assert {answer.status for answer in found.values()} == {404}
 
 
 def test_no_service_worker_is_handed_out(install: PreviewFixture) -> None:

@@ -84,6 +84,24 @@ def test_nothing_of_a_stranger_starts_anything(pair: tuple[ChatFixture, CoreFixt
     assert len(fixture.users.list_users()) == 2
 
 
+def test_a_member_to_whom_the_agent_is_closed_is_a_stranger(fixture: ChatFixture) -> None:
+    """They are nobody to its bot, whatever they press, and get a stranger's answer; the operator may let them in there,
+    into that agent alone, and turn them down."""
+    bob = next(user for user in fixture.users.list_users() if user.role is Role.MEMBER)
+    fixture.users.update_user(bob.id, {"telegram_id": BOB})
+    assert fixture.person("crab", BOB) is not None
+    fixture.access.set_people("crab", [], by="ada")
+    assert fixture.person("crab", BOB) is None
+    assert fixture.person("other", BOB) is not None
+    fixture.stranger(BOB, "Bob")
+    assert "crab and the agents that are for everybody" in fixture.text(card(fixture))
+    assert fixture.press(card(fixture), "Ignore", by=BOB) == NO_LONGER
+    fixture.press(card(fixture), "Allow as a member")
+    assert fixture.access.list_people("crab") == (bob.id,)
+    assert fixture.person("crab", BOB) == member(fixture, BOB)
+    assert len(fixture.users.list_users()) == 2
+
+
 def test_many_strangers_are_no_flood(fixture: ChatFixture) -> None:
     """A few words and fewer cards a day, and the next day again."""
     for person in range(5_000, 5_200):

@@ -80,7 +80,7 @@ class Scene:
     enter: Callable[[IncomingMessage, User], int | None] = lambda _message, _user: None
     line: TelegramClient | None = None
 
-    def users(self, telegram_id: int) -> User | None:
+    def users(self, _agent: str, telegram_id: int) -> User | None:
         """Who is allowed."""
         return self.install.users.of_identity("telegram", telegram_id)
 

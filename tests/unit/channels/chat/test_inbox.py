@@ -76,7 +76,7 @@ def opened(install: CoreFixture) -> Scene:
     return scene
 
 
-def _people(telegram_id: int) -> User | None:
+def _people(_agent: str, telegram_id: int) -> User | None:
     return User(1, "ada", Role.OPERATOR, (("telegram", ADA),), "UTC") if telegram_id == ADA else None
 
 

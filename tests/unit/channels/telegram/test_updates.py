@@ -110,7 +110,7 @@ class Scene:
             return int(db.execute("SELECT COUNT(*) FROM chat_inbox").fetchone()[0])
 
 
-def _people(telegram_id: int) -> User | None:
+def _people(_agent: str, telegram_id: int) -> User | None:
     return User(1, "ada", Role.OPERATOR, (("telegram", ADA),), "UTC") if telegram_id == ADA else None
 
 

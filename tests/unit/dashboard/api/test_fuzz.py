@@ -77,10 +77,12 @@ def driven(tmp_path: Path) -> Iterator[Driven]:
         question = install.services.questions.list_questions(status="pending")[0].id
         others: dict[str, str | int] = {
             "asset": "none",
+            "passkey": "none",
             "backup": "none.tar",
             "person": 1001,
             "host": "ex.org",
             "session": "none",
+            "device": "none",
             "memory": 1,
             "delivery": 1,
         }

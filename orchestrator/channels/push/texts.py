@@ -1,0 +1,147 @@
+"""What a notification says, what its buttons are, where it leads, how urgent it is and how long it is good for. Pure.
+
+Words of agents are cut and shown as they are, never as ours. Approve is offered only where the whole text that is
+decided about stands in the notification, with nothing in it that an eye would miss.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from orchestrator.approvals.notification_rows import Notice
+from orchestrator.capabilities.ask.questions import Question
+from orchestrator.capabilities.table import REGISTRY
+from orchestrator.core.models import Approval, ApprovalStatus, Turn, TurnStatus
+from orchestrator.core.text import one_line
+
+WHOLE_CHARS = 160
+"""So much of a body is shown by every system without unfolding it."""
+_MOST_CHARS = 200
+_CHOICE_CHARS = 30
+_MOST_BUTTONS = 2
+"""Browsers show no more."""
+_PLAIN = re.compile(r"(?!.* {9})[!-~](?:[ -~]*[!-~])?")
+_DAY_S = 24 * 3600
+_LEAST_S = 60
+_HIDDEN = "Open HermitShell to see what it is about."
+_ENDS = {
+    ApprovalStatus.APPROVED: "Approved",
+    ApprovalStatus.DENIED: "Denied",
+    ApprovalStatus.EXPIRED: "Nobody answered in time",
+    ApprovalStatus.CANCELLED: "No longer needed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PushText:
+    """One notification."""
+
+    tag: str
+    """A newer one with the same takes the place of the older, on the device and on the way."""
+    title: str
+    body: str
+    path: str
+    """What it opens."""
+    ttl_s: int
+    """So long the push service keeps it for a device that is off."""
+    urgency: str
+    """``high`` wakes a sleeping phone."""
+    buttons: tuple[tuple[str, str], ...] = ()
+    """What each does, and says."""
+    is_over: bool = False
+    """It takes back what an earlier one asked."""
+
+    @property
+    def topic(self) -> str:
+        """The tag as push services take it."""
+        return hashlib.sha256(self.tag.encode()).hexdigest()[:32]
+
+
+def approval_text(approval: Approval, *, shows_text: bool, now: float) -> PushText:
+    """Whether something may be done."""
+    agent, kind = approval.cubicle.agent, REGISTRY.approval_kind(approval.kind)
+    decides = ("approve", "Approve") if shows_text and is_whole(approval) else ("open", "Review")
+    return PushText(
+        tag=f"approval:{approval.id}",
+        title=f"{agent}: {kind.asks}" if shows_text else f"{agent} needs your approval",
+        body=one_line(approval.text, _MOST_CHARS) if shows_text else _HIDDEN,
+        path="/approvals",
+        ttl_s=_time_left(approval.expires_at, now),
+        urgency="high",
+        buttons=(decides, ("deny", "Deny")),
+    )
+
+
+def is_whole(approval: Approval) -> bool:
+    """Everything that is decided about fits into a notification: one short line of plain letters, and nothing that a
+    person should see beside it."""
+    beside = ("warnings", "scripts", "runs_more")
+    is_short = len(approval.text) <= WHOLE_CHARS and _PLAIN.fullmatch(approval.text) is not None
+    return is_short and not any(approval.detail.get(name) for name in beside)
+
+
+def question_text(question: Question, *, shows_text: bool, now: float) -> PushText:
+    """What an agent wants to know; its choices are buttons where there are two short ones at most."""
+    agent, choices = question.cubicle.agent, question.choices
+    fits = len(choices) <= _MOST_BUTTONS and all(0 < len(choice) <= _CHOICE_CHARS for choice in choices)
+    is_told = shows_text and len(question.text) <= _MOST_CHARS
+    return PushText(
+        tag=f"question:{question.id}",
+        title=f"{agent} asks you",
+        body=one_line(question.text, _MOST_CHARS) if shows_text else _HIDDEN,
+        path="/approvals",
+        ttl_s=_time_left(question.expires_at, now),
+        urgency="high",
+        buttons=tuple((f"choice:{n}", one_line(choice)) for n, choice in enumerate(choices))
+        if fits and is_told
+        else (),
+    )
+
+
+def turn_text(turn: Turn, *, shows_text: bool) -> PushText:
+    """What an agent answered, or why it did not."""
+    agent = turn.cubicle.agent
+    if turn.status is TurnStatus.DONE:
+        title, said = f"{agent} answered", turn.reply or ""
+    else:
+        title, said = f"{agent} couldn’t finish", turn.error or ""
+    if turn.may_be_silent:
+        title += " (calendar)"
+    return PushText(
+        tag=f"chat:{turn.conversation}",
+        title=title,
+        body=one_line(" ".join(said.split()), _MOST_CHARS) if shows_text else _HIDDEN,
+        path=f"/agents/{agent}?conversation={turn.conversation}#turn-{turn.id}",
+        ttl_s=_DAY_S // 2,
+        urgency="normal",
+    )
+
+
+def notice_text(notice: Notice, *, shows_text: bool) -> PushText:
+    """What the calendar has to say."""
+    agent = notice.cubicle.agent
+    return PushText(
+        tag=f"notice:{notice.id}",
+        title=f"Calendar of {agent}",
+        body=one_line(" ".join(notice.text.split()), _MOST_CHARS) if shows_text else _HIDDEN,
+        path=f"/agents/{agent}/calendar",
+        ttl_s=_DAY_S // 2,
+        urgency="normal",
+    )
+
+
+def approval_end_text(approval: Approval) -> PushText:
+    """It was decided elsewhere."""
+    by = f" by {approval.decided_by}" if approval.status in (ApprovalStatus.APPROVED, ApprovalStatus.DENIED) else ""
+    return end_text(f"approval:{approval.id}", approval.cubicle.agent, f"{_ENDS[approval.status]}{by}.")
+
+
+def end_text(tag: str, agent: str, said: str) -> PushText:
+    """What was asked under this tag needs nobody any more."""
+    return PushText(tag, f"{agent}: settled", said, "/approvals", _DAY_S, "normal", is_over=True)
+
+
+def _time_left(until: float, now: float) -> int:
+    return int(min(max(until - now, _LEAST_S), _DAY_S))
