@@ -24,7 +24,6 @@ from orchestrator.app.wiring import (
     build_outgoing,
     build_pdf_pages,
     build_previews,
-    build_proofs,
     build_providers,
     build_proxy,
     build_steps,
@@ -36,6 +35,7 @@ from orchestrator.app.wiring import (
 from orchestrator.app.wiring_capabilities import Capabilities
 from orchestrator.app.wiring_history import WorkspaceHistory, build_checkpoints
 from orchestrator.app.wiring_push import build_push
+from orchestrator.app.wiring_upkeep import build_upkeep
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.lock_files import LockFiles
@@ -68,13 +68,9 @@ from orchestrator.llm.budget_notifications import BudgetNotifications
 from orchestrator.llm.conversation_use import read_use
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import ProviderCheck
-from orchestrator.operations.backup.backups import Backups
-from orchestrator.operations.backup.schedule import BackupSchedule
 from orchestrator.operations.closing import Closing
 from orchestrator.operations.deletion import Deletion
-from orchestrator.operations.doctor.runner import DoctorRunner
 from orchestrator.operations.idle_stop import IdleStop
-from orchestrator.operations.new_version import VersionWatch
 from orchestrator.operations.retention import Retention
 from orchestrator.operations.usage_samples import UsageSamples
 from orchestrator.operations.watchdog import Watchdog
@@ -214,11 +210,6 @@ class App:
             is_settling=self._outbox_watcher.is_settling,
             strangers=self._list_strangers,
             decide_stranger=self._decide_stranger,
-            doctor=DoctorRunner(self._parts.examine, self._broker),
-            proofs=build_proofs(context, self._cubicles, self._turns),
-            backups=(backups := Backups(context.home, self._audit, self._broker)),
-            backup_schedule=BackupSchedule(self._store, backups),
-            version_watch=VersionWatch(self._settings.update_url, self._parts.internet),
             webhooks={"telegram": self._take_update},
             health=self._health_report,
             remove_agent=self._deletion.remove_agent,
@@ -229,6 +220,7 @@ class App:
             provider_check=ProviderCheck(self._providers, self._proxy, context.agents),
             install_settings=self._install_settings,
             metrics=self._metrics,
+            **build_upkeep(context, self._cubicles, self._turns),
         )
 
     def _publish_agents(self, hooks: Hooks) -> None:
