@@ -34,7 +34,6 @@ from orchestrator.core.models import CubicleKey
 from orchestrator.files.folder_looks import FolderLooks
 from orchestrator.files.workspace import Workspaces
 from orchestrator.llm.budget import Budget
-from orchestrator.llm.conversation_use import ConversationUse
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import ProviderCheck
 from orchestrator.llm.providers import Providers
@@ -90,8 +89,6 @@ class Services:
     files_changed: Callable[[CubicleKey], None]
     """A person has changed something in a workspace."""
     history: History
-    conversation_use: Callable[[int], ConversationUse]
-    """What the conversation of this id takes."""
     prestart: Callable[[CubicleKey], None]
     """Has a cubicle up ahead of a message."""
     approvals: Approvals

@@ -66,7 +66,7 @@ def change_conversation(name: str, conversation: int) -> Any:
 def get_use(name: str, conversation: int) -> Any:
     """What it takes: cost, tokens, and how much of what the model can read at once it fills."""
     services = get_services()
-    return use_json(services.conversation_use(services.conversations.get(own_cubicle(name), conversation).id))
+    return use_json(services.budget.read_use(services.conversations.get(own_cubicle(name), conversation).id))
 
 
 @api.get("/api/agents/<name>/conversations/<id:conversation>/export")

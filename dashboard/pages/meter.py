@@ -46,7 +46,7 @@ def meter_facts(agent: Agent, conversation: int) -> dict[str, Any]:
     if provider == REHEARSAL:
         return {"meter": None}
     state = services.providers.get_state(provider)
-    use = services.conversation_use(conversation)
+    use = services.budget.read_use(conversation)
     suggested = state.suggestions[0].name if state.suggestions else ""
     model = agent.model or state.model or suggested or use.model
     found = ModelMeter(state.label, model, use, list_models(state))

@@ -4,7 +4,6 @@ reverse."""
 from __future__ import annotations
 
 import logging
-from functools import partial
 
 from dashboard.app import MAX_BODY_BYTES, create_app
 from orchestrator.agents.access import Access
@@ -65,7 +64,6 @@ from orchestrator.files.models import MOST_FILE_BYTES
 from orchestrator.files.workspace import Workspaces
 from orchestrator.llm.budget import Budget
 from orchestrator.llm.budget_notifications import BudgetNotifications
-from orchestrator.llm.conversation_use import read_use
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import ProviderCheck
 from orchestrator.operations.closing import Closing
@@ -174,7 +172,6 @@ class App:
             access=context.access,
             turns=self._turns,
             history=History(self._store),
-            conversation_use=partial(read_use, self._store),
             prestart=self._waker.prestart,
             approvals=self._approvals,
             grants=context.grants,

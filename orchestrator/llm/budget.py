@@ -22,6 +22,7 @@ from orchestrator.core.errors import NotFound, OverBudget
 from orchestrator.core.models import MICRO, Agent, CubicleKey, TokenUse
 from orchestrator.llm import ledger_rows as rows
 from orchestrator.llm import person_ledger_rows
+from orchestrator.llm.conversation_use import ConversationUse, read_use
 from orchestrator.llm.dollars import format_dollars
 from orchestrator.llm.person_budget import PersonBudget, find_refusal, get_person_budget
 
@@ -130,6 +131,10 @@ class Budget:
         with self._store.reading() as db:
             day = max(_utc_date(self._now()), person_ledger_rows.get_latest_day(db, user))
             return get_person_budget(db, user, day)
+
+    def read_use(self, conversation: int) -> ConversationUse:
+        """What the conversation of this id takes; nothing for one without calls."""
+        return read_use(self._store, conversation)
 
     def last_days(self, count: int) -> tuple[str, ...]:
         """The last UTC days as ``YYYY-MM-DD``, today the last of them."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
 
 from dashboard.app import create_app
 from tests.browser.conftest import DESKTOP, PHONE, watched
@@ -115,3 +115,23 @@ def test_every_page_holds(browser: Browser, lived: tuple[AppFixture, list[Sight]
             wrong[f"{sight.name} {sight.url}"] = found
     context.close()
     assert wrong == {}, json.dumps(wrong, indent=1, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_from_right_to_left_nothing_is_cut_off(
+    browser: Browser, lived: tuple[AppFixture, list[Sight]], size: ViewportSize
+) -> None:
+    """The pages that one lives in, as somebody has them who reads so."""
+    install, _ = lived
+    context = window(browser, install, is_inside=True)
+    page = context.new_page()
+    page.set_viewport_size(size)
+    wide = []
+    for path in ("/", "/agents/crab", "/agents/crab/files", "/agents/crab/settings", "/settings", "/calendar", "/you"):
+        page.goto(f"{install.url}{path}")
+        page.locator("html[data-ready]").wait_for(state="attached")
+        page.evaluate("document.documentElement.dir = 'rtl'")
+        if not fits(page):
+            wide.append(path)
+    context.close()
+    assert wide == []

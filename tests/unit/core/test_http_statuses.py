@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[3]
 TOPS = ("orchestrator", "dashboard")
 NEVER_TOLD = {
     "Failed": "of a helper container: whoever started it tells what failed, in words of its own",
+    "SecondFactorNeeded": "the login asks for the code then",
     "Unbundled": "of the dashboard's own scripts: found at its start",
 }
 """Errors that no request meets, and why."""

@@ -45,10 +45,10 @@ def test_all_calls_count_and_the_last_fills_the_context(webapp: AppFixture, oper
         "cost_usd": 0.004, "tokens": 251_030, "provider": "openrouter", "model": MODEL, "prompt_tokens": 250_000,
         "context_tokens": 1_000_000,
     }  # fmt: skip
-    assert webapp.services.conversation_use(1).percent == 25
+    assert webapp.services.budget.read_use(1).percent == 25
     called(webapp, turn, micro=1, read=5, written=5, model="somebody/else")
     called(webapp, said(webapp), micro=1, read=5, written=5, model="somebody/else")
-    assert webapp.services.conversation_use(1).percent is None
+    assert webapp.services.budget.read_use(1).percent is None
     other = operator.post("/agents/crab/conversations", {})["id"]
     assert operator.get(f"/agents/crab/conversations/{other}/use")["tokens"] == 0
     assert operator.refused("GET", "/agents/crab/conversations/999/use")[0] == 404
