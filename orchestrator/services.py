@@ -42,6 +42,7 @@ from orchestrator.operations.backup.schedule import BackupSchedule
 from orchestrator.operations.doctor.runner import DoctorRunner
 from orchestrator.operations.metrics import Metrics
 from orchestrator.operations.new_version import VersionWatch
+from orchestrator.operations.proof.proofs import Proofs
 from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.operations.undo import Undo
 from orchestrator.operations.usage_samples import UsageSamples
@@ -117,6 +118,7 @@ class Services:
     """Something in the cubicle's ``out/`` is on its way to becoming a delivery."""
     version_watch: VersionWatch
     doctor: DoctorRunner
+    proofs: Proofs
     backups: Backups
     backup_schedule: BackupSchedule
     health: Callable[[], Health]

@@ -34,6 +34,7 @@ from orchestrator.app.wiring import (
 from orchestrator.app.wiring_capabilities import Capabilities
 from orchestrator.app.wiring_history import WorkspaceHistory, build_checkpoints
 from orchestrator.app.wiring_push import build_push
+from orchestrator.app.wiring_upkeep import build_upkeep
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.lock_files import LockFiles
@@ -65,13 +66,9 @@ from orchestrator.llm.budget import Budget
 from orchestrator.llm.budget_notifications import BudgetNotifications
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import ProviderCheck
-from orchestrator.operations.backup.backups import Backups
-from orchestrator.operations.backup.schedule import BackupSchedule
 from orchestrator.operations.closing import Closing
 from orchestrator.operations.deletion import Deletion
-from orchestrator.operations.doctor.runner import DoctorRunner
 from orchestrator.operations.idle_stop import IdleStop
-from orchestrator.operations.new_version import VersionWatch
 from orchestrator.operations.retention import Retention
 from orchestrator.operations.usage_samples import UsageSamples
 from orchestrator.operations.watchdog import Watchdog
@@ -210,10 +207,6 @@ class App:
             is_settling=self._outbox_watcher.is_settling,
             strangers=self._list_strangers,
             decide_stranger=self._decide_stranger,
-            doctor=DoctorRunner(self._parts.examine, self._broker),
-            backups=(backups := Backups(context.home, self._audit, self._broker)),
-            backup_schedule=BackupSchedule(self._store, backups),
-            version_watch=VersionWatch(self._settings.update_url, self._parts.internet),
             webhooks={"telegram": self._take_update},
             health=self._health_report,
             remove_agent=self._deletion.remove_agent,
@@ -224,6 +217,7 @@ class App:
             provider_check=ProviderCheck(self._providers, self._proxy, context.agents),
             install_settings=self._install_settings,
             metrics=self._metrics,
+            **build_upkeep(context, self._cubicles, self._turns),
         )
 
     def _publish_agents(self, hooks: Hooks) -> None:
@@ -319,6 +313,7 @@ class App:
         self._history.start(services.undo)
         self._cubicles.reconcile()
         self._terminals.reconcile()
+        services.proofs.reconcile()
         self._approvals.reconcile()
         self._step_approvals.reconcile()
         self._deletion.reconcile()
@@ -342,6 +337,7 @@ class App:
         self.services.backup_schedule.close()
         self.services.version_watch.close()
         self.services.doctor.close()
+        self.services.proofs.close()
         self.services.push.close()
         self._telegram.stop()
         self._terminals.close()
