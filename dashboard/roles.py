@@ -24,6 +24,8 @@ class RoleTemplate:
     daily_budget_usd: float = 5.0
     image: str = "base"
     """The container it works in: ``studio`` where its first task needs what only that has."""
+    tasks: tuple[str, ...] = ()
+    """Which tasks to begin with are offered first, by their ids (``llm.first_tasks``)."""
 
 
 ROLES = (
@@ -34,6 +36,7 @@ ROLES = (
         "General assistant",
         "Friendly, practical and brief. Does what was asked and nothing beside it. Tries things out instead of "
         "guessing, says plainly what did not work, and asks when a request can be read in two ways.",
+        tasks=("calculator", "chart", "packing", "week", "drafts", "game"),
     ),
     RoleTemplate(
         "Researcher of documents",
@@ -45,6 +48,7 @@ ROLES = (
         "written, and points out where two of them disagree.",
         ("memory", "assets", "packages", "questions"),
         image="studio",
+        tasks=("report", "sales", "chart", "packing", "pictures", "drafts"),
     ),
     RoleTemplate(
         "Coder",
@@ -56,6 +60,7 @@ ROLES = (
         "hides a failing test.",
         ("memory", "assets", "packages", "questions"),
         10.0,
+        tasks=("calculator", "todo", "game", "report", "drafts", "pictures"),
     ),
     RoleTemplate(
         "Data analyst",
@@ -67,6 +72,7 @@ ROLES = (
         "assumption, and puts the result into one sentence and one clear chart.",
         ("memory", "assets", "packages", "questions"),
         image="studio",
+        tasks=("chart", "sales", "report", "calculator", "pictures", "drafts"),
     ),
     RoleTemplate(
         "Paper clerk",
@@ -79,6 +85,7 @@ ROLES = (
         ("calendar", "memory", "questions"),
         3.0,
         "studio",
+        tasks=("sales", "packing", "week", "report", "drafts", "todo"),
     ),
     RoleTemplate(
         "Planner",
@@ -90,5 +97,11 @@ ROLES = (
         "read while walking.",
         ("calendar", "memory", "questions"),
         3.0,
+        tasks=("week", "packing", "todo", "drafts", "chart", "game"),
     ),
 )
+
+
+def tasks_of(role: str) -> tuple[str, ...]:
+    """The tasks that an agent of this role is offered first; none for a role of one's own."""
+    return next((template.tasks for template in ROLES if template.role == role), ())

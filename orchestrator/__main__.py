@@ -24,6 +24,7 @@ COMMANDS = {
     "update": "update version",
     "completion": "completion",
     "doctor": "doctor",
+    "prove": "prove",
     "backup": "backup restore recover",
     "service": "service",
     "chat": "chat",

@@ -42,6 +42,7 @@ from orchestrator.operations.backup.schedule import BackupSchedule
 from orchestrator.operations.doctor.runner import DoctorRunner
 from orchestrator.operations.metrics import Metrics
 from orchestrator.operations.new_version import VersionWatch
+from orchestrator.operations.proof.proofs import Proofs
 from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.operations.recaps import Recaps
 from orchestrator.operations.undo import Undo
@@ -119,6 +120,7 @@ class Services:
     """Something in the cubicle's ``out/`` is on its way to becoming a delivery."""
     version_watch: VersionWatch
     doctor: DoctorRunner
+    proofs: Proofs
     backups: Backups
     backup_schedule: BackupSchedule
     health: Callable[[], Health]

@@ -29,6 +29,7 @@ from dashboard.api.openapi import api as openapi_api
 from dashboard.api.packages import api as packages_api
 from dashboard.api.passkeys import api as passkeys_api
 from dashboard.api.prices import api as prices_api
+from dashboard.api.proofs import api as proofs_api
 from dashboard.api.providers import api as providers_api
 from dashboard.api.push import api as push_api
 from dashboard.api.questions import api as questions_api
@@ -51,6 +52,7 @@ BLUEPRINTS = (
     cubicles_api,
     deliveries_api,
     doctor_api,
+    proofs_api,
     events_api,
     file_changes_api,
     files_api,

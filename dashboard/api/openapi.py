@@ -21,6 +21,7 @@ from dashboard import (
     openapi_money,
     openapi_notices,
     openapi_packages,
+    openapi_proofs,
     openapi_providers,
     openapi_push,
     openapi_questions,
@@ -178,10 +179,10 @@ _OWN: tuple[ApiRoute, ...] = (
         "get",
         "/api/events",
         "Events as server-sent events (text/event-stream): `turn`, `step`, `delta`, `approval`, `question`, `notice`, "
-        "`app`, `delivery`, `calendar`, `memory`, `cubicle`, `agent`, `bot`. The data is one JSON object with `agent` "
-        "and `user`; a delta's `text` is the reply so far. Events are hints to fetch again. With `since`, the mark "
-        "that a page of the dashboard carries, `missed` comes first if there were events since. With `html=1` a delta "
-        "has `from` and `blocks` instead of `text`: the HTML of the reply's blocks from that number on.",
+        "`app`, `delivery`, `calendar`, `memory`, `cubicle`, `proof`, `agent`, `bot`. The data is one JSON object with "
+        "`agent` and `user`; a delta's `text` is the reply so far. Events are hints to fetch again. With `since`, the "
+        "mark that a page of the dashboard carries, `missed` comes first if there were events since. With `html=1` a "
+        "delta has `from` and `blocks` instead of `text`: the HTML of the reply's blocks from that number on.",
         query={"since": STRING, "html": enum_of("1")},
     ),
 )
@@ -202,6 +203,7 @@ ROUTES: tuple[ApiRoute, ...] = (
     *openapi_push.ROUTES,
     *openapi_questions.ROUTES,
     *openapi_upkeep.ROUTES,
+    *openapi_proofs.ROUTES,
     *openapi_providers.ROUTES,
     *openapi_logins.ROUTES,
 )
@@ -221,6 +223,7 @@ ALL_SCHEMAS: dict[str, Schema] = {
     **openapi_push.SCHEMAS,
     **openapi_questions.SCHEMAS,
     **openapi_upkeep.SCHEMAS,
+    **openapi_proofs.SCHEMAS,
     **openapi_providers.SCHEMAS,
     **openapi_logins.SCHEMAS,
 }

@@ -108,6 +108,8 @@ _KINDS = {
     "logout": "Logged out",
     "memory.add": "Memory added",
     "memory.delete": "Memory deleted",
+    "proof.begun": "Ways out tried",
+    "proof.ended": "Ways out: what came of it",
     "provider.key": "Provider key changed",
     "telegram.code": "Telegram code sent",
     "telegram.code_refused": "Wrong Telegram code",

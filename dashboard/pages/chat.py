@@ -16,10 +16,12 @@ from dashboard.pages.frame import agent_frame, own_key
 from dashboard.pages.meter import meter_facts
 from dashboard.pages.money import money_of
 from dashboard.pages.views import disk_of, is_rehearsal, page_after, page_around, page_of_talk, turn_in, turn_view
+from dashboard.roles import tasks_of
 from dashboard.services import get_services
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import Agent, Conversation, CubicleKey
 from orchestrator.files.attachments import MOST
+from orchestrator.llm.first_tasks import list_tasks
 
 pages = Blueprint("chat", __name__)
 
@@ -39,6 +41,8 @@ DEMO_WORDS = (
     "slow",
 )
 """What the built-in demo (``llm.upstreams.rehearsal_script``) understands, to be pressed instead of typed."""
+TASKS_SHOWN = 6
+"""Tasks to begin with that an empty conversation shows; the others are folded away."""
 MOST_STRETCHES = 500
 """Of a tree: what is shown of it."""
 AROUND = 6
@@ -61,6 +65,8 @@ def chat(name: str) -> str:
         earlier=earlier,
         is_rehearsal=is_rehearsal(agent),
         demo_words=DEMO_WORDS,
+        tasks=list_tasks(agent.toolsets, tasks_of(agent.role)),
+        first_tasks=TASKS_SHOWN,
         money=money_of(name),
         meter=meter_facts(agent, conversation.id)["meter"],
         disk=disk_of(agent),

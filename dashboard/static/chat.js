@@ -181,7 +181,7 @@ async function say(target) {
   target.disabled = true;
   show(trouble, null);
   try {
-    const { turn } = await call("POST", `/api/agents/${agent}/messages`, { text: target.textContent, conversation });
+    const { turn } = await call("POST", `/api/agents/${agent}/messages`, { text: target.dataset.say ?? target.textContent, conversation });
     await refresh(turn);
     toEnd();
   } catch (error) {
@@ -394,6 +394,9 @@ function isNearEnd(grown = 0) {
   return page.scrollHeight - page.scrollTop - page.clientHeight < NEAR_PX + grown;
 }
 
+// A conversation that has not begun is read from its top: what one can do stands there.
 function toEnd() {
+  const empty = log.querySelector(":scope > .empty");
+  if (empty && !empty.hidden) return;
   scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
 }

@@ -4,7 +4,6 @@ reverse."""
 from __future__ import annotations
 
 import logging
-from functools import partial
 
 from dashboard.app import MAX_BODY_BYTES, create_app
 from orchestrator.agents.access import Access
@@ -35,6 +34,7 @@ from orchestrator.app.wiring import (
 from orchestrator.app.wiring_capabilities import Capabilities
 from orchestrator.app.wiring_history import WorkspaceHistory, build_checkpoints
 from orchestrator.app.wiring_push import build_push
+from orchestrator.app.wiring_upkeep import build_upkeep
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.lock_files import LockFiles
@@ -66,13 +66,9 @@ from orchestrator.llm.budget import Budget
 from orchestrator.llm.budget_notifications import BudgetNotifications
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import ProviderCheck
-from orchestrator.operations.backup.backups import Backups
-from orchestrator.operations.backup.schedule import BackupSchedule
 from orchestrator.operations.closing import Closing
 from orchestrator.operations.deletion import Deletion
-from orchestrator.operations.doctor.runner import DoctorRunner
 from orchestrator.operations.idle_stop import IdleStop
-from orchestrator.operations.new_version import VersionWatch
 from orchestrator.operations.recaps import Recaps
 from orchestrator.operations.retention import Retention
 from orchestrator.operations.usage_samples import UsageSamples
@@ -168,8 +164,7 @@ class App:
         return Capabilities(context, self._approvals, self._turns, self._intake, self._quota, history=history)
 
     def _build_services(self, context: AppContext) -> DashboardServices:
-        build = partial(DashboardServices, models=self._providers.as_json, providers=self._providers)
-        return build(
+        return DashboardServices(
             settings=self._settings,
             users=context.users,
             second_factors=SecondFactors(self._store),
@@ -214,18 +209,17 @@ class App:
             is_settling=self._outbox_watcher.is_settling,
             strangers=self._list_strangers,
             decide_stranger=self._decide_stranger,
-            doctor=DoctorRunner(self._parts.examine, self._broker),
-            backups=(backups := Backups(context.home, self._audit, self._broker)),
-            backup_schedule=BackupSchedule(self._store, backups),
-            version_watch=VersionWatch(self._settings.update_url, self._parts.internet),
             webhooks={"telegram": self._take_update},
             health=self._health_report,
-            log_text=context.workspaces.log_text,
             remove_agent=self._deletion.remove_agent,
             remove_user=self._deletion.remove_user,
+            log_text=context.workspaces.log_text,
+            models=self._providers.as_json,
+            providers=self._providers,
             provider_check=ProviderCheck(self._providers, self._proxy, context.agents),
             install_settings=self._install_settings,
             metrics=self._metrics,
+            **build_upkeep(context, self._cubicles, self._turns),
         )
 
     def _publish_agents(self, hooks: Hooks) -> None:
@@ -321,6 +315,7 @@ class App:
         self._history.start(services.undo)
         self._cubicles.reconcile()
         self._terminals.reconcile()
+        services.proofs.reconcile()
         self._approvals.reconcile()
         self._step_approvals.reconcile()
         self._deletion.reconcile()
@@ -344,6 +339,7 @@ class App:
         self.services.backup_schedule.close()
         self.services.version_watch.close()
         self.services.doctor.close()
+        self.services.proofs.close()
         self.services.push.close()
         self._telegram.stop()
         self._terminals.close()

@@ -52,6 +52,8 @@ from orchestrator.llm.proxy import Proxy, Remember
 from orchestrator.llm.retry import RetryPolicy
 from orchestrator.llm.upstreams.catalog import build_own
 from orchestrator.operations.metrics import Gauges, Metrics
+from orchestrator.operations.proof.proofs import ProofParts, Proofs
+from orchestrator.operations.proof.watch import find_address
 from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.operations.usage_samples import UsageSamples
 from orchestrator.turns.partial_replies import PartialReplies
@@ -86,6 +88,8 @@ class Edges:
     """How package resolvers get to the indexes of packages."""
     examine: Callable[[], list[Finding]] = no_doctor
     """The doctor's look at every part."""
+    find_address: Callable[[], str] = find_address
+    """What address this computer has towards others."""
     embedder: Embedder | None = None
     """The embedding model for memories, where one is set up."""
 
@@ -258,6 +262,26 @@ def build_terminals(context: AppContext, cubicles: Cubicles) -> Terminals:
         context.parts.engine.exec,
         folder=context.home.path / "terminals",
         on_close=context.hooks.files_changed.fire,
+    )
+
+
+def build_proofs(context: AppContext, cubicles: Cubicles, turns: Turns) -> Proofs:
+    """What lets agents try the ways out of their cubicles."""
+    home, engine, given = context.home, context.parts.engine, context.settings.secrets
+    return Proofs(
+        ProofParts(
+            store=context.store,
+            broker=context.broker,
+            agents=context.agents,
+            cubicles=cubicles,
+            programs=engine.exec,
+            facts=engine.facts,
+            folder=home.path / "proof",
+            doors=home.path / "run",
+            keys=lambda: (*given.list_values(), *(own.key for own in KeyStore(home.keyring).list_keys().values())),
+            find_address=context.parts.find_address,
+            is_busy=lambda key: any(busy == key for busy, _ in turns.list_running()),
+        )
     )
 
 

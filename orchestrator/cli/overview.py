@@ -55,6 +55,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "completion": "what lets your shell complete commands with Tab",
     },
     "Keep it safe": {
+        "prove": "let an agent try twelve ways out of its cubicle",
         "backup": "everything in HERMIT_HOME in one file; works while it runs",
         "restore": "restore a backup into an empty HERMIT_HOME",
         "recover": "save what is readable in a damaged database; it is kept as it is",

@@ -91,8 +91,11 @@ class HelperEngine(Protocol):
 class ExecEngine(Protocol):
     """Runs programs in cubicles that run, as the cubicle's own user and within its walls."""
 
-    def run_program(self, container: str, command: tuple[str, ...]) -> bytes:
-        """What it printed. The command limits its own time."""
+    def run_program(
+        self, container: str, command: tuple[str, ...], *, within_s: float = 60.0, most_bytes: int = 1 << 20
+    ) -> bytes:
+        """What it printed, at most so much of it. The command limits its own time; one that is held up inside, or that
+        prints more, is left alone, and what it has printed by then is all."""
 
     def open_terminal(self, container: str, size: Size, environment: Mapping[str, str]) -> Tty:
         """A shell."""
@@ -140,3 +143,4 @@ class Engine:
     helpers: HelperEngine
     exec: ExecEngine
     images: ImageEngine
+    facts: EngineFacts

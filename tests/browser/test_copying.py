@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, expect
 
+from orchestrator.llm.first_tasks import FIRST_TASKS
 from tests.browser.conftest import DESKTOP, Visit, open_window
 from tests.browser.test_dashboard import chat, fits, say
 from tests.support.app_fixture import AppFixture
@@ -97,6 +98,17 @@ def test_long_code_scrolls_by_keyboard(visit: Visit) -> None:
     page.wait_for_function("() => document.querySelector('.code pre').scrollLeft > 0")
     assert fits(page)
     expect(page.locator(".reply a")).to_have_attribute("href", "https://example.org/tide")
+
+
+def test_a_card_sends_its_message(visit: Visit) -> None:
+    """An empty conversation begins at its top; a press anywhere on a card sends what the card means, in full."""
+    page = chat(visit)
+    task = FIRST_TASKS[0]
+    assert page.evaluate("scrollY") == 0
+    assert fits(page)
+    page.get_by_text(task.brings, exact=True).click()
+    expect(page.locator(".reply").last).to_have_text(f"You said: {task.prompt}")
+    expect(page.get_by_role("heading", name="Try this")).to_be_hidden()
 
 
 def test_the_demos_words_are_pressed(visit: Visit) -> None:

@@ -275,6 +275,7 @@ def run_app(
         upstreams,
         "rehearsal",
         internet=internet or Internet(tls=usual_certificates()),
+        find_address=str,
     )
     home = prepare_home(settings.home)
     put_empty_database(home.database)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from orchestrator.core.errors import NotFound, Stopped, Unavailable, UpstreamFailed
 from orchestrator.core.models import Completion, Container, CubicleKey, CubicleSpec, Exit, ModelRequest, TokenUse, Usage
@@ -127,7 +128,9 @@ class HelpersByKind(NoHelpers):
 class NoExec:
     """Runs no program."""
 
-    def run_program(self, container: str, command: tuple[str, ...]) -> bytes:
+    def run_program(
+        self, container: str, command: tuple[str, ...], *, within_s: float = 60.0, most_bytes: int = 1 << 20
+    ) -> bytes:
         """Raises."""
         raise Unavailable(ENGINE_SILENT)
 
@@ -137,6 +140,18 @@ class NoExec:
 
     def end_terminals(self, container: str, terminal: str = "") -> None:
         """None ever was."""
+
+
+class FakeFacts:
+    """The same engine always."""
+
+    def version(self) -> Mapping[str, Any]:
+        """As Docker says it."""
+        return {"Platform": {"Name": "Docker Engine - Community"}, "Version": "29.1.0"}
+
+    def info(self) -> Mapping[str, Any]:
+        """As Docker says it."""
+        return {"KernelVersion": "6.12.0", "DefaultRuntime": "runc"}
 
 
 class FakeImages:
@@ -162,7 +177,7 @@ def engine_of(
     named: Callable[[str], str] = lambda target: target,
 ) -> Engine:
     """A whole engine around one that runs cubicles."""
-    return Engine(cubicles, helpers or NoHelpers(), programs or NoExec(), FakeImages(named))
+    return Engine(cubicles, helpers or NoHelpers(), programs or NoExec(), FakeImages(named), FakeFacts())
 
 
 class DeadEngine(FakeEngine):

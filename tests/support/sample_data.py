@@ -17,6 +17,9 @@ from orchestrator.core.db import audit_rows
 from orchestrator.core.models import CubicleKey, User
 from orchestrator.llm import ledger_rows as ledger
 from orchestrator.operations import usage_sample_rows as sample_rows
+from orchestrator.operations.proof import proof_rows
+from orchestrator.operations.proof.attempts import ATTEMPTS
+from orchestrator.operations.proof.reading import AttemptOutcome, WallVerdict
 from orchestrator.operations.usage_sample_rows import Sample
 from tests.support.app_fixture import AppFixture, Scene
 from tests.support.delivered_files import await_deliveries, make_tone, put_out
@@ -69,12 +72,27 @@ def fill_with_samples(install: AppFixture) -> SampleData:
     turn = _conversation(install)
     notice = _notice(install, CRAB, f"crab put “Tide table” into the calendar: every weekday at 09:00 ({ZONE}).")
     _notice(install, LIBRARIAN, "Today's budget of librarian is used up to 80 %: $4.02 of $5.00.", kind="budget")
+    _proof(install)
     approval = work_under_way(install)
     install.services.install_settings.begin_set_up(by="ada")  # the pages of the first run can be seen too
     _absence(install)
     point = install.services.restores.create_point(CRAB, "Before the winter").id
     delivery = await_deliveries(install, turn, 4)[0].id
     return SampleData(entry, turn, notice, approval, _grant(install), ben, point, delivery)
+
+
+def _proof(install: AppFixture) -> None:
+    """Crab tried to get out, and could not; one way the host can't be sure of."""
+    outcomes = [
+        AttemptOutcome(one.id, WallVerdict.HELD, dict.fromkeys(one.tries, min(one.stopped_by))) for one in ATTEMPTS
+    ]
+    outcomes[-1] = AttemptOutcome("share", WallVerdict.UNCLEAR, {})
+    with install.app._store.writing() as db:
+        for _ in range(2):
+            number = proof_rows.insert_proof(db, CRAB, version="0.1.0", now=time.time() - _DAY_S)
+            proof_rows.set_surroundings(db, number, engine="Docker Engine 29.1.0", kernel="6.12.0-amd64")
+            proof_rows.set_outcomes(db, number, outcomes)
+            proof_rows.end_proof(db, number, problem="", now=time.time() - _DAY_S + 4)
 
 
 def _grant(install: AppFixture) -> str:

@@ -1718,6 +1718,30 @@ def m058_passkeys(db: Database) -> None:
 
 
 @migrations()
+def m059_proofs(db: Database) -> None:
+    """What came of it when agents were let try the ways out of their cubicles."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE proofs (
+            id INTEGER PRIMARY KEY,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            started_at REAL NOT NULL,
+            ended_at REAL,
+            stage TEXT NOT NULL,
+            version TEXT NOT NULL,
+            engine TEXT NOT NULL DEFAULT '',
+            kernel TEXT NOT NULL DEFAULT '',
+            outcomes TEXT NOT NULL DEFAULT '[]',
+            problem TEXT NOT NULL DEFAULT ''
+        ) STRICT;
+        CREATE INDEX proofs_of_cubicle ON proofs (agent, user, id);
+        """,
+    )
+
+
+@migrations()
 def m053_visits(db: Database) -> None:
     """When people were here, and what agents did for a person meanwhile, found at once (``operations.recap_rows``)."""
     _run_script(

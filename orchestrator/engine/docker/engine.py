@@ -16,6 +16,7 @@ from orchestrator.engine.sandbox_probe import FirstLook
 def build_engine(client: docker.DockerClient, home: Home, images: ImageEngine) -> Engine:
     """The engine behind ``client``. The first cubicle of each image is looked at from the inside before it works."""
     programs = DockerExec(client, home.install)
-    look = FirstLook(programs, DockerFacts(client))
+    facts = DockerFacts(client)
+    look = FirstLook(programs, facts)
     cubicles = DockerCubicles(client, home.install, look=look)
-    return Engine(cubicles, DockerHelpers(client, home.install, str(home.path)), programs, images)
+    return Engine(cubicles, DockerHelpers(client, home.install, str(home.path)), programs, images, facts)

@@ -7,69 +7,31 @@ nothing else and runs nothing: commands and panel actions go the way that any mo
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from orchestrator.files.attachments import split_prompt
+from orchestrator.llm.first_tasks import find_task
 from orchestrator.llm.memory_block import HEAD
 from orchestrator.llm.upstreams.lenient_json import json_object, text_of
+from orchestrator.llm.upstreams.rehearsal_talk import (
+    Reply,
+    Scene,
+    Talk,
+    output_text,
+    panel_command,
+    quote_for_shell,
+    quote_markdown,
+    report_text,
+    result_text,
+    was_refused,
+    went_well,
+)
+from orchestrator.llm.upstreams.rehearsal_tasks import TASK_SCENES
 from orchestrator.llm.upstreams.rehearsal_texts import APP, GREETING, LONG, MENU, NOTICE, REMINDER, SLOW
-
-SHOWN_CHARS = 3000
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a scene wants next; nothing but a message ends the turn."""
-
-    message: str
-    terminal: str = ""
-    action: str = ""
-    panel_actions: tuple[str, ...] = ()
-    is_slow: bool = False
-    """Speak slowly, so that streaming and stopping can be seen."""
-
-    @property
-    def is_last(self) -> bool:
-        """The turn ends with it."""
-        return not self.terminal and not self.panel_actions
-
-    def as_json(self) -> str:
-        """The object that every model answers with."""
-        return json.dumps(
-            {
-                "userId": "",
-                "message": self.message,
-                "action": self.action,
-                "terminal": self.terminal,
-                "panelActions": list(self.panel_actions),
-            },
-            ensure_ascii=False,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Talk:
-    """Where the conversation stands."""
-
-    text: str
-    """What the person wrote, without the line that says what time it is."""
-    what: str
-    """The part of it that the scene is about, e.g. the command behind ``run``."""
-    now: datetime
-    results: tuple[str, ...]
-    """What came of the commands and actions of this turn, in order."""
-    is_first: bool
-    """Nothing was answered before this turn."""
-
-
-Scene = Callable[[Talk], Reply]
-
 
 _TO_SUM_UP = "You keep the record of a conversation"
 """So begins the program's own question (``summaries``)."""
@@ -102,25 +64,25 @@ def _reply_greeting(talk: Talk) -> Reply:
 def _reply_run(talk: Talk) -> Reply:
     if not talk.results:
         return Reply("I am running your command.", terminal=talk.what)
-    return Reply(_report_text(talk.results[-1]))
+    return Reply(report_text(talk.results[-1]))
 
 
 def _reply_files(talk: Talk) -> Reply:
     if not talk.results:
         return Reply("I am looking into my folders.", terminal="ls -l . ../in ../out ../www")
-    return Reply(_report_text(talk.results[-1]))
+    return Reply(report_text(talk.results[-1]))
 
 
 def _reply_danger(talk: Talk) -> Reply:
     if not talk.results:
         command = "mkdir -p rehearsal-scratch && echo 'Nothing of value.' > rehearsal-scratch/note.txt"
         return Reply("I am making a folder that nobody will miss.", terminal=command)
-    if _was_refused(talk.results[-1]):
-        return Reply(f"All right, nothing was deleted. I was told:\n\n{_quote_markdown(talk.results[-1])}")
+    if was_refused(talk.results[-1]):
+        return Reply(f"All right, nothing was deleted. I was told:\n\n{quote_markdown(talk.results[-1])}")
     if len(talk.results) == 1:
         return Reply("Now I want to delete it. I need your approval for that.", terminal="rm -r rehearsal-scratch")
-    if not _went_well(talk.results[-1]):
-        return Reply(_report_text(talk.results[-1]))
+    if not went_well(talk.results[-1]):
+        return Reply(report_text(talk.results[-1]))
     return Reply("Deleted: `rehearsal-scratch` is gone. Try it again and say no, to see what happens then.")
 
 
@@ -128,8 +90,8 @@ def _reply_file(talk: Talk) -> Reply:
     if not talk.results:
         command = "echo 'Hello from the cubicle!' > hello.txt && mv hello.txt ../out/hello.txt"
         return Reply("I am writing a file and putting it into my `out/` folder.", terminal=command)
-    if not _went_well(talk.results[-1]):
-        return Reply(_report_text(talk.results[-1]))
+    if not went_well(talk.results[-1]):
+        return Reply(report_text(talk.results[-1]))
     return Reply(
         "Here is your file, `hello.txt`: everything in my `out/` folder is sent to you.", action="FILE:hello.txt"
     )
@@ -139,20 +101,20 @@ def _reply_app(talk: Talk) -> Reply:
     if not talk.results:
         command = f"mkdir -p ../www/hello && cat > ../www/hello/index.html <<'PAGE'\n{APP}PAGE"
         return Reply("I am building a small web app.", terminal=command)
-    if not _went_well(talk.results[-1]):
-        return Reply(_report_text(talk.results[-1]))
+    if not went_well(talk.results[-1]):
+        return Reply(report_text(talk.results[-1]))
     return Reply("Your page is ready: `www/hello/index.html` in my workspace.")
 
 
 def _reply_remind(talk: Talk) -> Reply:
     if talk.results:
-        return Reply(_result_text("The reminder is in your calendar.", talk.results[-1]))
+        return Reply(result_text("The reminder is in your calendar.", talk.results[-1]))
     delay = _DELAY.search(talk.what)
     what = _DELAY.sub("", talk.what).strip().removeprefix("to ").strip(" .") or "stand up and stretch"
     # The time in a conversation has no seconds, so a minute more makes sure that it is never too early.
     start = talk.now + _delay_of(delay) + timedelta(minutes=1)
     fields = (what[:60], f"{REMINDER} {what}", start.strftime("%Y-%m-%dT%H:%M:%SZ"), "")
-    return Reply("I am putting it into your calendar.", panel_actions=(_panel_command("CALENDAR_CREATE", *fields),))
+    return Reply("I am putting it into your calendar.", panel_actions=(panel_command("CALENDAR_CREATE", *fields),))
 
 
 def _reply_reminded(talk: Talk) -> Reply:
@@ -161,34 +123,34 @@ def _reply_reminded(talk: Talk) -> Reply:
 
 def _reply_remember(talk: Talk) -> Reply:
     if talk.results:
-        return Reply(_result_text("I will remember it.", talk.results[-1]))
-    return Reply("I am making a note of it.", panel_actions=(_panel_command("MEMORY_ADD", talk.what),))
+        return Reply(result_text("I will remember it.", talk.results[-1]))
+    return Reply("I am making a note of it.", panel_actions=(panel_command("MEMORY_ADD", talk.what),))
 
 
 def _reply_recall(talk: Talk) -> Reply:
     if not talk.results:
         return Reply(
             "I am looking through what I know.",
-            terminal=f"hermit memory search -- {_quote_for_shell(talk.what or 'you')}",
+            terminal=f"hermit memory search -- {quote_for_shell(talk.what or 'you')}",
         )
-    return Reply(_report_text(talk.results[-1]))
+    return Reply(report_text(talk.results[-1]))
 
 
 def _reply_ask(talk: Talk) -> Reply:
     if not talk.results:
         command = "hermit ask 'Tea or coffee?' --choices Tea,Coffee --free-text"
         return Reply("I am asking you something, and my command waits for your answer.", terminal=command)
-    if not _went_well(talk.results[-1]):
-        return Reply(_report_text(talk.results[-1]))
-    return Reply(f"Thank you. My command got your answer:\n\n{_quote_markdown(_output_text(talk.results[-1]))}")
+    if not went_well(talk.results[-1]):
+        return Reply(report_text(talk.results[-1]))
+    return Reply(f"Thank you. My command got your answer:\n\n{quote_markdown(output_text(talk.results[-1]))}")
 
 
 def _reply_fetch(talk: Talk) -> Reply:
     if talk.results:
-        return Reply(_result_text("The download waits for your approval.", talk.results[-1]))
+        return Reply(result_text("The download waits for your approval.", talk.results[-1]))
     kind = re.search(r"//[^/?#]+/[^?#]*\.([A-Za-z0-9]{1,10})(?:[?#]|$)", talk.what)
     fields = ("A file for the rehearsal", talk.what, kind[1] if kind else "html")
-    return Reply("I am asking for a file from the internet.", panel_actions=(_panel_command("ASSET_REQUEST", *fields),))
+    return Reply("I am asking for a file from the internet.", panel_actions=(panel_command("ASSET_REQUEST", *fields),))
 
 
 def _reply_long(_talk: Talk) -> Reply:
@@ -252,6 +214,8 @@ def _is_question(message: dict[str, Any]) -> bool:
 
 
 def _scene_for(text: str) -> tuple[Scene, str]:
+    if task := find_task(text):
+        return TASK_SCENES[task.id], ""
     for pattern, scene in _SCENES:
         if match := pattern.search(text):
             return scene, match["what"].strip()
@@ -270,54 +234,3 @@ def _parse_now(stamp: re.Match[str] | None) -> datetime:
 
 def _delay_of(found: re.Match[str] | None) -> timedelta:
     return int(found[1] or 1) * _UNITS[found[2].lower()] if found else timedelta()
-
-
-_ENDED = re.compile(r"Exit code (-?\d+) after [\d.]+ s\.(.*)", re.DOTALL)
-_ACTION = re.compile(r"^\d+\. (?:ok|error): ", re.MULTILINE)
-
-
-def _was_refused(result: str) -> bool:
-    return not result.startswith("Exit code") and re.search(r"not run|denied|refused|said no", result[:300]) is not None
-
-
-def _went_well(result: str) -> bool:
-    return not _was_refused(result) and re.match(r"Exit code (?!0\b)|Panel actions:\s+\d+\. error", result) is None
-
-
-def _report_text(result: str) -> str:
-    if _was_refused(result):
-        return f"The command did not run. I was told:\n\n{_quote_markdown(result)}"
-    output, code = _output_text(result), _ENDED.match(result)
-    if code is None or code[1] == "0":
-        return f"Result:\n\n{_quote_markdown(output)}" if output else "Done. The command printed nothing."
-    ended = f"The command ended with exit code {code[1]}"
-    return f"{ended}:\n\n{_quote_markdown(output)}" if output else f"{ended} and printed nothing."
-
-
-def _output_text(result: str) -> str:
-    """What a command printed, and why it was ended, without the words that tell a model so."""
-    ended = _ENDED.match(result)
-    said = ended[2].strip() if ended else result.strip()
-    return "" if said == "No output." else said.removeprefix("Output:\n")
-
-
-def _result_text(what: str, result: str) -> str:
-    said = _ACTION.sub("", result.removeprefix("Panel actions:\n"))
-    return (
-        f"{what}\n\n{_quote_markdown(said)}" if _went_well(result) else f"That did not work:\n\n{_quote_markdown(said)}"
-    )
-
-
-def _quote_markdown(text: str) -> str:
-    shown = text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}\n[… and more]"
-    return f"```\n{shown.strip().replace('```', '` ` `')}\n```"
-
-
-def _quote_for_shell(text: str) -> str:
-    """As one word of a shell."""
-    return "'" + re.sub(r"\s+", " ", text).replace("'", "'\\''") + "'"
-
-
-def _panel_command(name: str, *fields: str) -> str:
-    escaped = (re.sub(r"\s+", " ", field).replace("\\", "\\\\").replace("|", "\\|") for field in fields)
-    return f"{name}:{'|'.join(escaped)}"

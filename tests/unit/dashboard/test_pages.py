@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -12,6 +13,8 @@ from flask import Flask
 
 from dashboard.app import create_app
 from dashboard.pages.chat import DEMO_WORDS
+from dashboard.roles import ROLES
+from orchestrator.llm.first_tasks import list_tasks
 from tests.support.app_fixture import AppFixture, Scene, run_app
 from tests.unit.conftest import OWN_ORIGIN, Api, Browser
 
@@ -211,6 +214,18 @@ def test_the_rehearsal_says_that_it_is_one(browser: Browser) -> None:
     assert "A built-in script, the rehearsal, answers for free" in page
     for words in DEMO_WORDS:
         assert f'<button class="try" type="button">{words}</button>' in page
+
+
+def test_an_empty_chat_offers_tasks_by_the_agents_role(webapp: AppFixture, browser: Browser) -> None:
+    """All that it may do, those of its role first, each with the whole message that it sends."""
+    planner = next(role for role in ROLES if role.title == "Planner")
+    webapp.services.agents.create({"name": "pia", "role": planner.role, "toolsets": ["calendar"]})
+    page = browser.client.get("/agents/pia").get_data(as_text=True)
+    offered = [html.unescape(text) for text in re.findall(r'data-say="([^"]*)"', page)]
+    tasks = list_tasks(["calendar"], planner.tasks)
+    assert offered == [task.prompt for task in tasks]
+    assert offered[0].startswith("Put “Plan the week” into my calendar")
+    assert len(offered) == 9  # nobody is asked back by an agent that may not ask
 
 
 def test_a_disk_that_fills_up_is_said(webapp: AppFixture, browser: Browser) -> None:
