@@ -1742,7 +1742,7 @@ def m059_proofs(db: Database) -> None:
 
 
 @migrations()
-def m053_visits(db: Database) -> None:
+def m060_visits(db: Database) -> None:
     """When people were here, and what agents did for a person meanwhile, found at once (``operations.recap_rows``)."""
     _run_script(
         db,
