@@ -56,6 +56,8 @@ class Statics:
         self._add_body("terminal.js", terminal.text.encode())
         document, policy = diagrams.make_frame(folder)
         self._by_name[diagrams.NAME] = _Static(diagrams.NAME, document.encode(), policy)
+        rare = bundles.bundle_script(folder, "rare.js", url=self._add_file, beside=shared)
+        self._add_body("rare.js", rare.text.encode())
         editor = bundles.bundle_script(folder, "editor.js", url=self._add_file, beside=shared)
         self._add_body("editor.js", editor.text.encode())
         self._by_url = {static.url: static for static in self._by_name.values()}

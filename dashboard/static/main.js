@@ -3,7 +3,6 @@
 import { startFields } from "./fields.js";
 import { startForms } from "./forms.js";
 import { checkNames, startPeople } from "./people.js";
-import { startPlanner } from "./planner.js";
 import { startPresses } from "./press.js";
 import { startNews } from "./news.js";
 import { startPages } from "./pages.js";
@@ -19,13 +18,9 @@ import { startCodes } from "./codes.js";
 import { startConversations } from "./conversations.js";
 import { startCopying } from "./copy.js";
 import { startDiagrams } from "./diagrams.js";
-import { startFiles } from "./files.js";
-import { startLog } from "./log.js";
 import { startHome } from "./home.js";
 import { startKeys } from "./keys.js";
-import { startModels } from "./models.js";
 import { startPalette } from "./palette.js";
-import { startPasskeyLogin, startPasskeys } from "./passkeys.js";
 import { startPhone } from "./phone.js";
 import { startPush } from "./push.js";
 import { startReading } from "./reading.js";
@@ -36,17 +31,14 @@ import { startTimes } from "./times.js";
 import { startWaiting } from "./waiting.js";
 import { startWords } from "./words.js";
 import { startWrapping } from "./wrap.js";
-import { startWizard } from "./wizard.js";
 import { startZone } from "./zone.js";
 import { startPictures } from "./pictures.js";
-import { startProviders } from "./providers.js";
 
-const PARTS = [markTheme, startPush, startCards, startParts, startPlanner, startChat, startBranches, startConversations, startReading, startDiagrams, startPictures, startWords, startFiles, startLog, startSections, startTabs, startHome, startModels, checkNames, startWizard, startProviders, startZone, startWaiting];
+const PARTS = [markTheme, startPush, startCards, startParts, startChat, startBranches, startConversations, startReading, startDiagrams, startPictures, startWords, startSections, startTabs, startHome, checkNames, startZone, startWaiting];
 
 startForms();
 startFields();
 startTimes();
-startPasskeyLogin();
 if (document.body.dataset.viewer) {
   startPresses();
   startActs();
@@ -57,7 +49,6 @@ if (document.body.dataset.viewer) {
   startApps();
   startPeople();
   startCodes();
-  startPasskeys();
   startPalette();
   startTheme();
   startKeys();
@@ -66,4 +57,5 @@ if (document.body.dataset.viewer) {
   startPages((page) => PARTS.forEach((begin) => begin(page)));
 }
 
-document.documentElement.dataset.ready = ""; // until now no button would have done anything: pieces.css
+// Until now no button would have done anything (pieces.css); a page that names a script more waits for that.
+if (!document.querySelector("script[data-parts]")) document.documentElement.dataset.ready = "";

@@ -10,6 +10,7 @@ const PRIVATE = ["csrf", "held"]; // what a document is given once: its token, a
 const OTHERS = /^\/(?:api|static|parts|login|logout|ics|metrics|v1|setup)(?:\/|$)/;
 
 let start = () => {};
+const later = []; // what scripts that only some pages name have added
 let here = location.href;
 let ending = new AbortController();
 let under = null; // the visit that is under way
@@ -27,6 +28,13 @@ export function startPages(setUp) {
   window.addEventListener("scrollend", () => under || keepPlace()); // on the way, the address is the next page's already
   setUp({ signal: ending.signal, isFirst: true });
   if (history.state?.top && !location.hash) scrollTo({ top: history.state.top, behavior: "instant" });
+}
+
+// Of a script that came after the page: it begins at once, and on each page from now on.
+export function addParts(parts) {
+  later.push(...parts);
+  if (document.body.dataset.viewer) for (const begin of parts) begin({ signal: ending.signal, isFirst: true });
+  if (!under) document.documentElement.dataset.ready = "";
 }
 
 // To another page, or to this one as it is now.
@@ -68,7 +76,7 @@ function hover(link) {
 }
 
 function fetchAhead(link) {
-  if (!link || navigator.connection?.saveData || isFresh(link.href)) return;
+  if (!link || link.href === location.href || navigator.connection?.saveData || isFresh(link.href)) return;
   const answer = ask(link.href);
   answer.catch(() => fetched.delete(link.href));
   fetched.set(link.href, { at: Date.now(), answer });
@@ -102,6 +110,12 @@ async function visit(address, { isBack = false }) {
   if (visiting !== under) return; // they went elsewhere meanwhile
   const next = found?.text ? new DOMParser().parseFromString(found.text, "text/html") : null;
   if (!next || !isAlike(next)) return load(address, isBack);
+  try {
+    await fetchScripts(next);
+  } catch {
+    return load(address, isBack);
+  }
+  if (visiting !== under) return;
   const hash = new URL(address).hash;
   if (!isBack) {
     keepPlace();
@@ -133,8 +147,23 @@ function meta(of, name) {
 }
 
 function assets(of) {
-  const all = [...of.querySelectorAll('head > script[src], head > link[rel="stylesheet"]')];
+  const all = [...of.querySelectorAll('head > script[src]:not([data-parts]), head > link[rel="stylesheet"]')];
   return all.map((each) => each.getAttribute("src") ?? each.getAttribute("href")).join("\n");
+}
+
+// The scripts that the next page names and this document does not have yet.
+async function fetchScripts(next) {
+  for (const named of next.querySelectorAll("head > script[data-parts]")) {
+    const src = named.getAttribute("src");
+    if (document.querySelector(`head > script[src="${CSS.escape(src)}"]`)) continue;
+    const script = Object.assign(document.createElement("script"), { type: "module", src });
+    script.dataset.parts = "";
+    await new Promise((resolve, reject) => {
+      script.onload = resolve;
+      script.onerror = reject;
+      document.head.append(script);
+    });
+  }
 }
 
 async function change(show) {
@@ -157,7 +186,9 @@ function show(next) {
     if (old && fresh) old.replaceWith(document.adoptNode(fresh));
   }
   document.getElementById("main").replaceChildren(...document.adoptNode(next.getElementById("main")).childNodes);
-  start({ signal: ending.signal, isFirst: false });
+  const page = { signal: ending.signal, isFirst: false };
+  start(page);
+  for (const begin of later) begin(page);
   document.documentElement.dataset.ready = "";
 }
 

@@ -23,6 +23,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 GIT = shutil.which("git") or "git"
 KNOWN = {
     "./hermit up",
+    "./hermit chat crab",
     './hermit chat crab "What can you do?"',
     "./hermit telegram add crab",
     "./hermit telegram confirm crab CODE",

@@ -38,7 +38,7 @@ def assets(html: str) -> list[str]:
 
 def test_a_page_names_one_style_and_one_script_and_they_are_kept_for_good(app: Flask, browser: Browser) -> None:
     """Compressed for whoever takes that, with a type each, and without a login."""
-    html = browser.client.get("/you").get_data(as_text=True)
+    html = browser.client.get("/agents/crab").get_data(as_text=True)
     found = set(assets(html))
     assert sorted(url.rpartition("/")[2] for url in found) == [
         "apple-touch-icon.png",
@@ -90,7 +90,8 @@ def test_a_file_under_its_own_name_is_asked_for_again_each_time(app: Flask) -> N
     [
         ("logo.svg", {"logo.svg"}),
         ("install.css", {"main.css"}),
-        ("chat.js", {"main.js", "terminal.js", "editor.js"}),
+        ("chat.js", {"main.js", "terminal.js", "editor.js", "rare.js"}),
+        ("planner.js", {"rare.js"}),
         ("terminal-line.js", {"terminal.js"}),
         ("editor-dress.js", {"editor.js"}),
         ("vendor/xterm/xterm.css", {"terminal.css"}),
@@ -105,9 +106,8 @@ def test_what_changed_has_another_url_and_nothing_else(tmp_path: Path, changed: 
     with (copy / changed).open("a", encoding="utf-8") as file:
         file.write("p{}" if changed.endswith("css") else "\n;\n")
     after = Statics(copy)
-    names = (
-        "logo.svg main.css main.js terminal.css terminal.js editor.js vendor/xterm/xterm.mjs vendor/xterm/addon-fit.mjs"
-    )
+    scripts = "main.js terminal.js editor.js rare.js vendor/xterm/xterm.mjs vendor/xterm/addon-fit.mjs"
+    names = f"logo.svg main.css terminal.css {scripts}"
     assert {name for name in names.split() if before.url_of(name) != after.url_of(name)} == has_another_url
 
 
@@ -122,12 +122,13 @@ def test_every_style_of_ours_is_in_one_of_the_two() -> None:
     assert {path.name for path in FOLDER.glob("*.css")} == known | {name for name in named if "/" not in name}
 
 
-def test_every_script_of_ours_is_in_one_of_the_three() -> None:
-    """And in one alone: what the terminal and the editor share with every page runs once. Frames have theirs."""
+def test_every_script_of_ours_is_in_one_alone() -> None:
+    """What the terminal, the editor and some pages share with every page runs once. Frames have theirs."""
     main = bundle_script(FOLDER, "main.js", url=theirs)
     terminal = bundle_script(FOLDER, "terminal.js", url=theirs, beside=dict.fromkeys(main.modules, "/main.js"))
     editor = bundle_script(FOLDER, "editor.js", url=theirs, beside=dict.fromkeys(main.modules, "/main.js"))
-    all_modules = (*main.modules, *terminal.modules, *editor.modules, "sw.js", "diagram-frame.js")
+    rare = bundle_script(FOLDER, "rare.js", url=theirs, beside=dict.fromkeys(main.modules, "/main.js"))
+    all_modules = (*main.modules, *terminal.modules, *editor.modules, *rare.modules, "sw.js", "diagram-frame.js")
     assert sorted(all_modules) == sorted(path.name for path in FOLDER.glob("*.js"))
     assert 'import { $api } from "/main.js";' in terminal.text
     assert 'import { Terminal } from "/theirs/vendor/xterm/xterm.mjs";' in terminal.text

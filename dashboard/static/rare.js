@@ -1,0 +1,14 @@
+// What only some pages have: they name this script, and no other page waits for it.
+
+import { startFiles } from "./files.js";
+import { startLog } from "./log.js";
+import { startModels } from "./models.js";
+import { addParts } from "./pages.js";
+import { startPasskeyLogin, startPasskeys } from "./passkeys.js";
+import { startPlanner } from "./planner.js";
+import { startProviders } from "./providers.js";
+import { startWizard } from "./wizard.js";
+
+startPasskeyLogin();
+startPasskeys();
+addParts([startFiles, startLog, startModels, startPlanner, startProviders, startWizard]);
