@@ -350,8 +350,10 @@ function settle() {
   const place = working.querySelector(".working-text");
   if (place.textContent !== text) place.textContent = text;
   if (isBroken()) soon("branch", () => showBranch());
-  const empty = log.querySelector(".empty");
-  empty.hidden = log.querySelector(".turn") !== null;
+  const empty = log.querySelector(":scope > .empty");
+  const [wasShown, hasBegun] = [!empty.hidden, log.querySelector(".turn") !== null];
+  empty.hidden = hasBegun || asking.querySelector("section") !== null; // what waits for an answer comes first
+  if (wasShown && empty.hidden) toEnd();
   grow();
 }
 
