@@ -19,12 +19,6 @@ from orchestrator.core.models import Conversation, CubicleKey
 
 pages = Blueprint("ask_any", __name__)
 
-FIRST_TASKS = (
-    ("apps", "Build a small web app", "Build me a small web app that says hello."),
-    ("file", "Write a file", "Write me a short text file with a greeting, and send it to me."),
-    ("calendar", "Plan a reminder", "Remind me in 2 minutes to drink some water."),
-)
-"""For whoever begins: a sign, what it is, and the message. The built-in demo understands each of them."""
 _NAMED = re.compile(r"\s*@([a-z0-9][a-z0-9-]*)(?:[\s:,]+|$)", re.IGNORECASE)
 
 

@@ -5,21 +5,26 @@ comes next, your agents, and one field to ask any of them. Its parts are fetched
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from flask import Blueprint, render_template, request
 
 from dashboard import ages
 from dashboard.auth import current_asker, own_agents, require_asker
-from dashboard.pages.ask_any import FIRST_TASKS, choices
+from dashboard.pages.ask_any import choices
 from dashboard.pages.asking import pending
 from dashboard.pages.away import away_view
 from dashboard.pages.cards import AheadView, card_views, next_entries
 from dashboard.pages.frame import shell_frame
 from dashboard.pages.made import newest_made
-from dashboard.pages.views import agent_views
+from dashboard.pages.views import AgentView, agent_views
+from dashboard.roles import tasks_of
 from dashboard.services import get_services
+from orchestrator.llm.first_tasks import FirstTask, list_tasks
 
 pages = Blueprint("home", __name__)
+
+_MOST_TASKS = 3
 
 _NO_VISIT = ("/api/", "/static/", "/parts/")
 """What a page fetches by itself, whether or not somebody looks at it."""
@@ -47,12 +52,20 @@ def home() -> str:
         hello=ages.greeting(now, zone),
         today=ages.whole_day(now, zone),
         choices=choices(agents),
-        tasks=FIRST_TASKS if get_services().recaps.is_new_here(require_asker().user.id) else (),
+        tasks=_first_tasks(agents),
         away=away_view(agents, framed["waiting"]),
         cards=card_views(agents),
         ahead=next_entries(names),
         made=newest_made(names),
     )
+
+
+def _first_tasks(agents: Sequence[AgentView]) -> list[FirstTask]:
+    """For whoever begins: some that the agent which is chosen can do."""
+    if not agents or not get_services().recaps.is_new_here(require_asker().user.id):
+        return []
+    agent = agents[0].agent
+    return list_tasks(agent.toolsets, tasks_of(agent.role))[:_MOST_TASKS]
 
 
 @pages.get("/parts/waiting")

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from crab.answer import read_answer
-from dashboard.pages.ask_any import FIRST_TASKS
 from dashboard.pages.chat import DEMO_WORDS
 from orchestrator.core.errors import Stopped
 from orchestrator.core.models import ModelRequest
+from orchestrator.llm.first_tasks import FIRST_TASKS
 from orchestrator.llm.memory_block import PromptFact, block_of
 from orchestrator.llm.upstreams.rehearsal import Rehearsal
 from orchestrator.llm.upstreams.rehearsal_script import SUMMARY, reply_to
@@ -109,7 +109,7 @@ def test_no_protocol_reaches_a_person(text: str, result: str) -> None:
     assert ("7" if result == DONE else "start: no such time") in message
 
 
-@pytest.mark.parametrize("words", [*DEMO_WORDS, *(words for _, _, words in FIRST_TASKS)])
+@pytest.mark.parametrize("words", [*DEMO_WORDS, *(task.prompt for task in FIRST_TASKS)])
 def test_the_words_on_the_buttons_are_understood(words: str) -> None:
     """None of them gets the menu."""
     assert "You can type" not in talk(words)[0]["message"]
