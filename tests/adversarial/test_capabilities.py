@@ -23,9 +23,11 @@ import pytest
 from orchestrator.approvals.grant_rows import GrantKind, GrantScope
 from orchestrator.capabilities.calls import HOURLY_UNITS
 from orchestrator.capabilities.capability import Caller
+from orchestrator.channels.push.devices import BrowserSubscription
 from orchestrator.core.models import Approval
 from orchestrator.door.api_calls import CALL_BYTES
 from tests.support.core_fixture import at_once
+from tests.support.push_service import SubscribedBrowser
 from tests.support.two_tenants import ENTRY, TwoTenants, two_tenants
 from tests.support.unix_http import UnixHttp
 
@@ -196,6 +198,8 @@ def test_a_member_walks_every_route_with_the_operators_ids(tenants: TwoTenants) 
     ids = {**rows, "entry": entry, "memory": fact, "turn": turn, "name": "crab", "user": tenants.owner.id}
     ids |= {"grant": grant, "path": "out/secret.txt", "delivery": delivery, "app": "x", "host": "example.com"}
     ids["point"] = services.restores.create_point(tenants.mine, CANARY).id
+    login = services.users.login_of(services.users.new_session(tenants.owner.id, "password"))
+    ids["device"] = services.push.devices.add_device(tenants.owner, login, _browser()).id
     ids["conversation"] = services.conversations.create(tenants.mine, CANARY).id
     ids |= {
         "provider": "custom",
@@ -205,6 +209,7 @@ def test_a_member_walks_every_route_with_the_operators_ids(tenants: TwoTenants) 
         "session": 1,
         "terminal": "t",
         "token": "t",
+        "passkey": 1,
     }
     bodies: tuple[object, ...] = (
         {"decision": "approve"},
@@ -239,6 +244,11 @@ def test_a_member_walks_every_route_with_the_operators_ids(tenants: TwoTenants) 
     assert _state(tenants) == before
 
 
+def _browser() -> BrowserSubscription:
+    said = SubscribedBrowser("https://fcm.googleapis.com/fcm/send/owner").subscription
+    return BrowserSubscription(said["endpoint"], **said["keys"])
+
+
 def _state(tenants: TwoTenants) -> object:
     services = tenants.install.services
     return (
@@ -254,6 +264,7 @@ def _state(tenants: TwoTenants) -> object:
         services.agents.get("crab"),
         services.deliveries.list_deliveries(tenants.mine, limit=10),
         services.checkpoints.list_checkpoints(tenants.mine),
+        services.push.devices.list_devices(tenants.owner.id),
         sorted(
             path.name for path in (tenants.home / "workspaces" / "crab" / str(tenants.mine.user) / "out").rglob("*")
         ),

@@ -48,8 +48,9 @@ class Fixture:
 
     def sees(self, *words: str) -> str:
         """These words come, in this order; all that was there until then. What comes later is for the next look."""
-        deadline, begin = time.monotonic() + PATIENCE_S * 2, self.seen
+        begin = self.seen
         for word in words:
+            deadline = time.monotonic() + PATIENCE_S * 2
             while word not in (plain := _ESCAPES.sub("", self.seen)):
                 assert time.monotonic() < deadline, (word, self.seen)
                 if select.select([self.terminal], [], [], 0.1)[0]:
@@ -319,7 +320,7 @@ def test_a_question_is_answered_in_place(fixture: Fixture) -> None:
         steps.start_step(scene.key, scene.turn.id, 1, thought="", command="hermit ask", approval=None)
         fields = {"question": "Which tea?", "choices": ["green", "black"]}
         calls.run_command(Caller(scene.key, scene.turn.id), "q1", "ASK", fields)
-        done = calls.wait_call(scene.key, "q1", PATIENCE_S)
+        done = calls.wait_call(scene.key, "q1", PATIENCE_S * 6)
         steps.end_step(scene.key, scene.turn.id, 1, exit_code=0, output=done.text, ended="exited")
         scene.say(f"So {done.text}.")
 
