@@ -63,7 +63,15 @@ def test_each_engine_has_its_setting() -> None:
 def test_an_answer_is_read(name: str) -> None:
     """Title, address, words and date from where the engine writes them; rows that are none are left out."""
     assert BY_NAME[name].read(ANSWERS[name]) == [FOUND]
-    for odd in ({}, {"results": 5}, {"results": [5, {}]}, {"web": []}, {"data": {"search": None}}, {"organic": ["x"]}):
+    odd_ones: list[dict[str, Any]] = [
+        {},
+        {"results": 5},
+        {"results": [5, {}]},
+        {"web": []},
+        {"data": {"search": None}},
+        {"organic": ["x"]},
+    ]
+    for odd in odd_ones:
         assert BY_NAME[name].read(odd) == []
 
 
@@ -79,7 +87,7 @@ def test_the_words_are_sent_whole(name: str) -> None:
     if name in KEY_HEADERS:
         header, value = KEY_HEADERS[name]
         assert request.headers[header] == value
-    assert "k" not in parse_qs(urlsplit(request.path).query).values()
+    assert ["k"] not in parse_qs(urlsplit(request.path).query).values()
 
 
 def test_what_strangers_wrote_stays_text_on_one_line() -> None:

@@ -100,7 +100,16 @@ def town(tmp_path: Path, certificates: tuple[Path, Any]) -> Iterator[Town]:
 
 def status(code: str) -> Callable[[Visit], None]:
     """Answers so."""
-    return lambda visit: visit.send(answer(b"{}", code)) and None
+    return sends(answer(b"{}", code))
+
+
+def sends(data: bytes) -> Callable[[Visit], None]:
+    """Answers with these bytes."""
+
+    def serve(visit: Visit) -> None:
+        visit.send(data)
+
+    return serve
 
 
 def test_without_an_engine_it_is_said_who_can_add_one(town: Town) -> None:
@@ -148,10 +157,7 @@ def test_one_that_asks_for_it_is_left_alone(town: Town) -> None:
     town.put("kagi", key="k")
     town.put("brave", key="b")
 
-    def busy(visit: Visit) -> None:
-        visit.send(b"HTTP/1.1 429 Too Many\r\nRetry-After: 900\r\nContent-Length: 0\r\n\r\n")
-
-    town.engines.does["kagi"] = busy
+    town.engines.does["kagi"] = sends(b"HTTP/1.1 429 Too Many\r\nRetry-After: 900\r\nContent-Length: 0\r\n\r\n")
     assert town.search()[0] == "done"
     town.engines.does.clear()
     assert town.search()[0] == "done"
@@ -165,7 +171,7 @@ def test_one_that_asks_for_it_is_left_alone(town: Town) -> None:
 def test_an_answer_that_is_none_is_said(town: Town, body: bytes) -> None:
     """And costs nothing but that search."""
     town.put("brave", key="b")
-    town.engines.does["brave"] = lambda visit: visit.send(answer(body)) and None
+    town.engines.does["brave"] = sends(answer(body))
     state, text, _ = town.search()
     assert state == "failed"
     assert text.startswith("Nothing was searched.")
@@ -297,10 +303,8 @@ def test_a_redirect_is_not_followed(town: Town) -> None:
     """The words and the key go where the operator meant them, and nowhere else."""
     town.put("brave", key="b")
 
-    def moves(visit: Visit) -> None:
-        visit.send(b"HTTP/1.1 302 Found\r\nLocation: https://kagi.com/steal\r\nContent-Length: 0\r\n\r\n")
-
-    town.engines.does["brave"] = moves
+    away = b"HTTP/1.1 302 Found\r\nLocation: https://kagi.com/steal\r\nContent-Length: 0\r\n\r\n"
+    town.engines.does["brave"] = sends(away)
     assert town.search()[0] == "failed"
     assert town.engines.asked() == ["brave"]
 
