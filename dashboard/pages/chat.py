@@ -189,9 +189,9 @@ def turn_alone(name: str, turn: int) -> str:
 
 @pages.get("/parts/turns/<id:turn>")
 def one_turn(turn: int) -> str:
-    """One turn as it stands; nothing where its message was withdrawn."""
+    """One turn as it stands; nothing where its message was withdrawn or deleted."""
     found = own_turn(turn)
-    if found.was_withdrawn:
+    if found.is_cleared:
         return ""
     place = bodies.whole_arg("conversation")
     shown = get_services().conversations.get(found.cubicle, place) if place else None

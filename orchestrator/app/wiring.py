@@ -303,6 +303,7 @@ def build_summaries(context: AppContext, proxy: Proxy, jobs: Jobs) -> Summaries:
     """What stands for the older parts of conversations."""
     summaries = Summaries(context.store, proxy, context.notifications, jobs)
     context.hooks.turn_ended.subscribe(lambda ended: summaries.on_turn_end(ended.turn))
+    context.hooks.summary_dropped.subscribe(lambda dropped: summaries.on_turn_end(dropped.turn))
     return summaries
 
 
