@@ -9,6 +9,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
@@ -83,10 +84,16 @@ def read_table(text: str, separators: str, *, is_cut: bool) -> Table | None:
     if not rows or max(map(len, rows)) < 2:
         return None
     is_more = is_cut or len(rows) > MOST_ROWS + 1 or any(len(row) > MOST_COLUMNS for row in rows)
+    return make_table(rows[: MOST_ROWS + 1], is_cut=is_more)
+
+
+def make_table(rows: Sequence[Sequence[str]], *, is_cut: bool = False) -> Table:
+    """These rows, at least one, with the first as the head; each cell on one line or with what hides in it written
+    out."""
     width = min(MOST_COLUMNS, max(map(len, rows)))
-    head, *body = (tuple(_cell(cell) for cell in (*row, *[""] * width)[:width]) for row in rows[: MOST_ROWS + 1])
+    head, *body = (tuple(_cell(cell) for cell in (*row, *[""] * width)[:width]) for row in rows)
     numbers = {n for n in range(width) if body and all(_is_number(row[n]) for row in body)}
-    return Table(head, tuple(body), is_more, frozenset(numbers))
+    return Table(head, tuple(body), is_cut, frozenset(numbers))
 
 
 def indent_json(text: str) -> str | None:

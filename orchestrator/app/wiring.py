@@ -14,9 +14,11 @@ from orchestrator.agents.users import Users
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.notifications import Notifications
 from orchestrator.approvals.scripts import ScriptHashes
+from orchestrator.apps.page_pictures import PagePictures
 from orchestrator.apps.pdf_pages import PdfPages
 from orchestrator.apps.previews.changed_apps import AppChanges
 from orchestrator.apps.previews.previews import Previews
+from orchestrator.apps.sheets import Sheets
 from orchestrator.apps.terminals.terminals import Terminals
 from orchestrator.apps.thumbnails.renderer import ThumbnailRenderer
 from orchestrator.apps.thumbnails.thumbnails import Thumbnails
@@ -218,7 +220,7 @@ def build_outgoing(context: AppContext) -> tuple[Deliveries, Intake, OutboxWatch
     return deliveries, intake, watch
 
 
-def build_previews(context: AppContext, reverse_tunnel: ReverseTunnel) -> Previews:
+def build_previews(context: AppContext, reverse_tunnel: ReverseTunnel, deliveries: Deliveries) -> Previews:
     """The preview origin, and who notes which apps a turn has changed."""
     settings = context.settings
     previews = Previews(
@@ -232,6 +234,7 @@ def build_previews(context: AppContext, reverse_tunnel: ReverseTunnel) -> Previe
         address=(settings.host, settings.preview_port),
         configured=settings.preview_url,
         allowed_hosts=settings.allowed_hosts,
+        copy_of=deliveries.copy_for,
     )
     context.hooks.door_closed.subscribe(reverse_tunnel.close_cubicle)
     changes = AppChanges(context.store, previews.apps, context.workspaces)
@@ -292,6 +295,32 @@ def build_pdf_pages(context: AppContext, jobs: Jobs) -> PdfPages:
     return PdfPages(
         helpers,
         context.workspaces,
+        context.store,
+        jobs,
+        folder=context.home.pages,
+        image=lambda: engine.images.ensure_image("browser"),
+    )
+
+
+def build_sheets(context: AppContext, jobs: Jobs) -> Sheets:
+    """Tables of spreadsheets, read where cubicles run."""
+    engine = context.parts.engine
+    return Sheets(
+        engine.helpers,
+        context.workspaces,
+        context.store,
+        jobs,
+        folder=context.home.pages,
+        image=lambda: engine.images.ensure_image("base"),
+    )
+
+
+def build_page_pictures(context: AppContext, jobs: Jobs) -> PagePictures:
+    """Pictures of delivered web pages, taken where those of apps are."""
+    engine = context.parts.engine
+    helpers = engine.helpers if context.settings.app_pictures else None
+    return PagePictures(
+        helpers,
         context.store,
         jobs,
         folder=context.home.pages,
