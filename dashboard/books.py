@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dashboard.pages.text_faces import Table, make_table
+from dashboard.tables import Table, make_table
 from orchestrator.apps.sheets import Book, Sheet
 from orchestrator.core.text import one_line
 

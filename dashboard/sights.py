@@ -64,9 +64,12 @@ def sight_of(delivery: Delivery) -> FileSight:
     except (NotFound, OSError):  # it was removed meanwhile
         return FileSight()
     services = get_services()
-    makers = {"pdf": services.pdf_pages, "book": services.sheets, "page": services.page_pictures}
-    maker = makers.get(sight.sort)
-    return sight if maker is None or not maker.is_there else replace(sight, is_made=True)
+    made = {
+        "pdf": services.pdf_pages.is_there,
+        "book": services.sheets.is_there,
+        "page": services.page_pictures.is_there,
+    }
+    return replace(sight, is_made=made.get(sight.sort, False))
 
 
 def _called(name: str) -> Sort:

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import tracemalloc
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from xml.parsers.expat import ExpatError
 
 import pytest
@@ -93,18 +95,19 @@ def fixture(tmp_path: Path) -> Iterator[Fixture]:
         made.jobs.close()
 
 
-def _cells(*cells: str, **more: str) -> list[str]:
+def _cells(*cells: str, strings: str = "", before: str = "") -> list[str]:
     """What is seen of the cells of one row."""
-    return _read(workbook({"A": sheet(row(1, *cells))}, **more))[0]["rows"][0]
+    (found,) = _read(workbook({"A": sheet(row(1, *cells))}, strings=strings, before=before))
+    line: list[str] = found["rows"][0]
+    return line
 
 
-def _read(content: bytes, folder: Path = Path("/tmp")) -> list[dict[str, list[list[str]]]]:
-    path = folder / f"sheets-{os.getpid()}.xlsx"
-    path.write_bytes(content)
-    try:
-        return program().read_book(path, **ROOM)  # type: ignore[no-any-return]
-    finally:
-        path.unlink()
+def _read(content: bytes) -> list[dict[str, Any]]:
+    with tempfile.NamedTemporaryFile(suffix=".xlsx") as file:
+        file.write(content)
+        file.flush()
+        found: list[dict[str, Any]] = program().read_book(Path(file.name), **ROOM)
+    return found
 
 
 def test_a_spreadsheet_is_read_once(fixture: Fixture) -> None:
