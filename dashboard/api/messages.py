@@ -55,7 +55,7 @@ def send_message(name: str) -> Any:
 def get_turn(turn: int) -> Any:
     """A turn with its steps; not one that was deleted."""
     found = own_turn(turn)
-    if found.is_cleared and not found.was_withdrawn:
+    if found.was_deleted:
         raise NotFound(f"There is no message {turn} any more.")
     return _turns_json([found])[0]
 

@@ -59,6 +59,8 @@ class ShownFile:
     """Where a web page is shown in a frame; empty for what is none."""
     why_no_frame: str = ""
     sandbox: str = SANDBOX
+    turn: int | None = None
+    """The message that it came of, while there is one."""
 
     @property
     def path(self) -> str:
@@ -79,7 +81,16 @@ def shown_file(delivery: Delivery) -> ShownFile:
         "" if owner == require_asker().user.id else f"?user={owner}",
         frame,
         why_not,
+        turn=_find_turn(delivery),
     )
+
+
+def _find_turn(delivery: Delivery) -> int | None:
+    try:
+        gone = delivery.turn is None or get_services().turns.get(delivery.turn).was_deleted
+    except NotFound:  # it was old enough to go
+        gone = True
+    return None if gone else delivery.turn
 
 
 def _hold_page(delivery: Delivery) -> tuple[str, str]:
