@@ -21,17 +21,15 @@ from orchestrator.app.wiring import (
     build_disk,
     build_metrics,
     build_outgoing,
-    build_page_pictures,
-    build_pdf_pages,
     build_previews,
     build_providers,
     build_proxy,
-    build_sheets,
     build_steps,
     build_summaries,
     build_terminals,
     build_thumbnails,
     build_users,
+    build_views,
 )
 from orchestrator.app.wiring_capabilities import Capabilities
 from orchestrator.app.wiring_history import WorkspaceHistory, build_checkpoints
@@ -196,9 +194,6 @@ class App:
             questions=self._capabilities.questions,
             previews=self._previews,
             thumbnails=self._thumbnails,
-            pdf_pages=build_pdf_pages(context, self._capabilities.jobs),
-            sheets=build_sheets(context, self._capabilities.jobs),
-            page_pictures=build_page_pictures(context, self._capabilities.jobs),
             terminals=self._terminals,
             deliveries=self._deliveries,
             read_marks=ReadMarks(self._store, self._broker),
@@ -225,6 +220,7 @@ class App:
             provider_check=ProviderCheck(self._providers, self._proxy, context.agents),
             install_settings=self._install_settings,
             metrics=self._metrics,
+            **build_views(context, self._capabilities.jobs),
             **build_upkeep(context, self._cubicles, self._turns),
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 from orchestrator.agents.access import Access
 from orchestrator.agents.agents import Agents
@@ -289,44 +290,30 @@ def build_proofs(context: AppContext, cubicles: Cubicles, turns: Turns) -> Proof
     )
 
 
-def build_pdf_pages(context: AppContext, jobs: Jobs) -> PdfPages:
-    """Pages of PDFs, drawn where pictures of apps are taken."""
-    engine = context.parts.engine
-    helpers = engine.helpers if context.settings.app_pictures else None
-    return PdfPages(
-        helpers,
-        context.workspaces,
-        context.store,
-        jobs,
-        folder=context.home.pages,
-        image=lambda: engine.images.ensure_image("browser"),
-    )
+class FileViews(TypedDict):
+    """What helper containers make of files, to be looked at."""
+
+    pdf_pages: PdfPages
+    sheets: Sheets
+    page_pictures: PagePictures
 
 
-def build_sheets(context: AppContext, jobs: Jobs) -> Sheets:
-    """Tables of spreadsheets, read where cubicles run."""
-    engine = context.parts.engine
-    return Sheets(
-        engine.helpers,
-        context.workspaces,
-        context.store,
-        jobs,
-        folder=context.home.pages,
-        image=lambda: engine.images.ensure_image("base"),
-    )
+def build_views(context: AppContext, jobs: Jobs) -> FileViews:
+    """Pages of PDFs and pictures of web pages, made where those of apps are; spreadsheets, read where cubicles run."""
+    engine, folder, store = context.parts.engine, context.home.pages, context.store
+    drawing = engine.helpers if context.settings.app_pictures else None
 
+    def browser() -> str:
+        return engine.images.ensure_image("browser")
 
-def build_page_pictures(context: AppContext, jobs: Jobs) -> PagePictures:
-    """Pictures of delivered web pages, taken where those of apps are."""
-    engine = context.parts.engine
-    helpers = engine.helpers if context.settings.app_pictures else None
-    return PagePictures(
-        helpers,
-        context.store,
-        jobs,
-        folder=context.home.pages,
-        image=lambda: engine.images.ensure_image("browser"),
-    )
+    def base() -> str:
+        return engine.images.ensure_image("base")
+
+    return {
+        "pdf_pages": PdfPages(drawing, context.workspaces, store, jobs, folder=folder, image=browser),
+        "sheets": Sheets(engine.helpers, context.workspaces, store, jobs, folder=folder, image=base),
+        "page_pictures": PagePictures(drawing, store, jobs, folder=folder, image=browser),
+    }
 
 
 def build_summaries(context: AppContext, proxy: Proxy, jobs: Jobs) -> Summaries:
