@@ -16,8 +16,10 @@ from orchestrator.agents.users import Users
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.notifications import Notifications
+from orchestrator.apps.page_pictures import PagePictures
 from orchestrator.apps.pdf_pages import PdfPages
 from orchestrator.apps.previews.previews import Previews
+from orchestrator.apps.sheets import Sheets
 from orchestrator.apps.terminals.terminals import Terminals
 from orchestrator.apps.thumbnails.thumbnails import Thumbnails
 from orchestrator.capabilities.ask.questions import Questions
@@ -109,6 +111,8 @@ class Services:
     previews: Previews
     thumbnails: Thumbnails
     pdf_pages: PdfPages
+    sheets: Sheets
+    page_pictures: PagePictures
     terminals: Terminals
     calendar: CalendarEntries
     downloads: DownloadRequests

@@ -21,7 +21,6 @@ from orchestrator.app.wiring import (
     build_disk,
     build_metrics,
     build_outgoing,
-    build_pdf_pages,
     build_previews,
     build_providers,
     build_proxy,
@@ -30,6 +29,7 @@ from orchestrator.app.wiring import (
     build_terminals,
     build_thumbnails,
     build_users,
+    build_views,
 )
 from orchestrator.app.wiring_capabilities import Capabilities
 from orchestrator.app.wiring_history import WorkspaceHistory, build_checkpoints
@@ -149,7 +149,7 @@ class App:
         self._closing, self._watchdog = self._build_closing(context), self._build_watchdog(context)
         after_s, is_waking = settings.sleep_after_s, self._waker.is_waking
         self._idle_stop = IdleStop(self._cubicles, self._store, after_s=after_s, is_waking=is_waking)
-        self._previews = build_previews(context, self._reverse_tunnel)
+        self._previews = build_previews(context, self._reverse_tunnel, self._deliveries)
         self._thumbnails = build_thumbnails(context, self._previews, self._capabilities.jobs)
         self._terminals = build_terminals(context, self._cubicles)
         self._steps = build_steps(context, self._step_approvals, self._turns)
@@ -194,7 +194,6 @@ class App:
             questions=self._capabilities.questions,
             previews=self._previews,
             thumbnails=self._thumbnails,
-            pdf_pages=build_pdf_pages(context, self._capabilities.jobs),
             terminals=self._terminals,
             deliveries=self._deliveries,
             read_marks=ReadMarks(self._store, self._broker),
@@ -221,6 +220,7 @@ class App:
             provider_check=ProviderCheck(self._providers, self._proxy, context.agents),
             install_settings=self._install_settings,
             metrics=self._metrics,
+            **build_views(context, self._capabilities.jobs),
             **build_upkeep(context, self._cubicles, self._turns),
         )
 
@@ -322,7 +322,8 @@ class App:
         self._step_approvals.reconcile()
         self._deletion.reconcile()
         self._closing.end_closed()
-        services.pdf_pages.start()
+        for views in (services.pdf_pages, services.sheets, services.page_pictures):
+            views.start()
         for rounds in (self._watchdog, self._idle_stop, self._quota, self._usage_samples, self._retention):
             rounds.start()
         services.backup_schedule.start()

@@ -86,6 +86,7 @@ NO_SIGHT = frozenset(
         "/agents/<name>/history/<id:point>/picture/<any_path:path>",
         "/agents/<name>/page/<digest>/<id:number>",
         "/agents/<name>/delivered/<id:delivery>/content",
+        "/agents/<name>/delivered/<id:delivery>/glance",
         "/agents/<name>/delivered/<id:delivery>/page/<digest>/<id:number>",
     }
 )
