@@ -33,6 +33,7 @@ from orchestrator.app.wiring import (
 )
 from orchestrator.app.wiring_capabilities import Capabilities
 from orchestrator.app.wiring_history import WorkspaceHistory, build_checkpoints
+from orchestrator.app.wiring_logins import build_oidc
 from orchestrator.app.wiring_push import build_push
 from orchestrator.app.wiring_upkeep import build_upkeep
 from orchestrator.approvals.approvals import Approvals
@@ -169,6 +170,7 @@ class App:
             users=context.users,
             second_factors=SecondFactors(self._store),
             passkeys=Passkeys(self._store),
+            oidc=build_oidc(context),
             agents=context.agents,
             access=context.access,
             turns=self._turns,
