@@ -35,7 +35,7 @@ class UnknownKey(BadToken):
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedToken:
     """What a token must be the answer to."""
 
     issuer: str
@@ -61,7 +61,9 @@ class OidcIdentity:
     """It asked them for more than one proof."""
 
 
-def read_id_token(token: str, keys: Sequence[Mapping[str, Any]], expected: Expected, *, now: float) -> dict[str, Any]:
+def read_id_token(
+    token: str, keys: Sequence[Mapping[str, Any]], expected: ExpectedToken, *, now: float
+) -> dict[str, Any]:
     """The claims of a token that holds. Raises BadToken, or UnknownKey when no key of ``keys`` is the one it names."""
     from authlib.oidc.core import CodeIDToken  # noqa: PLC0415 - see above
     from joserfc import jwt  # noqa: PLC0415
@@ -80,8 +82,10 @@ def read_id_token(token: str, keys: Sequence[Mapping[str, Any]], expected: Expec
         claims = CodeIDToken(found.claims, found.header, options, params)
         claims.validate(now=int(now), leeway=LEEWAY_S)
         _check_rest(claims, now)
-    except (JoseError, *_BROKEN) as error:
-        raise BadToken(one_line(f"{type(error).__name__}: {error}", 200)) from None
+    except JoseError as error:
+        raise BadToken(one_line(f"its token doesn't hold ({error})", 200)) from None
+    except _BROKEN as error:
+        raise BadToken(f"its token can't be read ({type(error).__name__})") from None
     return dict(claims)
 
 
@@ -120,10 +124,9 @@ def _find_key(header: Mapping[str, Any], keys: Sequence[Mapping[str, Any]], allo
     if len(meant) != 1:
         raise UnknownKey("the key that signed it is not among the provider's keys")
     public = {name: value for name, value in meant[0].items() if name in ("kty", "n", "e", "crv", "x", "y")}
-    key = import_key(public)
-    if ALGORITHMS[alg] == "RSA" and len(str(public["n"])) * 6 < _LEAST_RSA_BITS:
+    if ALGORITHMS[alg] == "RSA" and len(str(public.get("n"))) * 6 < _LEAST_RSA_BITS:
         raise BadToken("the provider's key is too short")
-    return key
+    return import_key(public)
 
 
 def _check_rest(claims: Mapping[str, Any], now: float) -> None:

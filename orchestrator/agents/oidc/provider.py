@@ -19,7 +19,7 @@ from urllib.parse import quote, urlsplit
 from orchestrator.agents.oidc.id_tokens import (
     ALGORITHMS,
     BadToken,
-    Expected,
+    ExpectedToken,
     OidcIdentity,
     UnknownKey,
     read_id_token,
@@ -115,7 +115,9 @@ class OidcProvider:
             access = access if isinstance(access, str) else ""
             if not isinstance(token, str):
                 raise self._refused("there is no ID token in its answer")
-            expected = Expected(self._settings.issuer, self._settings.client_id, nonce, access, metadata.algorithms)
+            expected = ExpectedToken(
+                self._settings.issuer, self._settings.client_id, nonce, access, metadata.algorithms
+            )
             claims = self._read_token(metadata, token, expected)
             return read_identity(self._completed(metadata, claims, access))
 
@@ -207,7 +209,7 @@ class OidcProvider:
             )
         raise self._refused(reason)
 
-    def _read_token(self, metadata: Metadata, token: str, expected: Expected) -> dict[str, Any]:
+    def _read_token(self, metadata: Metadata, token: str, expected: ExpectedToken) -> dict[str, Any]:
         for apart_s in (_GOOD_FOR_S, _KEYS_APART_S):
             with self._lock:
                 keys = self._current_keys(metadata, apart_s=apart_s)

@@ -203,7 +203,9 @@ def test_groups_and_names_may_be_told_elsewhere(sso: Sso) -> None:
         ({"error": "access_denied", "code": ""}, BadInput),
     ],
 )
-def test_another_answer_than_that_to_our_question(sso: Sso, other: dict[str, str], kind: type[OrchestratorError]) -> None:
+def test_another_answer_than_that_to_our_question(
+    sso: Sso, other: dict[str, str], kind: type[OrchestratorError]
+) -> None:
     """Another state, another provider's answer, another code."""
     refused(sso, kind, **other)
 
@@ -222,9 +224,13 @@ def test_an_answer_counts_once_and_in_the_browser_that_asked(sso: Sso) -> None:
     padded = body + "=" * (-len(body) % 4)
     fields = json.loads(base64.urlsafe_b64decode(padded)) | {"user": 1}
     forged = base64.urlsafe_b64encode(json.dumps(fields).encode()).rstrip(b"=").decode() + "." + signature
-    for cookie in ("", "x.y", forged, sso.logins.begin_login("/").cookie, FlowKeys("other key").write_cookie(
-        FlowKeys("other key").new_flow(time.time(), path="/")
-    )):
+    for cookie in (
+        "",
+        "x.y",
+        forged,
+        sso.logins.begin_login("/").cookie,
+        FlowKeys("other key").write_cookie(FlowKeys("other key").new_flow(time.time(), path="/")),
+    ):
         with pytest.raises(NotFound, match="took too long, or began in another browser"):
             sso.logins.finish(cookie, answer)
     assert sso.logins.finish(start.cookie, answer).user.id == 1
@@ -263,10 +269,9 @@ def test_what_the_browser_keeps_holds_no_secret(sso: Sso) -> None:
 
 def test_wrong_answers_are_throttled(sso: Sso) -> None:
     """All together; each costs the provider a question."""
-    with pytest.raises(TooMany):
-        for _ in range(120):
-            with pytest.raises(BadInput):
-                sso.arrive(code="guessed")
+    for _ in range(100):
+        refused(sso, code="guessed")
+    refused(sso, TooMany, code="guessed")
 
 
 # --- the token ---------------------------------------------------------------------------------------------------
@@ -319,8 +324,7 @@ def test_tokens_that_are_signed_in_no_way_that_counts(sso: Sso) -> None:
     public = provider.key.as_pem(private=False)
     body = base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
     none = base64.urlsafe_b64encode(b'{"alg": "none", "kid": "one"}').rstrip(b"=").decode()
-    with pytest.warns() as _:
-        hmac_key = OctKey.import_key(base64.b64encode(public))
+    hmac_key = OctKey.import_key(base64.b64encode(public))
     other = RSAKey.generate_key(2048, {"kid": "one"})
     good = provider.sign(claims)
     wrong = {
@@ -366,7 +370,7 @@ def test_other_ways_to_sign_that_count(sso: Sso) -> None:
     sso.provider.algorithm = "ES256"
     assert sso.again().arrive().user.id == 1
     sso.provider.metadata = {"id_token_signing_alg_values_supported": ["RS256"]}
-    assert "not accepted" in refused(sso.again())
+    assert "is not allowed" in refused(sso.again())
 
 
 def test_keys_are_read_again_when_the_provider_has_new_ones(sso: Sso) -> None:
@@ -386,14 +390,15 @@ def test_keys_are_read_again_when_the_provider_has_new_ones(sso: Sso) -> None:
     assert sso.provider.asked.count(METADATA_PATH) == 1
 
 
-@pytest.mark.parametrize(("amr", "has_mfa"), [(["pwd", "mfa"], True), (["pwd", "otp"], False), ("mfa", None), (None, False)])
-def test_more_than_one_proof_is_what_the_provider_says_it_is(sso: Sso, amr: Any, has_mfa: bool | None) -> None:
+def test_more_than_one_proof_is_what_the_provider_says_it_is(sso: Sso) -> None:
     """By the one word that the standard has for it."""
-    sso.provider.claims = {"amr": amr}
-    if has_mfa is None:
-        assert refused(sso)
-    else:
-        assert sso.arrive().has_mfa is has_mfa
+    for amr in (None, [], ["pwd", "otp"]):
+        sso.provider.claims = {"amr": amr}
+        assert not sso.arrive().has_mfa
+    sso.provider.claims = {"amr": ["pwd", "mfa"]}
+    assert sso.arrive().has_mfa
+    sso.provider.claims = {"amr": "mfa"}
+    assert refused(sso)
 
 
 # --- a provider that is down, or up to something -------------------------------------------------------------------
@@ -412,7 +417,9 @@ def test_more_than_one_proof_is_what_the_provider_says_it_is(sso: Sso, amr: Any,
     ],
     ids=["html", "huge", "deep", "missing", "away", "elsewhere", "nobody"],
 )
-def test_a_provider_that_does_not_describe_itself(sso: Sso, answer: tuple[int, dict[str, str], bytes], said: str) -> None:
+def test_a_provider_that_does_not_describe_itself(
+    sso: Sso, answer: tuple[int, dict[str, str], bytes], said: str
+) -> None:
     """One sentence says what is wrong and what to do; it is not asked again at once."""
     sso.provider.raw[METADATA_PATH] = answer
     fresh = sso.again()
@@ -455,7 +462,10 @@ def test_a_provider_that_leads_somewhere_else(sso: Sso, metadata: dict[str, Any]
 
 def test_a_name_that_leads_inside_is_not_connected_to(sso: Sso) -> None:
     """The provider names another host, and that host's address is one of a private network."""
-    settings = load(sso.provider.environment(HERMIT_OIDC_ISSUER="https://auth.example", HERMIT_PUBLIC_URL="https://h.example"), sso.core.home)
+    settings = load(
+        sso.provider.environment(HERMIT_OIDC_ISSUER="https://auth.example", HERMIT_PUBLIC_URL="https://h.example"),
+        sso.core.home,
+    )
     internet = FakeInternet(names={"auth.example": [["10.0.0.7"]], "keys.example": [["10.0.0.8"]]})
     provider = OidcProvider(settings.oidc, "", Internet(network=internet))
     with pytest.raises(Unavailable, match="could not be reached"):
@@ -547,7 +557,7 @@ def test_the_secret_reaches_no_log(tmp_path: Path, sso: Sso) -> None:
 
 def test_without_a_provider_nothing_begins(sso: Sso) -> None:
     """And there are no accounts."""
-    off = {name: "" for name in sso.provider.environment()}
+    off = dict.fromkeys(sso.provider.environment(), "")
     without = sso.again(**off)
     assert (without.logins.account_of(1), without.logins.list_accounts()) == (None, {})
     for deed in (lambda: without.logins.begin_login("/"), lambda: without.logins.finish("", OidcAnswer(""))):
