@@ -130,21 +130,16 @@ def _list(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         body = client.get("/users")
     rows = [
-        (
-            str(user["id"]),
-            one_line(user["name"], 64),
-            user["role"],
-            str(user["telegram_id"] or "-"),
-            one_line(user["oidc_account"] or "-", 40),
-            user["time_zone"],
-        )
+        (str(user["id"]), one_line(user["name"], 64), user["role"], str(user["telegram_id"] or "-"), user["time_zone"])
         for user in body["users"]
     ]
-    print_body(
-        body,
-        as_json=options.json,
-        lines=format_table(rows, head=("ID", "NAME", "ROLE", "TELEGRAM", "ACCOUNT", "TIME ZONE"), paint=context.paint),
-    )
+    head: tuple[str, ...] = ("ID", "NAME", "ROLE", "TELEGRAM", "TIME ZONE")
+    lines = format_table(rows, head=head, paint=context.paint)
+    accounts = [one_line(user["oidc_account"] or "-", 100) for user in body["users"]]
+    if set(accounts) != {"-"}:
+        wider = [(*row, account) for row, account in zip(rows, accounts, strict=True)]
+        lines = format_table(wider, head=(*head, "ACCOUNT"), paint=context.paint)
+    print_body(body, as_json=options.json, lines=lines)
     return 0
 
 

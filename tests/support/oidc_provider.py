@@ -10,7 +10,7 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -39,8 +39,8 @@ class FakeOidcProvider:
         """Whom it tells about at that endpoint; None has none."""
         self.raw: dict[str, tuple[int, dict[str, str], bytes]] = {}
         """By path, what is answered there whatever was asked."""
-        self.token: str | None = None
-        """In place of the ID token that it would sign."""
+        self.forge: Callable[[dict[str, Any]], str] | None = None
+        """Makes its ID token in another way of what it has to say."""
         self.shown_keys: list[dict[str, Any]] | None = None
         self.redirect_uris: set[str] | None = None
         self.asked: list[str] = []
@@ -124,7 +124,7 @@ class FakeOidcProvider:
         )
         if asked is None or not fits:
             return 400, {"error": "invalid_grant"}
-        token = self.token if self.token is not None else self.sign(self.claims_for(asked["nonce"]))
+        token = (self.forge or self.sign)(self.claims_for(asked["nonce"]))
         return 200, {"access_token": "access", "token_type": "Bearer", "id_token": token}
 
     def claims_for(self, nonce: str) -> dict[str, Any]:

@@ -4,16 +4,19 @@ account before. Everything that is wrong with an answer is refused, and nothing 
 from __future__ import annotations
 
 import base64
+import hmac
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from joserfc.jwk import ECKey, OctKey, RSAKey
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from joserfc.jwk import ECKey, RSAKey
 
 from orchestrator.agents.oidc.flow import GOOD_FOR_S, FlowKeys
 from orchestrator.agents.oidc.logins import OidcAnswer, OidcArrival, OidcLogins
@@ -35,6 +38,7 @@ from orchestrator.web.limits import Internet
 from tests.support.core_fixture import CoreFixture, core_fixture
 from tests.support.fake_internet import FakeInternet
 from tests.support.oidc_provider import CLIENT, METADATA_PATH, FakeOidcProvider, fake_oidc_provider
+from tests.support.push_service import unpadded
 
 ORIGIN = "http://127.0.0.1:3000"
 HUGE = b'{"issuer": "' + b"x" * 300_000 + b'"}'
@@ -317,39 +321,60 @@ def test_a_token_for_something_else(sso: Sso, claims: dict[str, Any]) -> None:
     assert "refused" in refused(sso)
 
 
+def unsigned(claims: dict[str, Any], alg: str = "none") -> str:
+    """A token that says that it needs no signature, or that it has one."""
+    head, body = (unpadded(json.dumps(part).encode()) for part in ({"alg": alg, "kid": "one"}, claims))
+    return f"{head}.{body}."
+
+
+def with_demand(claims: dict[str, Any], key: rsa.RSAPrivateKey) -> str:
+    """A token that is signed well, and demands that something is understood which nobody knows."""
+    header = {"alg": "RS256", "kid": "one", "crit": ["x"], "x": 1}
+    head, body = (unpadded(json.dumps(part).encode()) for part in (header, claims))
+    return f"{head}.{body}.{unpadded(key.sign(f'{head}.{body}'.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
+
+
+def by_hmac(claims: dict[str, Any], key: bytes) -> str:
+    """A token that is signed by what everybody knows."""
+    token = unsigned(claims, "HS256")
+    return token + unpadded(hmac.digest(key, token[:-1].encode(), "sha256"))
+
+
 def test_tokens_that_are_signed_in_no_way_that_counts(sso: Sso) -> None:
-    """Unsigned; by HMAC with the public key, which everybody knows; by another's key under the same name; broken."""
-    provider = sso.provider
-    claims = provider.claims_for("n")
-    public = provider.key.as_pem(private=False)
-    body = base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
-    none = base64.urlsafe_b64encode(b'{"alg": "none", "kid": "one"}').rstrip(b"=").decode()
-    hmac_key = OctKey.import_key(base64.b64encode(public))
-    other = RSAKey.generate_key(2048, {"kid": "one"})
-    good = provider.sign(claims)
-    wrong = {
-        "unsigned": f"{none}.{body}.",
-        "hmac": provider.sign(claims, key=hmac_key, alg="HS256", kid="one"),
-        "another's key": provider.sign(claims, key=other),
-        "changed": good[:-8] + ("A" * 8 if good[-8:] != "A" * 8 else "B" * 8),
-        "cut": good.rpartition(".")[0],
-        "five parts": "a.b.c.d.e",
-        "empty": "",
-        "no json": "e30.e30.e30",
-        "long": good + "A" * 70_000,
+    """They say what they should, and are unsigned; signed by HMAC with the public key, which everybody knows; by
+    another's key under the same name; changed, cut or no token at all."""
+    provider, sign = sso.provider, sso.provider.sign
+    pem, der = provider.key.as_pem(private=False), provider.key.as_der(private=False)
+    other, own = RSAKey.generate_key(2048, {"kid": "one"}), provider.key.private_key
+    assert isinstance(own, rsa.RSAPrivateKey)
+    wrong: dict[str, Callable[[dict[str, Any]], str]] = {
+        "unsigned": unsigned,
+        "hmac": lambda claims: by_hmac(claims, pem),
+        "hmac of its other form": lambda claims: by_hmac(claims, der),
+        "another's key": lambda claims: sign(claims, key=other),
+        "another's claims": lambda claims: ".".join(
+            (sign(claims).split(".")[0], unsigned({**claims, "sub": "x"}).split(".")[1], sign(claims).split(".")[2])
+        ),
+        "cut": lambda claims: sign(claims).rpartition(".")[0],
+        "without its signature": lambda claims: sign(claims).rpartition(".")[0] + ".",
+        "five parts": lambda _: "a.b.c.d.e",
+        "empty": lambda _: "",
+        "no json": lambda _: "e30.e30.e30",
+        "long": lambda claims: sign(claims) + "A" * 70_000,
+        "its own key in its head": lambda claims: sign(claims, key=other, jwk=other.as_dict(private=False), kid="two"),
+        "something that must be understood": lambda claims: with_demand(claims, own),
     }
-    for name, token in wrong.items():
-        provider.token = token
+    for name, forge in wrong.items():
+        provider.forge = forge
         assert refused(sso), name
-    # by its own key it is only the nonce that is wrong
-    provider.token = good
-    assert "nonce" in refused(sso)
+    provider.forge = sign
+    assert sso.arrive().user.id == 1
 
 
 def test_a_symmetric_key_among_its_keys_signs_nothing(sso: Sso) -> None:
     """Nor does one that is said to be for something else, or too short; and which of two is meant must be clear."""
     provider, public = sso.provider, sso.provider.key.as_dict(private=False)
-    for keys in (
+    shown: tuple[list[Any], ...] = (
         [],
         [{"kty": "oct", "k": "c2VjcmV0", "kid": "one"}],
         [{**public, "use": "enc"}],
@@ -359,7 +384,8 @@ def test_a_symmetric_key_among_its_keys_signs_nothing(sso: Sso) -> None:
         [{"kty": "RSA", "kid": "one"}],
         [{**public, "n": public["n"][:100]}],
         ["no key"],
-    ):
+    )
+    for keys in shown:
         provider.shown_keys = keys
         assert refused(sso.again())
 

@@ -20,7 +20,7 @@ from orchestrator.core.config import SETTINGS
 ROOT = Path(__file__).resolve().parents[3]
 HEAVY = (
     *("flask", "docker", "requests", "telegram", "apscheduler", "cheroot", "sqlite_utils", "httpx", "watchdog"),
-    *("prompt_toolkit", "rich"),
+    *("prompt_toolkit", "rich", "authlib", "joserfc"),
 )
 
 

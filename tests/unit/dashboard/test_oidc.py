@@ -25,6 +25,7 @@ from orchestrator.web.limits import Internet
 from tests.support.app_fixture import AppFixture, run_app
 from tests.support.oidc_provider import FakeOidcProvider, fake_oidc_provider
 from tests.unit.conftest import Api, someone
+from tests.unit.llm.test_price_table import hermit
 
 FROM_ELSEWHERE = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
 
@@ -333,3 +334,27 @@ def test_what_is_asked_of_the_provider(sso: SsoApp) -> None:
     assert asked[0]["redirect_uri"] == [f"{sso.install.url}/login/oidc/callback"]
     for name in ("state", "nonce", "code_challenge"):
         assert asked[0][name] != asked[1][name]
+
+
+def test_behind_a_proxy_what_is_kept_is_bound_to_the_host(tmp_path: Path) -> None:
+    """Over https alone; and the way back is the address that the settings say."""
+    home = "https://hermit.example"
+    with fake_oidc_provider() as provider:
+        environment = provider.environment(HERMIT_PUBLIC_URL=home, HERMIT_OIDC_NEW_PEOPLE="members")
+        with run_app(tmp_path, environment=environment) as install:
+            client, by_proxy = install.app.dashboard.test_client(), {"X-Forwarded-Proto": "https"}
+            away = client.get("/login/oidc", base_url=home, headers=by_proxy)
+            assert "Secure" in cookies_of(away)["__Host-hermit_oidc"].split("; ")
+            back = urlsplit(provider.let_in(away.headers["Location"]))
+            assert f"{back.scheme}://{back.netloc}" == home
+            arrived = client.get(f"{back.path}?{back.query}", base_url=home, headers={**by_proxy, **FROM_ELSEWHERE})
+            assert onwards(arrived) == "/welcome"
+            assert "__Host-hermit_session" in cookies_of(arrived)
+
+
+def test_the_command_line_shows_it_and_takes_it_away(sso: SsoApp, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the person's name."""
+    assert "ACCOUNT" in (listed := hermit(sso.install, capsys, "user", "list"))
+    assert re.search(r"ada +operator +- +UTC +ada", listed)
+    assert "can't log in by that account any more" in hermit(sso.install, capsys, "user", "unlink-oidc", "ada")
+    assert "ACCOUNT" not in hermit(sso.install, capsys, "user", "list")
