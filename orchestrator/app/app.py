@@ -9,8 +9,6 @@ from dashboard.app import MAX_BODY_BYTES, create_app
 from orchestrator.agents.access import Access
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.install_settings import InstallSettings
-from orchestrator.agents.passkeys import Passkeys
-from orchestrator.agents.second_factors import SecondFactors
 from orchestrator.agents.users import Users
 from orchestrator.agents.waker import Waker
 from orchestrator.app.wiring import (
@@ -33,7 +31,7 @@ from orchestrator.app.wiring import (
 )
 from orchestrator.app.wiring_capabilities import Capabilities
 from orchestrator.app.wiring_history import WorkspaceHistory, build_checkpoints
-from orchestrator.app.wiring_logins import build_oidc
+from orchestrator.app.wiring_logins import build_logins
 from orchestrator.app.wiring_push import build_push
 from orchestrator.app.wiring_upkeep import build_upkeep
 from orchestrator.approvals.approvals import Approvals
@@ -101,8 +99,7 @@ class App:
 
     def __init__(self, settings: Settings, home: Home, parts: Edges) -> None:
         """Opens the database and puts the parts together; nothing runs yet. Raises Unavailable."""
-        self._settings, self._parts = settings, parts
-        self._store = Store(home.database, keep_in=home.backups)
+        self._settings, self._parts, self._store = settings, parts, Store(home.database, keep_in=home.backups)
         self._broker, hooks = Broker(), Hooks()
         self._locks = LockFiles(workspaces := Workspaces(home.path))
         users = build_users(settings, home, self._store, hooks)
@@ -128,6 +125,7 @@ class App:
             budget=self._budget,
             reserve=Reserve(home.path, ballast=home.reserve_file),
             grants=Grants(store=self._store, agents=agents, broker=self._broker),
+            install_settings=self._install_settings,
         )
         self._approvals = Approvals(self._store, self._broker, context.grants, hooks)
         self._step_approvals = StepApprovals(self._store, self._approvals, self._locks, hooks)
@@ -168,9 +166,6 @@ class App:
         return DashboardServices(
             settings=self._settings,
             users=context.users,
-            second_factors=SecondFactors(self._store),
-            passkeys=Passkeys(self._store),
-            oidc=build_oidc(context),
             agents=context.agents,
             access=context.access,
             turns=self._turns,
@@ -218,9 +213,12 @@ class App:
             log_text=context.workspaces.log_text,
             models=self._providers.as_json,
             providers=self._providers,
+            search_engines=self._capabilities.search_engines,
+            search_chain=self._capabilities.search_chain,
             provider_check=ProviderCheck(self._providers, self._proxy, context.agents),
             install_settings=self._install_settings,
             metrics=self._metrics,
+            **build_logins(context),
             **build_upkeep(context, self._cubicles, self._turns),
         )
 

@@ -241,7 +241,7 @@ class OidcProvider:
             return ask_json(link, rules=self._rules(link.host), internet=self._internet, form=form, headers=headers)
         except (BadInput, Forbidden, Unavailable) as error:
             logger.warning("oidc: %s", error.message)
-            raise self._failed(error.message) from None
+            raise self._failed(error.message.removesuffix(" Try again later.")) from None
 
     def _link(self, text: Any) -> Link:
         if not isinstance(text, str):
