@@ -10,6 +10,7 @@ from orchestrator.agents.access import Access
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.cubicles import Cubicles
 from orchestrator.agents.install_settings import InstallSettings
+from orchestrator.agents.oidc.logins import OidcLogins
 from orchestrator.agents.passkeys import Passkeys
 from orchestrator.agents.second_factors import SecondFactors
 from orchestrator.agents.users import Users
@@ -82,6 +83,7 @@ class Services:
     users: Users
     second_factors: SecondFactors
     passkeys: Passkeys
+    oidc: OidcLogins
     agents: Agents
     access: Access
     """Who may use which agent: every surface asks it."""

@@ -9,8 +9,6 @@ from dashboard.app import MAX_BODY_BYTES, create_app
 from orchestrator.agents.access import Access
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.install_settings import InstallSettings
-from orchestrator.agents.passkeys import Passkeys
-from orchestrator.agents.second_factors import SecondFactors
 from orchestrator.agents.users import Users
 from orchestrator.agents.waker import Waker
 from orchestrator.app.wiring import (
@@ -33,6 +31,7 @@ from orchestrator.app.wiring import (
 )
 from orchestrator.app.wiring_capabilities import Capabilities
 from orchestrator.app.wiring_history import WorkspaceHistory, build_checkpoints
+from orchestrator.app.wiring_logins import build_logins
 from orchestrator.app.wiring_push import build_push
 from orchestrator.app.wiring_upkeep import build_upkeep
 from orchestrator.approvals.approvals import Approvals
@@ -167,8 +166,6 @@ class App:
         return DashboardServices(
             settings=self._settings,
             users=context.users,
-            second_factors=SecondFactors(self._store),
-            passkeys=Passkeys(self._store),
             agents=context.agents,
             access=context.access,
             turns=self._turns,
@@ -221,6 +218,7 @@ class App:
             install_settings=self._install_settings,
             metrics=self._metrics,
             **build_views(context, self._capabilities.jobs),
+            **build_logins(context),
             **build_upkeep(context, self._cubicles, self._turns),
         )
 
