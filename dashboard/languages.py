@@ -1,0 +1,88 @@
+"""The language of the page that is being made: the person's choice, else this browser's (a cookie), else what the
+browser asks for, else English. Programs get English.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Flask, current_app, g, request
+
+from dashboard.cookies import chosen_language
+from orchestrator.languages.choice import choose_language
+from orchestrator.languages.speech import IN_ENGLISH, Speech, Speeches
+from orchestrator.languages.table import Language
+from orchestrator.languages.told import to_say
+
+__all__ = ["attach_languages", "offered_languages", "page_speech", "say", "say_as", "say_many", "speech", "to_say"]
+
+_KEY = "hermitshell.languages"
+
+
+def attach_languages(app: Flask, speeches: Speeches) -> None:
+    """Pages of ``app`` are in these languages; templates say ``_("…")`` and ``{% trans %}``."""
+    app.extensions[_KEY] = speeches
+    app.jinja_env.add_extension("jinja2.ext.i18n")
+    app.jinja_env.policies["ext.i18n.trimmed"] = True
+    app.jinja_env.install_gettext_callables(  # type: ignore[attr-defined]  # the extension adds it
+        lambda text: speech().lookup(text),
+        lambda one, many, count: speech().lookup_many(one, many, count),
+        newstyle=True,
+        pgettext=lambda context, text: speech().lookup_as(context, text),
+    )
+    app.context_processor(
+        lambda: {"language": speech().language, "languages": offered_languages(), "own_language": _own_choice()}
+    )
+
+
+def offered_languages() -> tuple[Language, ...]:
+    """What a person may choose from."""
+    return _speeches().languages
+
+
+def speech() -> Speech:
+    """That of this answer: English for the API."""
+    return IN_ENGLISH if request.path.startswith("/api/") else page_speech()
+
+
+def page_speech() -> Speech:
+    """That of the page which asks, for what the API tells a page."""
+    found = g.get("speech")
+    if not isinstance(found, Speech):
+        found = g.speech = _speeches().of(_choose())
+    return found
+
+
+def say(text: str, /, **about: Any) -> str:
+    """The text in the page's language, with ``%(name)s`` filled in."""
+    return speech().say(text, **about)
+
+
+def say_many(one: str, many: str, count: int, /, **about: Any) -> str:
+    """The text for so many."""
+    return speech().say_many(one, many, count, **about)
+
+
+def say_as(context: str, text: str, /, **about: Any) -> str:
+    """A text that means two things in English."""
+    return speech().say_as(context, text, **about)
+
+
+def _speeches() -> Speeches:
+    found = current_app.extensions[_KEY]
+    assert isinstance(found, Speeches)  # noqa: S101 - ``attach_languages`` put it there
+    return found
+
+
+def _choose() -> str:
+    asker, tags = g.get("asker"), [language.tag for language in offered_languages()]
+    if asker is not None and not asker.session:
+        return tags[0]
+    own = _own_choice()
+    return own if own in tags else choose_language(request.accept_languages, tags)
+
+
+def _own_choice() -> str:
+    """What was chosen, here or by the person; empty for what the browser asks for."""
+    asker = g.get("asker")
+    return (asker.user.language if asker is not None else "") or chosen_language()
