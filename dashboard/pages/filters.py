@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
+from datetime import date
 
 from flask import Flask
 from markupsafe import Markup
@@ -11,6 +12,7 @@ from markupsafe import Markup
 from dashboard import ages, csrf
 from dashboard.auth import Asker, require_asker
 from dashboard.cookies import chosen_theme
+from dashboard.languages import say, speech, to_say
 from dashboard.markdown import render_markdown
 from dashboard.marks import mark_hidden
 from dashboard.pages.text_faces import dress_source
@@ -19,22 +21,29 @@ from dashboard.times import iso_time
 from orchestrator.core.errors import Unauthorized
 from orchestrator.core.models import MICRO
 from orchestrator.core.text import chat_safe, one_line, terminal_safe
+from orchestrator.languages.dates import write_date
+from orchestrator.languages.numbers import respell_numbers, write_dollars, write_number
 from orchestrator.llm.dollars import format_dollars
 from orchestrator.turns.serialize import came_from
 
 TONES = 6
 _EXACT_BELOW_MICRO = 100_000
 INSTALL_WAYS = (
-    ("/spending", "Spending", "budget"),
-    ("/people", "People", "people"),
-    ("/audit", "Audit log", "log"),
-    ("/settings", "Settings", "settings"),
+    ("/spending", to_say("Spending"), "budget"),
+    ("/people", to_say("People"), "people"),
+    ("/audit", to_say("Audit log"), "log"),
+    ("/settings", to_say("Settings"), "settings"),
 )
 """The pages about the install, for the operator: path, name, sign."""
-_AS_TELEGRAMS_ARE = Markup(
-    r'pattern="\s*\d{5,16}:[A-Za-z0-9_\-]{35}\s*" '
-    'title="This doesn’t look like a bot token. BotFather gives one such as 123456789:AAE…"'
-)
+_AS_TELEGRAMS_ARE = Markup(r'pattern="\s*\d{5,16}:[A-Za-z0-9_\-]{35}\s*" title="{}"')
+_STATUSES = {
+    "queued": to_say("queued"),
+    "running": to_say("running"),
+    "waiting_approval": to_say("waiting for approval"),
+    "done": to_say("done"),
+    "failed": to_say("failed"),
+    "stopped": to_say("stopped"),
+}
 
 
 def register_filters(app: Flask) -> None:
@@ -43,7 +52,10 @@ def register_filters(app: Flask) -> None:
         when=when,
         moment=moment,
         soon=soon,
-        took=ages.format_duration,
+        took=lambda seconds: ages.format_duration(seconds, speech()),
+        number=number,
+        weekday=weekday,
+        status_word=status_word,
         megabytes=megabytes,
         dollars=dollars,
         markdown=render_markdown,
@@ -71,17 +83,48 @@ def register_filters(app: Flask) -> None:
 
 def _bot_token() -> Markup:
     """How a field for a bot's token is checked; a Bot API server of one's own may give others than Telegram's."""
-    return Markup("") if get_services().settings.has_own_bot_server else _AS_TELEGRAMS_ARE
+    if get_services().settings.has_own_bot_server:
+        return Markup("")
+    return _AS_TELEGRAMS_ARE.format(
+        say("This doesn’t look like a bot token. BotFather gives one such as 123456789:AAE…")
+    )
 
 
 def megabytes(count: int) -> str:
     """An amount of bytes as limits are given, in units of 1,048,576."""
-    return f"{count / 1_048_576:,.0f} MB" if count >= 10_485_760 else f"{count / 1_048_576:.1f} MB"
+    said = f"{count / 1_048_576:,.0f} MB" if count >= 10_485_760 else f"{count / 1_048_576:.1f} MB"
+    return respell_numbers(said, speech().language)
+
+
+def number(count: float) -> str:
+    """``1,234``, as the language of the page has it."""
+    return write_number(count, speech().language)
+
+
+def size(text: str) -> str:
+    """An amount of bytes that was written in English, such as ``1.4 kB`` or ``24 bytes``."""
+    count, _, unit = text.partition(" ")
+    if unit in {"byte", "bytes"}:
+        return say("%(count)s bytes", count=count) if unit == "bytes" else say("%(count)s byte", count=count)
+    return respell_numbers(text, speech().language)
+
+
+def weekday(day: date, length: str = "long") -> str:
+    """``Monday``, or ``Mon``."""
+    if length == "short":
+        return write_date(day, "%a", "EEE", speech().language)
+    return write_date(day, "%A", "EEEE", speech().language)
+
+
+def status_word(status: str) -> str:
+    """How a turn stands, in one word."""
+    return say(_STATUSES.get(status, status))
 
 
 def dollars(micro: int) -> str:
     """An amount for reading: to the cent, and to a hundredth of one below ten cents."""
-    return f"${micro / MICRO:,.2f}" if micro >= _EXACT_BELOW_MICRO else format_dollars(micro)
+    said = f"${micro / MICRO:,.2f}" if micro >= _EXACT_BELOW_MICRO else format_dollars(micro)
+    return write_dollars(said, speech().language)
 
 
 def tone(name: str) -> int:
@@ -97,7 +140,9 @@ def capitalize_first(text: str) -> str:
 def when(at: float) -> Markup:
     """A time: relative for reading, exact on hover, both kept fresh by the page."""
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        iso_time(at), ages.format_exact(at, require_asker().user.time_zone), ages.format_relative(at, time.time())
+        iso_time(at),
+        ages.format_exact(at, require_asker().user.time_zone, speech()),
+        ages.format_relative(at, time.time(), speech()),
     )
 
 
@@ -105,7 +150,7 @@ def moment(at: float) -> Markup:
     """A time of a plan: the day and the time by the viewer's clock, exact on hover."""
     zone = require_asker().user.time_zone
     return Markup('<span title="{}">{}</span>').format(
-        ages.format_exact(at, zone), ages.day_and_time(at, zone, time.time())
+        ages.format_exact(at, zone, speech()), ages.day_and_time(at, zone, time.time(), speech())
     )
 
 
@@ -113,7 +158,7 @@ def soon(at: float) -> Markup:
     """A time near now, as people say it by the viewer's clock, exact on hover: ``today, 17:30``."""
     zone = require_asker().user.time_zone
     return Markup('<span title="{}">{}</span>').format(
-        ages.format_exact(at, zone), ages.day_in_words(at, zone, time.time())
+        ages.format_exact(at, zone, speech()), ages.day_in_words(at, zone, time.time(), speech())
     )
 
 

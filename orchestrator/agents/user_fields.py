@@ -30,7 +30,14 @@ def fields_of(user: User, channels: Mapping[str, str]) -> dict[str, Any]:
         "daily_budget_usd": _dollars(user.daily_budget_micro),
         "monthly_budget_usd": _dollars(user.monthly_budget_micro),
     }
-    return {"name": user.name, "role": user.role, **numbers, "time_zone": user.time_zone, "language": user.language, **budgets}
+    return {
+        "name": user.name,
+        "role": user.role,
+        **numbers,
+        "time_zone": user.time_zone,
+        "language": user.language,
+        **budgets,
+    }
 
 
 def checked_fields(fields: dict[str, Any], channels: Mapping[str, str]) -> dict[str, Any]:
