@@ -24,8 +24,7 @@ def format_relative(at: float, now: float, speech: Speech = IN_ENGLISH) -> str:
         return speech.say_many("in %(count)s day", "in %(count)s days", count)
     if seconds >= 3_600:
         count = max(1, round(seconds / 3_600))
-        said = speech.say("%(count)s h ago", count=count) if at <= now else speech.say("in %(count)s h", count=count)
-        return said
+        return speech.say("%(count)s h ago", count=count) if at <= now else speech.say("in %(count)s h", count=count)
     count = max(1, round(seconds / 60))
     return speech.say("%(count)s min ago", count=count) if at <= now else speech.say("in %(count)s min", count=count)
 

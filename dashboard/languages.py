@@ -10,11 +10,23 @@ from flask import Flask, current_app, g, request
 
 from dashboard.cookies import chosen_language
 from orchestrator.languages.choice import choose_language
+from orchestrator.languages.numbers import respell_numbers, write_number
 from orchestrator.languages.speech import IN_ENGLISH, Speech, Speeches
 from orchestrator.languages.table import Language
 from orchestrator.languages.told import to_say
 
-__all__ = ["attach_languages", "offered_languages", "page_speech", "say", "say_as", "say_many", "speech", "to_say"]
+__all__ = [
+    "attach_languages",
+    "number",
+    "offered_languages",
+    "page_speech",
+    "say",
+    "say_as",
+    "say_many",
+    "size",
+    "speech",
+    "to_say",
+]
 
 _KEY = "hermitshell.languages"
 
@@ -66,6 +78,19 @@ def say_many(one: str, many: str, count: int, /, **about: Any) -> str:
 def say_as(context: str, text: str, /, **about: Any) -> str:
     """A text that means two things in English."""
     return speech().say_as(context, text, **about)
+
+
+def number(count: float) -> str:
+    """``1,234``, as the language of the page has it."""
+    return write_number(count, speech().language)
+
+
+def size(text: str) -> str:
+    """An amount of bytes that was written in English, such as ``1.4 kB`` or ``24 bytes``."""
+    count, _, unit = text.partition(" ")
+    if unit in {"byte", "bytes"}:
+        return say("%(count)s bytes", count=count) if unit == "bytes" else say("%(count)s byte", count=count)
+    return respell_numbers(text, speech().language)
 
 
 def _speeches() -> Speeches:

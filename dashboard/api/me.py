@@ -31,7 +31,7 @@ def change_me() -> Any:
     """Another time zone or language. With ``if_unknown`` a zone only where none was ever said: a browser's guess
     overrides nobody."""
     who, body = require_asker().user, bodies.json_body("time_zone", "language", "if_unknown")
-    fields = {name: bodies.text_field(body, name) for name in ("time_zone", "language") if name in body}
+    fields: dict[str, Any] = {name: bodies.text_field(body, name) for name in ("time_zone", "language") if name in body}
     if not fields:
         raise BadInput("time_zone: write an IANA name such as Europe/Vienna, or send a language.")
     if bodies.flag_field(body, "if_unknown") and who.time_zone_known:

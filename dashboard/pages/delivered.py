@@ -13,6 +13,7 @@ from flask import Blueprint, Response, render_template, request
 
 from dashboard.auth import own_cubicle, require_asker
 from dashboard.headers import HELD
+from dashboard.languages import size
 from dashboard.pages.frame import agent_frame
 from dashboard.pages.glimpse import held_picture
 from dashboard.ranges import ByteRange, parse_range
@@ -57,7 +58,7 @@ def shown_file(delivery: Delivery) -> ShownFile:
     return ShownFile(
         delivery,
         sight_of(delivery),
-        format_size(delivery.size_bytes),
+        size(format_size(delivery.size_bytes)),
         delivery_json(delivery)["url"] or "",
         "" if owner == require_asker().user.id else f"?user={owner}",
     )

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from dashboard import ages, csrf
 from dashboard.auth import Asker, require_asker
 from dashboard.cookies import chosen_theme
-from dashboard.languages import say, speech, to_say
+from dashboard.languages import number, say, speech, to_say
 from dashboard.markdown import render_markdown
 from dashboard.marks import mark_hidden
 from dashboard.pages.text_faces import dress_source
@@ -22,10 +22,23 @@ from orchestrator.core.errors import Unauthorized
 from orchestrator.core.models import MICRO
 from orchestrator.core.text import chat_safe, one_line, terminal_safe
 from orchestrator.languages.dates import write_date
-from orchestrator.languages.numbers import respell_numbers, write_dollars, write_number
+from orchestrator.languages.numbers import respell_numbers, write_dollars
 from orchestrator.llm.dollars import format_dollars
 from orchestrator.turns.serialize import came_from
 
+TAB_NAMES = {
+    "chat": to_say("Chat"),
+    "apps": to_say("Apps"),
+    "files": to_say("Files"),
+    "calendar": to_say("Calendar"),
+    "memory": to_say("Memory"),
+    "history": to_say("History"),
+    "log": to_say("Log"),
+    "cubicle": to_say("Cubicle"),
+    "terminal": to_say("Terminal"),
+    "settings": to_say("Settings"),
+}
+"""The pages of an agent, as they are called."""
 TONES = 6
 _EXACT_BELOW_MICRO = 100_000
 INSTALL_WAYS = (
@@ -65,7 +78,7 @@ def register_filters(app: Flask) -> None:
         output=terminal_safe,
         tone=tone,
         capitalize_first=capitalize_first,
-        came_from=came_from,
+        came_from=lambda source: say(came_from(source)),
     )
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.context_processor(
@@ -74,6 +87,7 @@ def register_filters(app: Flask) -> None:
             "who": _viewer(),
             "csrf": _csrf(),
             "install_ways": INSTALL_WAYS,
+            "tab_names": TAB_NAMES,
             "bot_token": _bot_token(),
             "news_mark": news_mark,
             "theme": chosen_theme,
@@ -94,19 +108,6 @@ def megabytes(count: int) -> str:
     """An amount of bytes as limits are given, in units of 1,048,576."""
     said = f"{count / 1_048_576:,.0f} MB" if count >= 10_485_760 else f"{count / 1_048_576:.1f} MB"
     return respell_numbers(said, speech().language)
-
-
-def number(count: float) -> str:
-    """``1,234``, as the language of the page has it."""
-    return write_number(count, speech().language)
-
-
-def size(text: str) -> str:
-    """An amount of bytes that was written in English, such as ``1.4 kB`` or ``24 bytes``."""
-    count, _, unit = text.partition(" ")
-    if unit in {"byte", "bytes"}:
-        return say("%(count)s bytes", count=count) if unit == "bytes" else say("%(count)s byte", count=count)
-    return respell_numbers(text, speech().language)
 
 
 def weekday(day: date, length: str = "long") -> str:

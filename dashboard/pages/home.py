@@ -11,6 +11,7 @@ from flask import Blueprint, render_template, request
 
 from dashboard import ages
 from dashboard.auth import current_asker, own_agents, require_asker
+from dashboard.languages import speech
 from dashboard.pages.ask_any import choices
 from dashboard.pages.asking import pending
 from dashboard.pages.away import away_view
@@ -49,8 +50,8 @@ def home() -> str:
     return render_template(
         "home.html",
         **framed,
-        hello=ages.greeting(now, zone),
-        today=ages.whole_day(now, zone),
+        hello=ages.greeting(now, zone, speech()),
+        today=ages.whole_day(now, zone, speech()),
         choices=choices(agents),
         tasks=_first_tasks(agents),
         away=away_view(agents, framed["waiting"]),

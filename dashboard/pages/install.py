@@ -10,6 +10,7 @@ from typing import Any
 from flask import Blueprint, render_template
 
 from dashboard.auth import operator_only
+from dashboard.languages import say
 from dashboard.pages import providers
 from dashboard.pages.frame import shell_frame
 from dashboard.pages.upkeep import upkeep_context
@@ -79,15 +80,19 @@ def _tokens() -> list[tuple[ApiToken, str]]:
     """Each with whose it is."""
     users = get_services().users
     names = {user.id: user.name for user in users.list_users()}
-    return [(token, names.get(token.user, "nobody")) for token in users.list_tokens()]
+    return [(token, names.get(token.user, say("nobody"))) for token in users.list_tokens()]
 
 
 def _parts() -> list[PartView]:
     services = get_services()
     health = services.health()
-    said = (("Docker", health.engine), ("Database", health.database), ("Connection to containers", health.doors))
+    said = (
+        ("Docker", health.engine),
+        (say("Database"), health.database),
+        (say("Connection to containers"), health.doors),
+    )
     found = [PartView(name, "" if word == "ok" else word) for name, word in said]
-    return [*found, PartView("Web apps", services.previews.trouble)]
+    return [*found, PartView(say("Web apps"), services.previews.trouble)]
 
 
 def _prices() -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gettext
 import io
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,22 @@ from orchestrator.languages.table import ENGLISH, LANGUAGES, Language
 from orchestrator.languages.told import Told
 
 FOLDER = Path(__file__).parent / "catalogues"
+_SCRIPTS = "dashboard/static/"
 
 
 class Speech:
     """One language's words."""
 
-    def __init__(self, language: Language, words: gettext.NullTranslations) -> None:
+    def __init__(
+        self,
+        language: Language,
+        words: gettext.NullTranslations,
+        scripts: Mapping[str, str | list[str]] | None = None,
+    ) -> None:
         self.language = language
         self._words = words
+        self.scripts = scripts or {}
+        """What the scripts of pages say, by the English wording; a list for a text that has forms for numbers."""
 
     @property
     def is_english(self) -> bool:
@@ -88,20 +96,25 @@ class Speeches:
             return IN_ENGLISH
         with self._reading:
             if tag not in self._read:
-                self._read[tag] = Speech(language, self._read_words(language))
+                self._read[tag] = read_speech(language, self._folder / f"{language.locale}.po")
             return self._read[tag]
 
-    def _read_words(self, language: Language) -> gettext.NullTranslations:
-        return read_words(self._folder / f"{language.locale}.po")
 
-
-def read_words(path: Path) -> gettext.NullTranslations:
-    """A catalogue, ready to look up in."""
+def read_speech(language: Language, path: Path) -> Speech:
+    """A language by its catalogue."""
     from babel.messages.mofile import write_mo  # noqa: PLC0415 - 5 MB that an install in English does without
     from babel.messages.pofile import read_po  # noqa: PLC0415 - the same
 
     compiled = io.BytesIO()
     with path.open("rb") as file:
-        write_mo(compiled, read_po(file))
+        catalogue = read_po(file)
+    write_mo(compiled, catalogue)
     compiled.seek(0)
-    return gettext.GNUTranslations(compiled)
+    scripts: dict[str, str | list[str]] = {}
+    for message in catalogue:
+        if message.string and any(place.startswith(_SCRIPTS) for place, _ in message.locations):
+            if isinstance(message.id, str):
+                scripts[message.id] = str(message.string)
+            elif all(message.string):
+                scripts[message.id[0]] = list(message.string)
+    return Speech(language, gettext.GNUTranslations(compiled), scripts)

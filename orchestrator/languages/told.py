@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 
 class Told(str):
@@ -13,7 +13,7 @@ class Told(str):
     wording: str
     about: dict[str, Any]
 
-    def __new__(cls, wording: str, about: dict[str, Any]) -> Told:
+    def __new__(cls, wording: str, about: dict[str, Any]) -> Self:
         """The sentence in English."""
         made = super().__new__(cls, wording % about)
         made.wording = wording

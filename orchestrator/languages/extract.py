@@ -1,0 +1,129 @@
+"""Collects the texts of the tree: ``python -m orchestrator.languages.extract`` writes ``catalogues/messages.pot`` and
+brings the ``.po`` file of each language up to date with it. Run it after a change of texts; a test asks for it.
+
+A text that was reworded is a new text, to be translated anew; nothing is guessed ("fuzzy"). One that is gone from the
+tree goes from the catalogues. For those who develop HermitShell: nothing that runs imports this.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.extract import extract_from_file
+from babel.messages.pofile import read_po, write_po
+
+from orchestrator.languages.speech import FOLDER
+from orchestrator.languages.table import TRANSLATED
+
+ROOT = Path(__file__).resolve().parents[2]
+POT = FOLDER / "messages.pot"
+IN_PYTHON = {"say": None, "say_many": (1, 2), "say_as": ((1, "c"), 2), "to_say": None, "told": None}
+IN_TEMPLATES = {"_": None, "gettext": None, "ngettext": (1, 2), "pgettext": ((1, "c"), 2)}
+IN_SCRIPTS = {"t": None, "tn": (1, 2)}
+_ERRORS = frozenset(
+    {"BadInput", "NotFound", "Conflict", "Forbidden", "Unauthorized", "TooMany", "TooLarge", "Unavailable", "Outdated"}
+)
+_FIXED_PARTS = (
+    ("dashboard", _ERRORS),
+    ("orchestrator/agents", _ERRORS),
+    ("orchestrator/files", _ERRORS),
+    ("orchestrator/turns", _ERRORS),
+    ("orchestrator/llm", _ERRORS),
+    ("orchestrator/approvals", _ERRORS),
+)
+"""Where the errors are made that a person meets in the dashboard. One whose sentence is fixed is looked up by it, so
+nothing marks it where it is raised; one with a name or number in it says it by ``told``."""
+_AT = datetime(2026, 1, 1, tzinfo=UTC)
+"""Written into the files, so that collecting the same texts again changes nothing."""
+
+
+def collect() -> Catalog:
+    """All texts of the tree, each with the files that it is in."""
+    found = Catalog(project="HermitShell", creation_date=_AT, revision_date=_AT, charset="utf-8", fuzzy=False)
+    for path in _files("dashboard", ".html"):
+        _add(found, path, "jinja2.ext:babel_extract", IN_TEMPLATES, {"trimmed": "true", "silent": "false"})
+    for folder in ("dashboard", "orchestrator"):
+        for path in _files(folder, ".py"):
+            _add(found, path, "python", IN_PYTHON, {})
+    for path in _files("dashboard/static", ".js"):
+        _add(found, path, "javascript", IN_SCRIPTS, {})
+    for folder, names in _FIXED_PARTS:
+        for path in _files(folder, ".py"):
+            for text in _sentences(path, names):
+                found.add(text, locations=[(_name(path), 0)])
+    return found
+
+
+def write_pot(catalogue: Catalog) -> str:
+    """The file of all texts, without translations."""
+    return _written(catalogue)
+
+
+def update(path: Path, template: Catalog, locale: str) -> str:
+    """The ``.po`` file of a language with the texts of ``template``: what was translated stays."""
+    known = Catalog(locale=locale)
+    if path.exists():
+        with path.open("rb") as file:
+            known = read_po(file, locale=locale)
+    made = Catalog(
+        locale=locale, project="HermitShell", creation_date=_AT, revision_date=_AT, charset="utf-8", fuzzy=False
+    )
+    made.header_comment = f"# {made.locale.english_name if made.locale else locale} texts of HermitShell."
+    for message in template:
+        if not message.id:
+            continue
+        was = known.get(message.id, message.context)
+        string = was.string if was is not None else ""
+        made.add(message.id, string, message.locations, message.flags, context=message.context)
+    return _written(made)
+
+
+def main() -> None:
+    """Everything up to date."""
+    template = collect()
+    POT.write_text(write_pot(template), encoding="utf-8")
+    for language in TRANSLATED:
+        path = FOLDER / f"{language.locale}.po"
+        path.write_text(update(path, template, language.locale), encoding="utf-8")
+
+
+def _written(catalogue: Catalog) -> str:
+    out = io.BytesIO()
+    write_po(out, catalogue, width=110, sort_by_file=True, include_lineno=False, omit_header=False)
+    return out.getvalue().decode()
+
+
+def _files(folder: str, ending: str) -> list[Path]:
+    found = sorted((ROOT / folder).rglob(f"*{ending}"))
+    return [path for path in found if not {"vendor", "languages", "cli"} & set(path.relative_to(ROOT).parts[:-1])]
+
+
+def _add(catalogue: Catalog, path: Path, method: str, keywords: dict[str, object], options: dict[str, str]) -> None:
+    found = extract_from_file(
+        method, path, keywords=keywords, comment_tags=("i18n:",), options=options, strip_comment_tags=True
+    )
+    for _, text, comments, context in found:
+        catalogue.add(text, locations=[(_name(path), 0)], auto_comments=comments, context=context)
+
+
+def _sentences(path: Path, names: frozenset[str]) -> Iterator[str]:
+    """The fixed sentences that errors of these names are made with."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names):
+            continue
+        first = node.args[0] if node.args else None
+        if isinstance(first, ast.Constant) and isinstance(first.value, str):
+            yield first.value
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+if __name__ == "__main__":
+    main()
