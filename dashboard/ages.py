@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 
 from orchestrator.languages.dates import write_clock, write_date
 from orchestrator.languages.numbers import respell_numbers
-from orchestrator.languages.speech import IN_ENGLISH, Speech
+from orchestrator.languages.speech import IN_ENGLISH, SpokenLanguage
 
 
-def format_relative(at: float, now: float, speech: Speech = IN_ENGLISH) -> str:
+def format_relative(at: float, now: float, speech: SpokenLanguage = IN_ENGLISH) -> str:
     """``just now``, ``3 min ago``, ``in 2 h``."""
     seconds = abs(now - at)
     if seconds < 45:
@@ -29,14 +29,14 @@ def format_relative(at: float, now: float, speech: Speech = IN_ENGLISH) -> str:
     return speech.say("%(count)s min ago", count=count) if at <= now else speech.say("in %(count)s min", count=count)
 
 
-def format_exact(at: float, zone: str, speech: Speech = IN_ENGLISH) -> str:
+def format_exact(at: float, zone: str, speech: SpokenLanguage = IN_ENGLISH) -> str:
     """``Sat 28 Feb 2026, 10:00:00 CET``."""
     when = datetime.fromtimestamp(at, UTC).astimezone(ZoneInfo(zone))
     day = write_date(when, "%a %d %b %Y", "yMMMEd", speech.language)
     return f"{day}, {when:%H:%M:%S %Z}"
 
 
-def day_and_time(at: float, zone: str, now: float, speech: Speech = IN_ENGLISH) -> str:
+def day_and_time(at: float, zone: str, now: float, speech: SpokenLanguage = IN_ENGLISH) -> str:
     """``Sat 28 Feb, 10:00``, with the year where it is another one."""
     place = ZoneInfo(zone)
     when, today = (datetime.fromtimestamp(moment, UTC).astimezone(place) for moment in (at, now))
@@ -47,7 +47,7 @@ def day_and_time(at: float, zone: str, now: float, speech: Speech = IN_ENGLISH) 
     return f"{day}, {write_clock(when, speech.language)}"
 
 
-def day_in_words(at: float, zone: str, now: float, speech: Speech = IN_ENGLISH) -> str:
+def day_in_words(at: float, zone: str, now: float, speech: SpokenLanguage = IN_ENGLISH) -> str:
     """``today, 17:30``, ``tomorrow, 09:00``, ``Friday, 10:00``; further away as ``day_and_time`` says it."""
     place = ZoneInfo(zone)
     when, today = (datetime.fromtimestamp(moment, UTC).astimezone(place) for moment in (at, now))
@@ -59,7 +59,7 @@ def day_in_words(at: float, zone: str, now: float, speech: Speech = IN_ENGLISH) 
     return f"{day}, {write_clock(when, speech.language)}"
 
 
-def greeting(now: float, zone: str, speech: Speech = IN_ENGLISH) -> str:
+def greeting(now: float, zone: str, speech: SpokenLanguage = IN_ENGLISH) -> str:
     """``Good morning``, by the clock of the zone."""
     hour = datetime.fromtimestamp(now, UTC).astimezone(ZoneInfo(zone)).hour
     if 5 <= hour < 12:
@@ -67,13 +67,13 @@ def greeting(now: float, zone: str, speech: Speech = IN_ENGLISH) -> str:
     return speech.say("Good afternoon") if 12 <= hour < 18 else speech.say("Good evening")
 
 
-def whole_day(now: float, zone: str, speech: Speech = IN_ENGLISH) -> str:
+def whole_day(now: float, zone: str, speech: SpokenLanguage = IN_ENGLISH) -> str:
     """``Saturday 28 February``."""
     when = datetime.fromtimestamp(now, UTC).astimezone(ZoneInfo(zone))
     return write_date(when, "%A %-d %B", "MMMMEEEEd", speech.language)
 
 
-def format_duration(seconds: float, speech: Speech = IN_ENGLISH) -> str:
+def format_duration(seconds: float, speech: SpokenLanguage = IN_ENGLISH) -> str:
     """``0.2 s``, ``14 s``, ``3 min 5 s``."""
     if seconds < 10:
         return respell_numbers(f"{seconds:.1f} s", speech.language)

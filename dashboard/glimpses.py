@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 
 from orchestrator.capabilities.delivery.media_types import size_of_image
-from orchestrator.languages.told import to_say, told
+from orchestrator.languages.told import to_say, worded
 
 PICTURE_BYTES = 20 * 1024**2
 MOST_PIXELS = 50_000_000
@@ -24,7 +24,7 @@ def refuse_picture(content: str, head: bytes, size_bytes: int) -> str:
     if size is None or 0 in size:
         return to_say("This picture doesn't say how large it is, so it isn't shown. Download it.")
     if size[0] * size[1] > MOST_PIXELS:
-        return told(
+        return worded(
             "This picture is %(width)s × %(height)s pixels, too large to preview. Download it.",
             width=f"{size[0]:,}",
             height=f"{size[1]:,}",

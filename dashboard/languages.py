@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Flask, current_app, g, request
+from flask import Flask, current_app, g, has_request_context, request
 
 from dashboard.cookies import chosen_language
 from orchestrator.languages.choice import choose_language
 from orchestrator.languages.numbers import respell_numbers, write_number
-from orchestrator.languages.speech import IN_ENGLISH, Speech, Speeches
+from orchestrator.languages.speech import IN_ENGLISH, SpokenLanguage, SpokenLanguages
 from orchestrator.languages.table import Language
 from orchestrator.languages.told import to_say
 
@@ -31,7 +31,7 @@ __all__ = [
 _KEY = "hermitshell.languages"
 
 
-def attach_languages(app: Flask, speeches: Speeches) -> None:
+def attach_languages(app: Flask, speeches: SpokenLanguages) -> None:
     """Pages of ``app`` are in these languages; templates say ``_("…")`` and ``{% trans %}``."""
     app.extensions[_KEY] = speeches
     app.jinja_env.add_extension("jinja2.ext.i18n")
@@ -52,15 +52,16 @@ def offered_languages() -> tuple[Language, ...]:
     return _speeches().languages
 
 
-def speech() -> Speech:
-    """That of this answer: English for the API."""
-    return IN_ENGLISH if request.path.startswith("/api/") else page_speech()
+def speech() -> SpokenLanguage:
+    """That of this answer: English for the API, and where nobody asks."""
+    is_page = has_request_context() and not request.path.startswith("/api/")
+    return page_speech() if is_page else IN_ENGLISH
 
 
-def page_speech() -> Speech:
+def page_speech() -> SpokenLanguage:
     """That of the page which asks, for what the API tells a page."""
     found = g.get("speech")
-    if not isinstance(found, Speech):
+    if not isinstance(found, SpokenLanguage):
         found = g.speech = _speeches().of(_choose())
     return found
 
@@ -93,9 +94,9 @@ def size(text: str) -> str:
     return respell_numbers(text, speech().language)
 
 
-def _speeches() -> Speeches:
+def _speeches() -> SpokenLanguages:
     found = current_app.extensions[_KEY]
-    assert isinstance(found, Speeches)  # noqa: S101 - ``attach_languages`` put it there
+    assert isinstance(found, SpokenLanguages)  # noqa: S101 - ``attach_languages`` put it there
     return found
 
 

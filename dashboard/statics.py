@@ -20,7 +20,7 @@ from dashboard import bundles, diagrams
 from dashboard.auth import mark_public
 from dashboard.headers import FOR_GOOD
 from dashboard.languages import speech
-from orchestrator.languages.speech import Speech
+from orchestrator.languages.speech import SpokenLanguage
 
 ROUTE = "/static/<string(length=16):digest>/<path:name>"
 _DIGEST_CHARS = 16
@@ -71,7 +71,7 @@ class Statics:
         """Where a page finds it; raises KeyError."""
         return self._by_name[name].url
 
-    def texts_url(self, speech: Speech) -> str:
+    def texts_url(self, speech: SpokenLanguage) -> str:
         """Where a page in this language finds what its scripts say; made when the first page asks."""
         name = f"texts.{speech.language.tag}.js"
         with self._making:

@@ -20,6 +20,7 @@ import { startCopying } from "./copy.js";
 import { startDiagrams } from "./diagrams.js";
 import { startHome } from "./home.js";
 import { startKeys } from "./keys.js";
+import { startLanguage } from "./language.js";
 import { startPalette } from "./palette.js";
 import { startPhone } from "./phone.js";
 import { startPush } from "./push.js";
@@ -39,6 +40,7 @@ const PARTS = [markTheme, startPush, startCards, startParts, startChat, startBra
 startForms();
 startFields();
 startTimes();
+startLanguage();
 if (document.body.dataset.viewer) {
   startPresses();
   startActs();

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import ast
 import io
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_from_file
@@ -22,22 +22,38 @@ from orchestrator.languages.table import TRANSLATED
 
 ROOT = Path(__file__).resolve().parents[2]
 POT = FOLDER / "messages.pot"
-IN_PYTHON = {"say": None, "say_many": (1, 2), "say_as": ((1, "c"), 2), "to_say": None, "told": None}
+IN_PYTHON = {"say": None, "say_many": (1, 2), "say_as": ((1, "c"), 2), "to_say": None, "worded": None}
 IN_TEMPLATES = {"_": None, "gettext": None, "ngettext": (1, 2), "pgettext": ((1, "c"), 2)}
 IN_SCRIPTS = {"t": None, "tn": (1, 2)}
 _ERRORS = frozenset(
     {"BadInput", "NotFound", "Conflict", "Forbidden", "Unauthorized", "TooMany", "TooLarge", "Unavailable", "Outdated"}
 )
 _FIXED_PARTS = (
-    ("dashboard", _ERRORS),
-    ("orchestrator/agents", _ERRORS),
-    ("orchestrator/files", _ERRORS),
-    ("orchestrator/turns", _ERRORS),
-    ("orchestrator/llm", _ERRORS),
-    ("orchestrator/approvals", _ERRORS),
+    "dashboard",
+    "orchestrator/agents",
+    "orchestrator/approvals/answers.py",
+    "orchestrator/approvals/approvals.py",
+    "orchestrator/approvals/grants.py",
+    "orchestrator/files/person_changes.py",
+    "orchestrator/files/safe_open.py",
+    "orchestrator/files/tree.py",
+    "orchestrator/files/workspace.py",
+    "orchestrator/llm/provider_check.py",
+    "orchestrator/llm/providers.py",
+    "orchestrator/turns/conversations.py",
+    "orchestrator/turns/prompts.py",
+    "orchestrator/turns/restores.py",
+    "orchestrator/turns/transcripts.py",
 )
 """Where the errors are made that a person meets in the dashboard. One whose sentence is fixed is looked up by it, so
-nothing marks it where it is raised; one with a name or number in it says it by ``told``."""
+nothing marks it where it is raised; one with a name or number in it says it by ``worded``."""
+_TABLES = (
+    ("orchestrator/llm/first_tasks.py", "FirstTask", (1, 2, 4)),
+    ("orchestrator/operations/proof/attempts.py", "Attempt", (1, 2, 5)),
+    ("orchestrator/capabilities", "Toolset", (1, 2)),
+    ("orchestrator/capabilities", "ApprovalKind", ("many", "wants", "asks")),
+)
+"""Tables of the orchestrator that pages show: what makes a row, and which of its fields are texts for people."""
 _AT = datetime(2026, 1, 1, tzinfo=UTC)
 """Written into the files, so that collecting the same texts again changes nothing."""
 
@@ -52,10 +68,12 @@ def collect() -> Catalog:
             _add(found, path, "python", IN_PYTHON, {})
     for path in _files("dashboard/static", ".js"):
         _add(found, path, "javascript", IN_SCRIPTS, {})
-    for folder, names in _FIXED_PARTS:
-        for path in _files(folder, ".py"):
-            for text in _sentences(path, names):
-                found.add(text, locations=[(_name(path), 0)])
+    for part in _FIXED_PARTS:
+        for path in _files(part, ".py"):
+            _add_fixed(found, path, _ERRORS, (0,))
+    for part, name, fields in _TABLES:
+        for path in _files(part, ".py"):
+            _add_fixed(found, path, frozenset({name}), fields)
     return found
 
 
@@ -99,11 +117,13 @@ def _written(catalogue: Catalog) -> str:
 
 
 def _files(folder: str, ending: str) -> list[Path]:
-    found = sorted((ROOT / folder).rglob(f"*{ending}"))
+    """Those of a folder, or the one that it is."""
+    whole = ROOT / folder
+    found = [whole] if whole.is_file() else sorted(whole.rglob(f"*{ending}"))
     return [path for path in found if not {"vendor", "languages", "cli"} & set(path.relative_to(ROOT).parts[:-1])]
 
 
-def _add(catalogue: Catalog, path: Path, method: str, keywords: dict[str, object], options: dict[str, str]) -> None:
+def _add(catalogue: Catalog, path: Path, method: str, keywords: Any, options: dict[str, str]) -> None:
     found = extract_from_file(
         method, path, keywords=keywords, comment_tags=("i18n:",), options=options, strip_comment_tags=True
     )
@@ -111,14 +131,28 @@ def _add(catalogue: Catalog, path: Path, method: str, keywords: dict[str, object
         catalogue.add(text, locations=[(_name(path), 0)], auto_comments=comments, context=context)
 
 
-def _sentences(path: Path, names: frozenset[str]) -> Iterator[str]:
-    """The fixed sentences that errors of these names are made with."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names):
+def _add_fixed(catalogue: Catalog, path: Path, callees: frozenset[str], fields: tuple[int | str, ...]) -> None:
+    """What stands as a fixed text in these fields of calls with one of these names."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    known = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        if not (isinstance(call.func, ast.Name) and call.func.id in callees):
             continue
-        first = node.args[0] if node.args else None
-        if isinstance(first, ast.Constant) and isinstance(first.value, str):
-            yield first.value
+        given: dict[int | str | None, ast.expr] = {
+            **dict(enumerate(call.args)),
+            **{k.arg: k.value for k in call.keywords},
+        }
+        for field in fields:
+            value = given.get(field)
+            value = known.get(value.id) if isinstance(value, ast.Name) else value
+            if isinstance(value, ast.Constant) and isinstance(value.value, str) and value.value:
+                catalogue.add(value.value, locations=[(_name(path), 0)])
 
 
 def _name(path: Path) -> str:

@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parent / "catalogues"
 _SCRIPTS = "dashboard/static/"
 
 
-class Speech:
+class SpokenLanguage:
     """One language's words."""
 
     def __init__(
@@ -72,10 +72,10 @@ class Speech:
         return self._words.pgettext(context, text)
 
 
-IN_ENGLISH = Speech(ENGLISH, gettext.NullTranslations())
+IN_ENGLISH = SpokenLanguage(ENGLISH, gettext.NullTranslations())
 
 
-class Speeches:
+class SpokenLanguages:
     """The languages that are offered here."""
 
     def __init__(self, folder: Path = FOLDER, offered: Sequence[Language] = LANGUAGES) -> None:
@@ -89,7 +89,7 @@ class Speeches:
         """What a person may choose from."""
         return tuple(self._offered.values())
 
-    def of(self, tag: str) -> Speech:
+    def of(self, tag: str) -> SpokenLanguage:
         """The words of this language; English for one that is not offered (any more)."""
         language = self._offered.get(tag)
         if language is None:
@@ -100,7 +100,7 @@ class Speeches:
             return self._read[tag]
 
 
-def read_speech(language: Language, path: Path) -> Speech:
+def read_speech(language: Language, path: Path) -> SpokenLanguage:
     """A language by its catalogue."""
     from babel.messages.mofile import write_mo  # noqa: PLC0415 - 5 MB that an install in English does without
     from babel.messages.pofile import read_po  # noqa: PLC0415 - the same
@@ -117,4 +117,4 @@ def read_speech(language: Language, path: Path) -> Speech:
                 scripts[message.id] = str(message.string)
             elif all(message.string):
                 scripts[message.id[0]] = list(message.string)
-    return Speech(language, gettext.GNUTranslations(compiled), scripts)
+    return SpokenLanguage(language, gettext.GNUTranslations(compiled), scripts)

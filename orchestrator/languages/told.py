@@ -21,8 +21,8 @@ class Told(str):
         return made
 
 
-def told(wording: str, /, **about: Any) -> Told:
-    """``told("There is no agent %(name)s.", name=name)``: for the errors that people meet in the dashboard."""
+def worded(wording: str, /, **about: Any) -> Told:
+    """``worded("There is no agent %(name)s.", name=name)``: for the errors that people meet in the dashboard."""
     return Told(wording, about)
 
 

@@ -84,7 +84,7 @@ class PushSender:
             return {}
         text = None if note.is_over else self._subjects.write_text(ref, device)
         if text is None and (note.is_over or (job.tries and _is_asked(ref))):
-            text = self._subjects.write_end(ref)  # a death may have come right after it was sent
+            text = self._subjects.write_end(ref, device)  # a death may have come right after it was sent
         if text is None:
             self._save(note, NoteState.GONE)
             return {}
