@@ -58,6 +58,16 @@ class AttemptView:
         return say("watched from outside") if self.about.is_watched else say("told by the program inside")
 
 
+def proof_words(proof: Proof) -> str:
+    """All of it in a few words."""
+    said = [say("%(held)s of %(count)s held", held=proof.held, count=len(ATTEMPTS))]
+    if proof.broken:
+        said.append(say("%(count)s NOT held", count=len(proof.broken)))
+    if unclear := proof.count(WallVerdict.UNCLEAR):
+        said.append(say("%(count)s unclear", count=unclear))
+    return ", ".join(said)
+
+
 def list_attempts(proof: Proof) -> list[AttemptView]:
     """All twelve, in order; none for a proof that never was."""
     if proof.stage is Stage.NONE:

@@ -76,7 +76,7 @@ def kind_words(kind: str) -> str:
 def fact_words(name: str) -> str:
     """``expires_at`` as ``Expires at``."""
     words = name.replace("_", " ").strip()
-    return say(_FACTS[name]) if name in _FACTS else words[:1].upper() + words[1:]
+    return say(_FACTS.get(name) or words[:1].upper() + words[1:])
 
 
 _KINDS = {
@@ -136,6 +136,57 @@ _FACTS = {
     "why": to_say("Reason"),
 }
 """Facts that their own names would not tell a person."""
+_PLAIN_WORDS = (
+    to_say("Agent changed"),
+    to_say("Agent created"),
+    to_say("Agent removed"),
+    to_say("App shared"),
+    to_say("Approval decided"),
+    to_say("Calendar changed"),
+    to_say("Calendar created"),
+    to_say("Cubicle started"),
+    to_say("Cubicle stopped"),
+    to_say("Host allowed"),
+    to_say("Login"),
+    to_say("Login failed"),
+    to_say("Password changed"),
+    to_say("Prices changed"),
+    to_say("Push off"),
+    to_say("Push on"),
+    to_say("Question asked"),
+    to_say("Question answered"),
+    to_say("Retention"),
+    to_say("Setting changed"),
+    to_say("Step ended"),
+    to_say("Step started"),
+    to_say("Token added"),
+    to_say("Token removed"),
+    to_say("Turn ended"),
+    to_say("User added"),
+    to_say("User changed"),
+    to_say("User removed"),
+    to_say("Agent"),
+    to_say("Approval"),
+    to_say("Choices"),
+    to_say("Command"),
+    to_say("Ended"),
+    to_say("Entry"),
+    to_say("Exit code"),
+    to_say("Expires at"),
+    to_say("Free text"),
+    to_say("Name"),
+    to_say("Output"),
+    to_say("Policy"),
+    to_say("Question"),
+    to_say("Role"),
+    to_say("Source"),
+    to_say("Step"),
+    to_say("Subject"),
+    to_say("Surface"),
+    to_say("Time zone"),
+    to_say("User"),
+)
+"""Kinds and facts that tell what they are by their own names."""
 _DECISIONS = {"run": to_say("ran without asking"), "ask": to_say("asked for approval"), "refuse": to_say("refused")}
 
 

@@ -12,6 +12,7 @@ from flask import Blueprint, render_template
 from dashboard.auth import require_asker
 from dashboard.languages import say, speech, to_say
 from dashboard.pages.frame import agent_frame, own_key
+from dashboard.rhythms import describe_rhythm
 from dashboard.services import get_services
 from orchestrator.capabilities.calendar.rows import BY_AGENT, CalendarEntry, EntryStatus, Run, RunResult
 from orchestrator.core.errors import NotFound
@@ -210,7 +211,7 @@ def entry_view(entry: CalendarEntry) -> EntryView:
     lasts = calendar.length_of(entry)
     minutes = 0 if lasts is None else round(lasts.total_seconds() / 60)
     place = calendar.conversation_of(entry) if entry.cubicle.user == require_asker().user.id else None
-    return EntryView(entry, calendar.describe_entry(entry), minutes, place)
+    return EntryView(entry, describe_rhythm(entry), minutes, place)
 
 
 def _left_out_words(text: str, zone: str) -> str:

@@ -11,6 +11,7 @@ from dashboard.auth import require_asker
 from dashboard.languages import say
 from dashboard.pages.asking import NAMELESS
 from dashboard.pages.views import AgentView
+from dashboard.rhythms import describe_rhythm
 from dashboard.services import get_services
 from orchestrator.capabilities.calendar.rows import CalendarEntry, EntryStatus
 from orchestrator.core.models import CubicleKey
@@ -48,7 +49,7 @@ class AheadView:
     @property
     def repeats(self) -> str:
         """``every weekday at 09:00``; empty for what comes once."""
-        return get_services().calendar.describe_entry(self.entry) if self.entry.repeat else ""
+        return describe_rhythm(self.entry) if self.entry.repeat else ""
 
 
 def card_views(agents: Iterable[AgentView]) -> list[CardView]:

@@ -15,7 +15,7 @@ from dashboard.services import get_services
 from orchestrator.approvals.grant_rows import Grant
 from orchestrator.capabilities.delivery.messages import format_size
 from orchestrator.core.errors import Unavailable
-from orchestrator.operations.backup.schedule import DAYS, MOST_KEPT, describe_plan
+from orchestrator.operations.backup.schedule import DAYS, MOST_KEPT, BackupPlan
 from orchestrator.operations.doctor.runner import Report
 
 pages = Blueprint("upkeep", __name__)
@@ -115,8 +115,17 @@ def _backups() -> dict[str, Any]:
 def _plan() -> dict[str, Any]:
     schedule = get_services().backup_schedule
     found = schedule.get_plan()
-    said = "" if found is None else describe_plan(found)
+    said = "" if found is None else _plan_words(found)
     return {"plan": found, "plan_said": said, "plan_next": schedule.next_due(), "days": DAYS, "most_kept": MOST_KEPT}
+
+
+def _plan_words(plan: BackupPlan) -> str:
+    about = {"time": plan.at, "zone": plan.time_zone}
+    if plan.weekday is None:
+        said = say("every day at %(time)s (%(zone)s)", **about)
+    else:
+        said = say("every %(day)s at %(time)s (%(zone)s)", day=say(DAYS[plan.weekday]), **about)
+    return f"{said}, {say_many('the last one is kept', 'the last %(count)s are kept', plan.keep)}"
 
 
 def _grants() -> list[Grant]:

@@ -54,6 +54,8 @@ _TABLES = (
     ("orchestrator/capabilities", "ApprovalKind", ("many", "wants", "asks")),
 )
 """Tables of the orchestrator that pages show: what makes a row, and which of its fields are texts for people."""
+_TWO_FORMS = {"fr": "(n > 1)", "es": "(n != 1)"}
+"""CLDR knows a third form in these, for whole millions; nothing here counts so far."""
 _AT = datetime(2026, 1, 1, tzinfo=UTC)
 """Written into the files, so that collecting the same texts again changes nothing."""
 
@@ -91,6 +93,8 @@ def update(path: Path, template: Catalog, locale: str) -> str:
     made = Catalog(
         locale=locale, project="HermitShell", creation_date=_AT, revision_date=_AT, charset="utf-8", fuzzy=False
     )
+    if locale in _TWO_FORMS:
+        made._num_plurals, made._plural_expr = 2, _TWO_FORMS[locale]  # noqa: SLF001 - there is no other way
     made.header_comment = f"# {made.locale.english_name if made.locale else locale} texts of HermitShell."
     for message in template:
         if not message.id:
