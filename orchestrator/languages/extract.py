@@ -64,7 +64,13 @@ def collect() -> Catalog:
     """All texts of the tree, each with the files that it is in."""
     found = Catalog(project="HermitShell", creation_date=_AT, revision_date=_AT, charset="utf-8", fuzzy=False)
     for path in _files("dashboard", ".html"):
-        _add(found, path, "jinja2.ext:babel_extract", IN_TEMPLATES, {"trimmed": "true", "silent": "false"})
+        _add(
+            found,
+            path,
+            "jinja2.ext:babel_extract",
+            IN_TEMPLATES,
+            {"trimmed": "true", "silent": "false", "newstyle_gettext": "true"},
+        )
     for folder in ("dashboard", "orchestrator"):
         for path in _files(folder, ".py"):
             _add(found, path, "python", IN_PYTHON, {})

@@ -31,9 +31,9 @@ WORD = re.compile(r"[A-Za-z]{2,}")
 OUTSIDE_ASCII = re.compile(r"[À-ɏ]")
 UNITS = "kB MB GB UTC CET CEST min CPU PDF CSV JSON SQLite DNS Nr"
 NAMES = f"""HermitShell Telegram OpenRouter OpenAI Anthropic DeepSeek Groq Mistral xAI Google Gemini Ollama Docker
-Engine Markdown Linux amd64 SHA rehearsal custom embeddings anthropic deepseek gemini groq mistral ollama openai xai openrouter
-application pdf pip app Europe Amsterdam operator Chromium Firefox Chrome Edge on BotFather hermit crab ada ben
-example bücher PC TD TA WAV Pocket calculator Crab run {UNITS}"""
+Engine Markdown Linux amd64 SHA rehearsal custom embeddings anthropic deepseek gemini groq mistral ollama openai xai
+openrouter application pdf pip app Europe Amsterdam operator Chromium Firefox Chrome Edge on BotFather hermit crab ada
+ben example bücher PC TD TA WAV Pocket calculator Crab run {UNITS}"""
 STAYS_ENGLISH = (
     re.compile(r"It deletes files\."),  # why a command is dangerous: kept with the question, in English
     re.compile(r"The host looks like .*"),  # the same, of an address
@@ -81,7 +81,9 @@ class Known:
     def __init__(self) -> None:
         source = "\n".join(path.read_text(encoding="utf-8") for path in _SAMPLES)
         self.text = " ".join(re.sub(r'"\s*\n\s*f?"', "", source).split())
-        self.text += " Pocket calculator Crab run " + " ".join((*DEMO_WORDS, *(task.prompt for task in FIRST_TASKS)))
+        self.text += " Pocket calculator Crab run To do - cover the boat on Tuesday " + " ".join(
+            (*DEMO_WORDS, *(task.prompt for task in FIRST_TASKS))
+        )
         self.words = {*WORD.findall(self.text), *NAMES.split()}
 
     def is_english(self, said: str) -> bool:
