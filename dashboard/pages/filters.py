@@ -13,7 +13,7 @@ from dashboard import ages, csrf
 from dashboard.auth import Asker, require_asker
 from dashboard.cookies import chosen_theme
 from dashboard.languages import number, say, speech, to_say
-from dashboard.markdown import render_markdown
+from dashboard.markdown import CODE_BUTTONS, code_buttons, render_markdown
 from dashboard.marks import mark_hidden
 from dashboard.pages.text_faces import dress_source
 from dashboard.services import get_services, news_mark
@@ -67,11 +67,12 @@ def register_filters(app: Flask) -> None:
         soon=soon,
         took=lambda seconds: ages.format_duration(seconds, speech()),
         number=number,
+        retold=lambda text: speech().retell(text),
         weekday=weekday,
         status_word=status_word,
         megabytes=megabytes,
         dollars=dollars,
-        markdown=render_markdown,
+        markdown=markdown,
         marked=mark_hidden,
         one_line=one_line,
         said=chat_safe,
@@ -102,6 +103,12 @@ def _bot_token() -> Markup:
     return _AS_TELEGRAMS_ARE.format(
         say("This doesn’t look like a bot token. BotFather gives one such as 123456789:AAE…")
     )
+
+
+def markdown(text: str) -> Markup:
+    """The text laid out, with the buttons of its code in the language of the page."""
+    made, spoken = render_markdown(text), speech()
+    return made if spoken.is_english else Markup(str(made).replace(CODE_BUTTONS, code_buttons(spoken)))  # noqa: S704
 
 
 def megabytes(count: int) -> str:

@@ -125,6 +125,14 @@ class PushSubjects:
         except NotFound:
             return None
 
+    def write_test(self, device: PushDevice) -> PushText:
+        """What a device shows when somebody tries it out."""
+        return texts.test_text(self._speak(device.user))
+
+    def list_worker_texts(self, device: PushDevice) -> dict[str, str]:
+        """What the device's own script says when something goes wrong; nothing where that is English, as it has it."""
+        return texts.worker_texts(self._speak(device.user))
+
     def write_end(self, ref: str, device: PushDevice) -> PushText:
         """What to say where a device still shows a question that is over."""
         kind, _, number = ref.partition(":")

@@ -158,5 +158,22 @@ def end_text(tag: str, agent: str, said: str, speech: SpokenLanguage = IN_ENGLIS
     )
 
 
+def test_text(speech: SpokenLanguage) -> PushText:
+    """To try a device out."""
+    said = speech.say("Notifications work on this device.")
+    return PushText("test", "HermitShell", said, "/you#notifications", 600, "normal")
+
+
+def worker_texts(speech: SpokenLanguage) -> dict[str, str]:
+    """For the script that shows notifications, which has these in English."""
+    if speech.is_english:
+        return {}
+    return {
+        "unanswered": speech.say("HermitShell didn’t answer, so nothing was done. Try again."),
+        "not_done": speech.say("Not done"),
+        "open": speech.say("Open HermitShell to decide."),
+    }
+
+
 def _time_left(until: float, now: float) -> int:
     return int(min(max(until - now, _LEAST_S), _DAY_S))
