@@ -48,7 +48,7 @@ INSTALL_WAYS = (
     ("/settings", to_say("Settings"), "settings"),
 )
 """The pages about the install, for the operator: path, name, sign."""
-_AS_TELEGRAMS_ARE = Markup(r'pattern="\s*\d{5,16}:[A-Za-z0-9_\-]{35}\s*" title="{}"')
+_AS_TELEGRAMS_ARE = Markup(r'pattern="\s*\d{5,16}:[A-Za-z0-9_\-]{35}\s*" title=')
 _STATUSES = {
     "queued": to_say("queued"),
     "running": to_say("running"),
@@ -100,9 +100,8 @@ def _bot_token() -> Markup:
     """How a field for a bot's token is checked; a Bot API server of one's own may give others than Telegram's."""
     if get_services().settings.has_own_bot_server:
         return Markup("")
-    return _AS_TELEGRAMS_ARE.format(
-        say("This doesn’t look like a bot token. BotFather gives one such as 123456789:AAE…")
-    )
+    title = say("This doesn’t look like a bot token. BotFather gives one such as 123456789:AAE…")
+    return _AS_TELEGRAMS_ARE + Markup('"{}"').format(title)
 
 
 def markdown(text: str) -> Markup:
