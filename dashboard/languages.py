@@ -23,6 +23,7 @@ __all__ = [
     "say",
     "say_as",
     "say_many",
+    "say_reason",
     "size",
     "speech",
     "to_say",
@@ -92,6 +93,15 @@ def size(text: str) -> str:
     if unit in {"byte", "bytes"}:
         return say("%(count)s bytes", count=count) if unit == "bytes" else say("%(count)s byte", count=count)
     return respell_numbers(text, speech().language)
+
+
+def say_reason(reason: str, text: str = "") -> str:
+    """Why a person is asked about ``text``: ``It deletes files: rm a.``, in the page's language; what it quotes is left
+    out where that is all of the text."""
+    what, _, piece = reason.removesuffix(".").partition(": ")
+    if not piece or piece == text.strip():
+        return say("%(what)s.", what=say(what))
+    return say("%(what)s: %(piece)s.", what=say(what), piece=piece)
 
 
 def _speeches() -> SpokenLanguages:

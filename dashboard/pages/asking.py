@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard.auth import require_asker
-from dashboard.languages import page_speech, say, size, to_say
+from dashboard.languages import page_speech, say, say_reason, size, to_say
 from dashboard.services import get_services
 from orchestrator.approvals.answers import note_of
 from orchestrator.capabilities.approval_kind import ByteCount, Fact, Quoted, WarningLine
@@ -86,8 +86,7 @@ class ApprovalView:
     @property
     def why(self) -> str:
         """Why the command is asked about, without the command where that is all that it quotes."""
-        said = self.approval.reason.removesuffix(f": {self.approval.text.strip()}.").removesuffix(".") + "."
-        return say(said) if "%" not in said else said
+        return say_reason(self.approval.reason, self.approval.text)
 
     @property
     def sent(self) -> str:

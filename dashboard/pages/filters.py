@@ -12,7 +12,7 @@ from markupsafe import Markup
 from dashboard import ages, csrf
 from dashboard.auth import Asker, require_asker
 from dashboard.cookies import chosen_theme
-from dashboard.languages import number, say, speech, to_say
+from dashboard.languages import number, say, say_reason, speech, to_say
 from dashboard.markdown import CODE_BUTTONS, code_buttons, render_markdown
 from dashboard.marks import mark_hidden
 from dashboard.pages.text_faces import dress_source
@@ -67,6 +67,7 @@ def register_filters(app: Flask) -> None:
         soon=soon,
         took=lambda seconds: ages.format_duration(seconds, speech()),
         number=number,
+        reason=say_reason,
         retold=lambda text: speech().retell(text),
         weekday=weekday,
         status_word=status_word,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -48,12 +49,14 @@ _FIXED_PARTS = (
 """Where the errors are made that a person meets in the dashboard. One whose sentence is fixed is looked up by it, so
 nothing marks it where it is raised; one with a name or number in it says it by ``worded``."""
 _TABLES = (
+    ("orchestrator/web/url_warnings.py", "Hint", (1,)),
     ("orchestrator/llm/first_tasks.py", "FirstTask", (1, 2, 4)),
     ("orchestrator/operations/proof/attempts.py", "Attempt", (1, 2, 5)),
     ("orchestrator/capabilities", "Toolset", (1, 2)),
     ("orchestrator/capabilities", "ApprovalKind", ("many", "wants", "asks")),
 )
 """Tables of the orchestrator that pages show: what makes a row, and which of its fields are texts for people."""
+_FINDING = re.compile(r"It [a-z][^\n]*[^.\s]")
 _TWO_FORMS = {"fr": "(n > 1)", "es": "(n != 1)"}
 """CLDR knows a third form in these, for whole millions; nothing here counts so far."""
 _AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -82,6 +85,8 @@ def collect() -> Catalog:
     for part, name, fields in _TABLES:
         for path in _files(part, ".py"):
             _add_fixed(found, path, frozenset({name}), fields)
+    for path in _files("orchestrator/approvals/policy", ".py"):
+        _add_findings(found, path)
     return found
 
 
@@ -163,6 +168,13 @@ def _add_fixed(catalogue: Catalog, path: Path, callees: frozenset[str], fields: 
             value = known.get(value.id) if isinstance(value, ast.Name) else value
             if isinstance(value, ast.Constant) and isinstance(value.value, str) and value.value:
                 catalogue.add(value.value, locations=[(_name(path), 0)])
+
+
+def _add_findings(catalogue: Catalog, path: Path) -> None:
+    """Why the command policy asks: it says ``It …`` of a command, in many tables, and nothing else begins so there."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _FINDING.fullmatch(node.value):
+            catalogue.add(node.value, locations=[(_name(path), 0)])
 
 
 def _name(path: Path) -> str:

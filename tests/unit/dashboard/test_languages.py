@@ -35,8 +35,7 @@ Engine Markdown Linux amd64 SHA rehearsal custom embeddings anthropic deepseek g
 openrouter application pdf pip app Europe Amsterdam operator Chromium Firefox Chrome Edge on BotFather hermit crab ada
 ben example bücher PC TD TA WAV Pocket calculator Crab run {UNITS}"""
 STAYS_ENGLISH = (
-    re.compile(r"It deletes files\."),  # why a command is dangerous: kept with the question, in English
-    re.compile(r"The host looks like .*"),  # the same, of an address
+    re.compile(r"The host looks like .*"),  # of an address: kept with the question, in English
     re.compile(r"Permission denied \(EACCES\)"),  # the system's own word
     re.compile(r"[a-z0-9.*/:-]*(?:claude|gpt|gemini|grok|llama|mistral|qwen|kimi|deepseek|stral|o[134]-)[\w.*/:-]*"),
     re.compile(r"\*[a-z-]+\*|\*?ft-\*|text-embedding-[\w-]+\*"),
