@@ -14,12 +14,13 @@ from flask.testing import FlaskClient
 
 from dashboard.app import create_app
 from dashboard.pages.chat import DEMO_WORDS
+from orchestrator.capabilities.search.engines import ENGINES
 from orchestrator.llm.first_tasks import FIRST_TASKS
 from tests.support import made_once, sample_data
 from tests.support.all_pages import Sight, samples, sights
-from tests.support.app_fixture import run_app
-from tests.support.pseudo_language import PSEUDO, PseudoLanguages
-from tests.unit.conftest import logged_in
+from tests.support.app_fixture import API_TOKEN, AppFixture, run_app
+from tests.support.pseudo_language import PSEUDO, PseudoLanguages, pseudo
+from tests.unit.conftest import Api, logged_in
 
 SHOWN = ("title", "placeholder", "aria-label", "alt", "data-ask", "data-yes", "data-missing", "label")
 """Attributes that people read."""
@@ -34,6 +35,7 @@ NAMES = f"""HermitShell Telegram OpenRouter OpenAI Anthropic DeepSeek Groq Mistr
 Engine Markdown Linux amd64 SHA rehearsal custom embeddings anthropic deepseek gemini groq mistral ollama openai xai
 openrouter application pdf pip app Europe Amsterdam operator Chromium Firefox Chrome Edge on BotFather hermit crab ada
 ben example bücher PC TD TA WAV Pocket calculator Crab run {UNITS}"""
+NO_ZONE = "time_zone: write an IANA name such as Europe/Vienna."
 STAYS_ENGLISH = (
     re.compile(r"The host looks like .*"),  # of an address: kept with the question, in English
     re.compile(r"Permission denied \(EACCES\)"),  # the system's own word
@@ -83,6 +85,7 @@ class Known:
         self.text += " Pocket calculator Crab run To do - cover the boat on Tuesday " + " ".join(
             (*DEMO_WORDS, *(task.prompt for task in FIRST_TASKS))
         )
+        self.text += " ".join(f" {engine.label} {engine.key_from}" for engine in ENGINES[1:])
         self.words = {*WORD.findall(self.text), *NAMES.split()}
 
     def is_english(self, said: str) -> bool:
@@ -122,3 +125,68 @@ def test_nothing_on_a_page_stays_english(lived: tuple[Flask, list[Sight], FlaskC
             if known.is_english(text):
                 wrong.setdefault(text, []).append(sight.name)
     assert wrong == {}, json.dumps({text: names[:3] for text, names in wrong.items()}, indent=1, ensure_ascii=False)
+
+
+@pytest.mark.parametrize(
+    ("wishes", "cookie", "lang"),
+    [
+        ("", "", "en"),
+        ("xx", "", "xx"),
+        ("fr, xx;q=0.5", "", "xx"),
+        ("xx", "en", "en"),
+        ("en", "xx", "xx"),
+        ("en", "q", "en"),
+    ],
+)
+def test_strangers_get_what_they_chose_or_wish_for(
+    lived: tuple[Flask, list[Sight], FlaskClient], wishes: str, cookie: str, lang: str
+) -> None:
+    """The cookie first, then the browser's wishes in their order, then English."""
+    stranger = lived[0].test_client()
+    if cookie:
+        stranger.set_cookie("hermit_language", cookie)
+    page = stranger.get("/login", headers={"Accept-Language": wishes}).get_data(as_text=True)
+    assert f'<html lang="{lang}"' in page
+
+
+def test_a_persons_choice_comes_first_and_programs_get_english(webapp: AppFixture) -> None:
+    """On every browser of theirs; errors of the API are said to pages in their language, and to tokens in English."""
+    app = create_app(webapp.services, PseudoLanguages())
+    page = logged_in(webapp, app, webapp.services.users.get_operator())
+    page.client.set_cookie("hermit_language", PSEUDO.tag)
+    own = {"X-CSRF-Token": page.csrf, "Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
+    wrong = page.client.patch("/api/me", json={"time_zone": "Mars"}, headers=own).get_json()["error"]
+    assert wrong == {"code": "bad_input", "message": pseudo(NO_ZONE)}
+    token = {"Authorization": f"Bearer {API_TOKEN}", "Accept-Language": PSEUDO.tag}
+    plain = app.test_client().patch("/api/me", json={"time_zone": "Mars"}, headers=token).get_json()["error"]
+    assert plain == {"code": "bad_input", "message": NO_ZONE}
+    assert '<html lang="xx"' in page.client.get("/you").get_data(as_text=True)
+    webapp.services.users.update_user(page_user(webapp), {"language": "en"})
+    assert '<html lang="en"' in page.client.get("/you").get_data(as_text=True)
+
+
+def page_user(webapp: AppFixture) -> int:
+    """The operator's number."""
+    return webapp.services.users.get_operator().id
+
+
+def test_the_api_takes_a_language_that_is_offered(operator: Api) -> None:
+    """Or none; anything else is refused by name, and nothing has changed."""
+    assert operator.call("PATCH", "/me", {"language": "en"}).get_json()["language"] == "en"
+    assert operator.get("/me")["language"] == "en"
+    status, said = operator.refused("PATCH", "/me", {"language": "tlh"})
+    assert (status, said.partition(":")[0]) == (400, "language")
+    assert operator.refused("PATCH", "/me", {})[0] == 400
+    both = operator.call("PATCH", "/me", {"language": "", "time_zone": "Asia/Tokyo"}).get_json()
+    assert (both["language"], both["time_zone"]) == ("", "Asia/Tokyo")
+
+
+def test_a_first_task_is_sent_as_the_one_who_answers_understands_it(webapp: AppFixture) -> None:
+    """The demo knows its tasks word by word, in English; a model reads any language."""
+    app = create_app(webapp.services, PseudoLanguages())
+    page = logged_in(webapp, app, webapp.services.users.get_operator()).client
+    page.set_cookie("hermit_language", PSEUDO.tag)
+    task = FIRST_TASKS[0]
+    shown = page.get("/agents/crab").get_data(as_text=True)
+    assert pseudo(task.title) in shown
+    assert task.prompt in shown
