@@ -23,6 +23,7 @@ from dashboard.pages import (
     memory,
     meter,
     newcomers,
+    oidc,
     palette,
     people,
     planner,
@@ -76,4 +77,5 @@ BLUEPRINTS = (
     you.pages,
     welcome.pages,
     login.pages,
+    oidc.pages,
 )

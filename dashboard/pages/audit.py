@@ -119,6 +119,7 @@ _KINDS = {
     "telegram.revoked": to_say("Telegram token refused"),
     "telegram.stranger": to_say("New person on Telegram"),
     "telegram.token": to_say("Telegram bot changed"),
+    "turn.deleted": to_say("Message deleted"),
 }
 """Kinds that their own names would not tell a person."""
 _FACTS = {

@@ -36,7 +36,10 @@ _NO_TEXT = to_say("There is no preview for this kind of file. Download it to ope
 _UNDRAWN_PDF = to_say("There is no preview of this PDF. Download it to read it.")
 _LARGE_PDF = to_say("This PDF is too large to preview. Download it.")
 
-Sort = Literal["text", "picture", "pages", "audio", "video", "none"]
+_BOOKS = (".xlsx", ".xlsm")
+_LARGE_BOOK = to_say("This spreadsheet is too large to preview. Download it.")
+
+Sort = Literal["text", "picture", "pages", "book", "audio", "video", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,9 @@ def glimpse(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Glimp
         return Glimpse("video" if PLAYED[content].startswith("video/") else "audio")
     if content == "pdf":
         return _pdf(entry.size_bytes)
+    if content == "zip" and entry.name.lower().endswith(_BOOKS) and get_services().sheets.is_there:
+        too_large = entry.size_bytes > get_services().sheets.most_bytes
+        return Glimpse("none", say(_LARGE_BOOK)) if too_large else Glimpse("book")
     text = read_text(head[:TEXT_BYTES]) if content in ("", "page") else None
     if text is None:
         return Glimpse("none", say(_OF_OWN_PROGRAMS.get(content, _NO_TEXT)))

@@ -3,6 +3,7 @@
 import { startFiles } from "./files.js";
 import { startLog } from "./log.js";
 import { startModels } from "./models.js";
+import { startOidc } from "./oidc.js";
 import { addParts } from "./pages.js";
 import { startPasskeyLogin, startPasskeys } from "./passkeys.js";
 import { startPlanner } from "./planner.js";
@@ -11,4 +12,5 @@ import { startWizard } from "./wizard.js";
 
 startPasskeyLogin();
 startPasskeys();
+startOidc();
 addParts([startFiles, startLog, startModels, startPlanner, startProviders, startWizard]);

@@ -1762,6 +1762,26 @@ def m060_visits(db: Database) -> None:
 
 
 @migrations()
+def m062_oidc_accounts(db: Database) -> None:
+    """Accounts at a provider of identities by which people log in: who somebody is there, never their address."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE oidc_accounts (
+            issuer TEXT NOT NULL,
+            subject TEXT NOT NULL,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            label TEXT NOT NULL,
+            connected_at REAL NOT NULL,
+            used_at REAL,
+            PRIMARY KEY (issuer, subject),
+            UNIQUE (user, issuer)
+        ) STRICT, WITHOUT ROWID;
+        """,
+    )
+
+
+@migrations()
 def m063_languages(db: Database) -> None:
     """The language that a person chose to read; empty for what their browser asks for."""
     db.execute("ALTER TABLE users ADD COLUMN language TEXT NOT NULL DEFAULT ''")
