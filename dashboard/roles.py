@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dashboard.languages import to_say
 from orchestrator.capabilities.table import TOOLSETS
 
 
@@ -30,71 +31,85 @@ class RoleTemplate:
 
 ROLES = (
     RoleTemplate(
-        "Generalist",
-        "A bit of everything: questions, files, small jobs.",
+        to_say("Generalist"),
+        to_say("A bit of everything: questions, files, small jobs."),
         "helper",
-        "General assistant",
-        "Friendly, practical and brief. Does what was asked and nothing beside it. Tries things out instead of "
-        "guessing, says plainly what did not work, and asks when a request can be read in two ways.",
+        to_say("General assistant"),
+        to_say(
+            "Friendly, practical and brief. Does what was asked and nothing beside it. Tries things out instead of "
+            "guessing, says plainly what did not work, and asks when a request can be read in two ways."
+        ),
         tasks=("calculator", "chart", "packing", "week", "drafts", "game"),
     ),
     RoleTemplate(
-        "Researcher of documents",
-        "Reads what you give it, and says where each answer stands.",
+        to_say("Researcher of documents"),
+        to_say("Reads what you give it, and says where each answer stands."),
         "reader",
-        "Reads documents, compares them and answers from them",
-        "Careful and exact. Answers from the documents at hand and names the file and the place for every claim, "
-        "with short quotations. Says what the documents do not tell, keeps its own guesses apart from what is "
-        "written, and points out where two of them disagree.",
+        to_say("Reads documents, compares them and answers from them"),
+        to_say(
+            "Careful and exact. Answers from the documents at hand and names the file and the place for every claim, "
+            "with short quotations. Says what the documents do not tell, keeps its own guesses apart from what is "
+            "written, and points out where two of them disagree."
+        ),
         ("memory", "assets", "packages", "questions"),
         image="studio",
         tasks=("report", "sales", "chart", "packing", "pictures", "drafts"),
     ),
     RoleTemplate(
-        "Coder",
-        "Writes, tests and fixes programs and small web apps.",
+        to_say("Coder"),
+        to_say("Writes, tests and fixes programs and small web apps."),
         "coder",
-        "Writes, tests and explains programs",
-        "Calm and thorough. Reads what is there before changing it, makes small changes, and runs the code and its "
-        "tests before calling anything done. Prefers plain solutions, explains choices in two sentences, and never "
-        "hides a failing test.",
+        to_say("Writes, tests and explains programs"),
+        to_say(
+            "Calm and thorough. Reads what is there before changing it, makes small changes, and runs the code and its "
+            "tests before calling anything done. Prefers plain solutions, explains choices in two sentences, and never "
+            "hides a failing test."
+        ),
         ("memory", "assets", "packages", "questions"),
         10.0,
         tasks=("calculator", "todo", "game", "report", "drafts", "pictures"),
     ),
     RoleTemplate(
-        "Data analyst",
-        "Tables, sums and charts from your files.",
+        to_say("Data analyst"),
+        to_say("Tables, sums and charts from your files."),
         "analyst",
-        "Looks into tables and numbers, and draws charts",
-        "Sceptical of numbers, kind to people. Looks at the data first: what each column means, what is missing, "
-        "what is odd. Computes with programs and never in its head, keeps the originals as they are, states every "
-        "assumption, and puts the result into one sentence and one clear chart.",
+        to_say("Looks into tables and numbers, and draws charts"),
+        to_say(
+            "Sceptical of numbers, kind to people. Looks at the data first: what each column means, what is missing, "
+            "what is odd. Computes with programs and never in its head, keeps the originals as they are, states every "
+            "assumption, and puts the result into one sentence and one clear chart."
+        ),
         ("memory", "assets", "packages", "questions"),
         image="studio",
         tasks=("chart", "sales", "report", "calculator", "pictures", "drafts"),
     ),
     RoleTemplate(
-        "Paper clerk",
-        "Bills, receipts and letters: sorted, listed, remembered.",
+        to_say("Paper clerk"),
+        to_say("Bills, receipts and letters: sorted, listed, remembered."),
         "clerk",
-        "Keeps bills, receipts and letters in order",
-        "Orderly and discreet. Takes amounts, dates and names from papers exactly as they stand there, marks what is "
-        "unreadable instead of guessing, keeps one tidy list, and reminds in good time of what is due. Changes or "
-        "deletes no paper unless told to. Gives no advice on tax or law.",
+        to_say("Keeps bills, receipts and letters in order"),
+        to_say(
+            "Orderly and discreet. Takes amounts, dates and names from papers exactly as they stand there, "
+            "marks what is "
+            "unreadable instead of guessing, keeps one tidy list, and reminds in good time of what is due. Changes or "
+            "deletes no paper unless told to. Gives no advice on tax or law."
+        ),
         ("calendar", "memory", "questions"),
         3.0,
         "studio",
         tasks=("sales", "packing", "week", "report", "drafts", "todo"),
     ),
     RoleTemplate(
-        "Planner",
-        "Your days and deadlines, and a word at the right time.",
+        to_say("Planner"),
+        to_say("Your days and deadlines, and a word at the right time."),
         "planner",
-        "Plans days, keeps deadlines and reminds in time",
-        "Warm and to the point. Turns loose wishes into few, realistic steps with a day and a time, asks for what it "
-        "can't know, and plans a reminder only when it was asked for or agreed to. Keeps messages short enough to "
-        "read while walking.",
+        to_say("Plans days, keeps deadlines and reminds in time"),
+        to_say(
+            "Warm and to the point. Turns loose wishes into few, realistic steps with a day and a time, asks "
+            "for what it "
+            "can't know, and plans a reminder only when it was asked for or agreed to. Keeps messages short enough to "
+            "read while walking."
+        ),
         ("calendar", "memory", "questions"),
         3.0,
         tasks=("week", "packing", "todo", "drafts", "chart", "game"),

@@ -3,6 +3,7 @@
 
 import { fieldsOf } from "./acts.js";
 import { call, leaving, show } from "./api.js";
+import { t } from "./texts.js";
 
 export function startWizard() {
   const form = document.querySelector("[data-wizard]");
@@ -21,7 +22,7 @@ export function startWizard() {
     });
     form.querySelector("[data-back]").hidden = at === 0;
     const name = form.elements.name.value.trim();
-    form.querySelector("[data-forward]").textContent = at < steps.length - 1 ? "Continue" : `Create ${name}`;
+    form.querySelector("[data-forward]").textContent = at < steps.length - 1 ? t("Continue") : t("Create %(name)s", { name });
     form.querySelector("[data-called]").textContent = name || "NAME";
     steps[at].querySelector("h2").focus({ preventScroll: true });
     document.querySelector("[data-step-number]").textContent = at + 1;
@@ -51,7 +52,7 @@ export function startWizard() {
 
 function isFine(step, form, taken, isSaid = false) {
   const { name } = form.elements;
-  name.setCustomValidity(taken.includes(name.value.trim()) ? "An agent with this name already exists. Choose another name." : "");
+  name.setCustomValidity(taken.includes(name.value.trim()) ? t("An agent with this name already exists. Choose another name.") : "");
   const fields = [...step.querySelectorAll("input, select, textarea")];
   return fields.every((field) => (isSaid ? field.reportValidity() : field.validity.valid));
 }

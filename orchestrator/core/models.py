@@ -119,6 +119,8 @@ class User:
     """What their model calls may cost in a UTC day, over all agents; None for no limit of their own."""
     monthly_budget_micro: int | None = None
     """The same for a UTC month."""
+    language: str = ""
+    """The tag of the language that they chose to read; empty for what their browser asks for."""
 
     def id_in(self, channel: str) -> int | None:
         """Their number in this channel; None where they are not known there."""

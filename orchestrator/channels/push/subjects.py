@@ -20,6 +20,7 @@ from orchestrator.channels.push.texts import PushText
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import ApprovalStatus, Role, Turn, TurnStatus, User
+from orchestrator.languages.speech import IN_ENGLISH, SpokenLanguage
 from orchestrator.turns import rows as turn_rows
 
 ANSWERED_ELSEWHERE = frozenset({"telegram", "terminal"})
@@ -51,9 +52,11 @@ class PushSubjects:
         questions: Questions,
         notifications: Notifications,
         *,
+        speak: Callable[[int], SpokenLanguage] = lambda _: IN_ENGLISH,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._store, self._now = store, now
+        """``speak``: in which language a person is spoken to."""
+        self._store, self._speak, self._now = store, speak, now
         self._approvals, self._questions, self._notifications = approvals, questions, notifications
 
     def list_waiting(self) -> list[tuple[int, PushSubject]]:
@@ -114,37 +117,64 @@ class PushSubjects:
                 case "turn":
                     return self._turn_text(int(number), device)
                 case _:
-                    return texts.notice_text(self._notifications.get(int(number)), shows_text=device.shows_text)
+                    return texts.notice_text(
+                        self._notifications.get(int(number)),
+                        shows_text=device.shows_text,
+                        speech=self._speak(device.user),
+                    )
         except NotFound:
             return None
 
-    def write_end(self, ref: str) -> PushText:
+    def write_test(self, device: PushDevice) -> PushText:
+        """What a device shows when somebody tries it out."""
+        return texts.test_text(self._speak(device.user))
+
+    def list_worker_texts(self, device: PushDevice) -> dict[str, str]:
+        """What the device's own script says when something goes wrong; nothing where that is English, as it has it."""
+        return texts.worker_texts(self._speak(device.user))
+
+    def write_end(self, ref: str, device: PushDevice) -> PushText:
         """What to say where a device still shows a question that is over."""
         kind, _, number = ref.partition(":")
+        speech = self._speak(device.user)
         try:
             if kind == "approval":
-                return texts.approval_end_text(self._approvals.get(number))
+                return texts.approval_end_text(self._approvals.get(number), speech)
             asked = self._questions.get_question(number)
-            how = f"Answered by {asked.answered_by}." if asked.status == ANSWERED else "No longer needed."
-            return texts.end_text(ref, asked.cubicle.agent, how)
+            how = speech.say("No longer needed.")
+            if asked.status == ANSWERED:
+                how = speech.say("Answered by %(person)s.", person=asked.answered_by)
+            return texts.end_text(ref, asked.cubicle.agent, how, speech)
         except NotFound:
-            return texts.end_text(ref, "HermitShell", "No longer needed.")
+            return texts.end_text(ref, "HermitShell", speech.say("No longer needed."), speech)
 
     def _approval_text(self, number: str, device: PushDevice) -> PushText | None:
         found = self._approvals.get(number)
         is_open = found.status is ApprovalStatus.PENDING and found.expires_at > self._now()
-        return texts.approval_text(found, shows_text=device.shows_text, now=self._now()) if is_open else None
+        return (
+            texts.approval_text(found, shows_text=device.shows_text, now=self._now(), speech=self._speak(device.user))
+            if is_open
+            else None
+        )
 
     def _question_text(self, number: str, device: PushDevice) -> PushText | None:
         found = self._questions.get_question(number)
         is_open = found.status == PENDING and found.expires_at > self._now()
-        return texts.question_text(found, shows_text=device.shows_text, now=self._now()) if is_open else None
+        return (
+            texts.question_text(found, shows_text=device.shows_text, now=self._now(), speech=self._speak(device.user))
+            if is_open
+            else None
+        )
 
     def _turn_text(self, number: int, device: PushDevice) -> PushText | None:
         with self._store.reading() as db:
             found = turn_rows.get_turn(db, number)
             is_news = found is not None and not found.is_cleared and not push_rows.is_turn_seen(db, found)
-        return texts.turn_text(_require(found), shows_text=device.shows_text) if is_news else None
+        return (
+            texts.turn_text(_require(found), shows_text=device.shows_text, speech=self._speak(device.user))
+            if is_news
+            else None
+        )
 
 
 def _topic_of(turn: Turn) -> str:
