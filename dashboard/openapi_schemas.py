@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.agents.agent_fields import BOUNDS, LIMITS
+from orchestrator.agents.looks import COLORS, MAX_DISPLAY_CHARS, SIGNS
 from orchestrator.agents.user_fields import MOST_USD
 from orchestrator.capabilities.table import REGISTRY
 
@@ -59,6 +60,9 @@ _PEOPLE: Schema = {
 }
 _LIMITS = {name: between(NUMBER if name == "cpus" else INTEGER, *bounds) for name, bounds in LIMITS.items()}
 _SETTINGS: dict[str, Schema] = {
+    "display_name": {**STRING, "maxLength": MAX_DISPLAY_CHARS, "description": "what people call it; empty: its name"},
+    "avatar": {**STRING, "description": f"one of {', '.join(SIGNS)}, or one emoji; empty: the usual sign"},
+    "color": {**enum_of("", *COLORS), "description": "empty: the one that goes with its name"},
     "role": STRING,
     "personality": STRING,
     "provider": {**STRING, "description": "empty: the install's default"},

@@ -12,6 +12,7 @@ from dashboard.auth import own_agents, require_asker
 from dashboard.pages.filters import INSTALL_WAYS
 from dashboard.pages.search import MAX_QUERY_CHARS, highlight
 from dashboard.services import get_services
+from orchestrator.agents.looks import shown_name
 from orchestrator.core.models import Agent, CubicleKey
 
 pages = Blueprint("palette", __name__)
@@ -54,7 +55,7 @@ def _places(*, deep: bool) -> Iterator[Place]:
     """Agents first; their own pages only where words are there to choose among them."""
     agents = _agents()
     for agent in agents:
-        yield Place(escape(agent.name), agent.role, f"/agents/{agent.name}", "talks")
+        yield Place(escape(shown_name(agent)), _about(agent), f"/agents/{agent.name}", "talks")
     yield Place(Markup("Home"), "", "/", "home")
     yield Place(Markup("Approvals"), "", "/approvals", "approvals")
     yield Place(Markup("Calendar"), "", "/calendar", "calendar")
@@ -68,7 +69,7 @@ def _places(*, deep: bool) -> Iterator[Place]:
     if deep:
         for agent in agents:
             for tab in _TABS:
-                yield Place(escape(tab.capitalize()), agent.name, f"/agents/{agent.name}/{tab}", "fold")
+                yield Place(escape(tab.capitalize()), shown_name(agent), f"/agents/{agent.name}/{tab}", "fold")
 
 
 def _said(query: str) -> Iterator[Place]:
@@ -78,10 +79,15 @@ def _said(query: str) -> Iterator[Place]:
         key = CubicleKey(agent.name, viewer)
         for found in services.conversations.list_conversations(key, words=query, limit=_MOST_FOUND):
             url = f"/agents/{agent.name}?conversation={found.id}"
-            yield Place(escape(found.shown_name), f"Conversation with {agent.name}", url, "talks")
+            yield Place(escape(found.shown_name), f"Conversation with {shown_name(agent)}", url, "talks")
         for hit in services.history.find_passages(key, query, limit=_MOST_FOUND):
             url = f"/agents/{agent.name}/turns/{hit.turn.id}#turn-{hit.turn.id}"
-            yield Place(highlight(hit.prompt) or highlight(hit.reply), agent.name, url, "find")
+            yield Place(highlight(hit.prompt) or highlight(hit.reply), shown_name(agent), url, "find")
+
+
+def _about(agent: Agent) -> str:
+    """Its role; and its own name, by which it is found as well."""
+    return f"{agent.role} · {agent.name}" if agent.display_name else agent.role
 
 
 def _agents() -> list[Agent]:

@@ -2,6 +2,7 @@
 
 import { startFiles } from "./files.js";
 import { startLog } from "./log.js";
+import { startLooks } from "./looks.js";
 import { startModels } from "./models.js";
 import { addParts } from "./pages.js";
 import { startPasskeyLogin, startPasskeys } from "./passkeys.js";
@@ -11,4 +12,4 @@ import { startWizard } from "./wizard.js";
 
 startPasskeyLogin();
 startPasskeys();
-addParts([startFiles, startLog, startModels, startPlanner, startProviders, startWizard]);
+addParts([startFiles, startLog, startLooks, startModels, startPlanner, startProviders, startWizard]);

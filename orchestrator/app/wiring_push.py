@@ -18,7 +18,7 @@ def build_push(context: AppContext, approvals: Approvals, capabilities: Capabili
     """Who tells devices of things, with the jobs that do."""
     store, questions, jobs = context.store, capabilities.questions, capabilities.jobs
     hosts = PushHosts(context.settings.push_hosts)
-    subjects = PushSubjects(store, approvals, questions, context.notifications)
+    subjects = PushSubjects(store, approvals, questions, context.notifications, called=context.agents.called)
     sender = PushSender(
         store,
         context.home,

@@ -62,6 +62,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         setting,
         "Change settings of an agent.",
         "agent set crab approval=all",
+        "agent set crab display_name=Juno avatar=owl color=plum",
         "agent set crab daily_budget_usd=2.5 limits.memory_mb=2048",
         more=known,
     )
@@ -78,11 +79,14 @@ def without_secrets(agent: Mapping[str, Any]) -> dict[str, Any]:
 def _list(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         body = {"agents": [without_secrets(agent) for agent in client.get("/agents")["agents"]]}
-    rows = [(a["name"], a["status"], a["approval"], one_line(a["role"], 60)) for a in body["agents"]]
+    rows = [
+        (a["name"], one_line(a["display_name"], 40), a["status"], a["approval"], one_line(a["role"], 60))
+        for a in body["agents"]
+    ]
     print_body(
         body,
         as_json=options.json,
-        lines=format_table(rows, head=("NAME", "STATUS", "APPROVAL", "ROLE"), paint=context.paint),
+        lines=format_table(rows, head=("NAME", "CALLED", "STATUS", "APPROVAL", "ROLE"), paint=context.paint),
     )
     return 0
 

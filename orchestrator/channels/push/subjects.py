@@ -51,9 +51,10 @@ class PushSubjects:
         questions: Questions,
         notifications: Notifications,
         *,
+        called: Callable[[str], str] = str,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._store, self._now = store, now
+        self._store, self._now, self._called = store, now, called
         self._approvals, self._questions, self._notifications = approvals, questions, notifications
 
     def list_waiting(self) -> list[tuple[int, PushSubject]]:
@@ -114,7 +115,9 @@ class PushSubjects:
                 case "turn":
                     return self._turn_text(int(number), device)
                 case _:
-                    return texts.notice_text(self._notifications.get(int(number)), shows_text=device.shows_text)
+                    told = self._notifications.get(int(number))
+                    called = self._called(told.cubicle.agent)
+                    return texts.notice_text(told, called, shows_text=device.shows_text)
         except NotFound:
             return None
 
@@ -123,37 +126,40 @@ class PushSubjects:
         kind, _, number = ref.partition(":")
         try:
             if kind == "approval":
-                return texts.approval_end_text(self._approvals.get(number))
+                found = self._approvals.get(number)
+                return texts.approval_end_text(found, self._called(found.cubicle.agent))
             asked = self._questions.get_question(number)
             how = f"Answered by {asked.answered_by}." if asked.status == ANSWERED else "No longer needed."
-            return texts.end_text(ref, asked.cubicle.agent, how)
+            return texts.end_text(ref, self._called(asked.cubicle.agent), how)
         except NotFound:
             return texts.end_text(ref, "HermitShell", "No longer needed.")
 
     def _approval_text(self, number: str, device: PushDevice) -> PushText | None:
         found = self._approvals.get(number)
         is_open = found.status is ApprovalStatus.PENDING and found.expires_at > self._now()
-        return texts.approval_text(found, shows_text=device.shows_text, now=self._now()) if is_open else None
+        if not is_open:
+            return None
+        called = self._called(found.cubicle.agent)
+        return texts.approval_text(found, called, shows_text=device.shows_text, now=self._now())
 
     def _question_text(self, number: str, device: PushDevice) -> PushText | None:
         found = self._questions.get_question(number)
         is_open = found.status == PENDING and found.expires_at > self._now()
-        return texts.question_text(found, shows_text=device.shows_text, now=self._now()) if is_open else None
+        if not is_open:
+            return None
+        called = self._called(found.cubicle.agent)
+        return texts.question_text(found, called, shows_text=device.shows_text, now=self._now())
 
     def _turn_text(self, number: int, device: PushDevice) -> PushText | None:
         with self._store.reading() as db:
             found = turn_rows.get_turn(db, number)
             is_news = found is not None and not found.is_cleared and not push_rows.is_turn_seen(db, found)
-        return texts.turn_text(_require(found), shows_text=device.shows_text) if is_news else None
+        if found is None or not is_news:
+            return None
+        return texts.turn_text(found, self._called(found.cubicle.agent), shows_text=device.shows_text)
 
 
 def _topic_of(turn: Turn) -> str:
     if turn.source in ANSWERED_ELSEWHERE or turn.status is TurnStatus.STOPPED or not is_told(turn):
         return ""
     return CALENDAR if turn.may_be_silent else ANSWERS
-
-
-def _require(turn: Turn | None) -> Turn:
-    if turn is None:
-        raise NotFound("There is no such turn.")
-    return turn

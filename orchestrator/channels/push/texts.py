@@ -59,13 +59,13 @@ class PushText:
         return hashlib.sha256(self.tag.encode()).hexdigest()[:32]
 
 
-def approval_text(approval: Approval, *, shows_text: bool, now: float) -> PushText:
-    """Whether something may be done."""
-    agent, kind = approval.cubicle.agent, REGISTRY.approval_kind(approval.kind)
+def approval_text(approval: Approval, called: str, *, shows_text: bool, now: float) -> PushText:
+    """Whether something may be done; ``called`` is what people call the agent."""
+    kind = REGISTRY.approval_kind(approval.kind)
     decides = ("approve", "Approve") if shows_text and is_whole(approval) else ("open", "Review")
     return PushText(
         tag=f"approval:{approval.id}",
-        title=f"{agent}: {kind.asks}" if shows_text else f"{agent} needs your approval",
+        title=f"{called}: {kind.asks}" if shows_text else f"{called} needs your approval",
         body=one_line(approval.text, _MOST_CHARS) if shows_text else _HIDDEN,
         path="/approvals",
         ttl_s=_time_left(approval.expires_at, now),
@@ -82,14 +82,14 @@ def is_whole(approval: Approval) -> bool:
     return is_short and not any(approval.detail.get(name) for name in beside)
 
 
-def question_text(question: Question, *, shows_text: bool, now: float) -> PushText:
+def question_text(question: Question, called: str, *, shows_text: bool, now: float) -> PushText:
     """What an agent wants to know; its choices are buttons where there are two short ones at most."""
-    agent, choices = question.cubicle.agent, question.choices
+    choices = question.choices
     fits = len(choices) <= _MOST_BUTTONS and all(0 < len(choice) <= _CHOICE_CHARS for choice in choices)
     is_told = shows_text and len(question.text) <= _MOST_CHARS
     return PushText(
         tag=f"question:{question.id}",
-        title=f"{agent} asks you",
+        title=f"{called} asks you",
         body=one_line(question.text, _MOST_CHARS) if shows_text else _HIDDEN,
         path="/approvals",
         ttl_s=_time_left(question.expires_at, now),
@@ -100,13 +100,13 @@ def question_text(question: Question, *, shows_text: bool, now: float) -> PushTe
     )
 
 
-def turn_text(turn: Turn, *, shows_text: bool) -> PushText:
+def turn_text(turn: Turn, called: str, *, shows_text: bool) -> PushText:
     """What an agent answered, or why it did not."""
     agent = turn.cubicle.agent
     if turn.status is TurnStatus.DONE:
-        title, said = f"{agent} answered", turn.reply or ""
+        title, said = f"{called} answered", turn.reply or ""
     else:
-        title, said = f"{agent} couldn’t finish", turn.error or ""
+        title, said = f"{called} couldn’t finish", turn.error or ""
     if turn.may_be_silent:
         title += " (calendar)"
     return PushText(
@@ -119,12 +119,12 @@ def turn_text(turn: Turn, *, shows_text: bool) -> PushText:
     )
 
 
-def notice_text(notice: Notice, *, shows_text: bool) -> PushText:
+def notice_text(notice: Notice, called: str, *, shows_text: bool) -> PushText:
     """What the calendar has to say."""
     agent = notice.cubicle.agent
     return PushText(
         tag=f"notice:{notice.id}",
-        title=f"Calendar of {agent}",
+        title=f"Calendar of {called}",
         body=one_line(" ".join(notice.text.split()), _MOST_CHARS) if shows_text else _HIDDEN,
         path=f"/agents/{agent}/calendar",
         ttl_s=_DAY_S // 2,
@@ -132,15 +132,15 @@ def notice_text(notice: Notice, *, shows_text: bool) -> PushText:
     )
 
 
-def approval_end_text(approval: Approval) -> PushText:
+def approval_end_text(approval: Approval, called: str) -> PushText:
     """It was decided elsewhere."""
     by = f" by {approval.decided_by}" if approval.status in (ApprovalStatus.APPROVED, ApprovalStatus.DENIED) else ""
-    return end_text(f"approval:{approval.id}", approval.cubicle.agent, f"{_ENDS[approval.status]}{by}.")
+    return end_text(f"approval:{approval.id}", called, f"{_ENDS[approval.status]}{by}.")
 
 
-def end_text(tag: str, agent: str, said: str) -> PushText:
+def end_text(tag: str, called: str, said: str) -> PushText:
     """What was asked under this tag needs nobody any more."""
-    return PushText(tag, f"{agent}: settled", said, "/approvals", _DAY_S, "normal", is_over=True)
+    return PushText(tag, f"{called}: settled", said, "/approvals", _DAY_S, "normal", is_over=True)
 
 
 def _time_left(until: float, now: float) -> int:

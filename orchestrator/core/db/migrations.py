@@ -1761,6 +1761,19 @@ def m060_visits(db: Database) -> None:
     )
 
 
+@migrations()
+def m061_looks(db: Database) -> None:
+    """What people call an agent, its sign and its colour."""
+    _run_script(
+        db,
+        """
+        ALTER TABLE agents ADD COLUMN display_name TEXT NOT NULL DEFAULT '';
+        ALTER TABLE agents ADD COLUMN avatar TEXT NOT NULL DEFAULT '';
+        ALTER TABLE agents ADD COLUMN color TEXT NOT NULL DEFAULT '';
+        """,
+    )
+
+
 def _run_script(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""
