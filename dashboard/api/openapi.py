@@ -54,6 +54,7 @@ _OWN: tuple[ApiRoute, ...] = (
         "delete", "/api/users/{user}/sessions", "Log a person out everywhere (operator)", status=204, fails=(404,)
     ),
     ApiRoute("get", "/api/agents", "All agents", "Agents"),
+    ApiRoute("get", "/api/roles", "Templates that a new agent may begin with", "Roles"),
     ApiRoute("post", "/api/agents", "A new agent (operator)", "Agent", "NewAgent", 201, fails=(400, 409)),
     ApiRoute("get", AGENT, "One agent", "Agent", fails=(404,)),
     ApiRoute("patch", AGENT, "Change an agent (operator)", "Agent", "AgentChange", fails=(400, 404, 409)),

@@ -16,8 +16,8 @@ from dashboard.pages.frame import agent_frame, own_key
 from dashboard.pages.meter import meter_facts
 from dashboard.pages.money import money_of
 from dashboard.pages.views import disk_of, is_rehearsal, page_after, page_around, page_of_talk, turn_in, turn_view
-from dashboard.roles import tasks_of
 from dashboard.services import get_services
+from orchestrator.capabilities.roles import tasks_of
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import Agent, Conversation, CubicleKey
 from orchestrator.files.attachments import MOST

@@ -18,8 +18,8 @@ from dashboard.pages.cards import AheadView, card_views, next_entries
 from dashboard.pages.frame import shell_frame
 from dashboard.pages.made import newest_made
 from dashboard.pages.views import AgentView, agent_views
-from dashboard.roles import tasks_of
 from dashboard.services import get_services
+from orchestrator.capabilities.roles import tasks_of
 from orchestrator.llm.first_tasks import FirstTask, list_tasks
 
 pages = Blueprint("home", __name__)

@@ -192,7 +192,7 @@ async function say(target) {
 
 async function clear(target) {
   target.closest("details").open = false;
-  if (!(await ask(`Clear this conversation with ${agent}? Files stay, and the audit log keeps what was said.`, "Clear"))) return;
+  if (!(await ask(`Clear this conversation with ${called()}? Files stay, and the audit log keeps what was said.`, "Clear"))) return;
   try {
     await call("DELETE", `/api/agents/${agent}/history?conversation=${conversation}`);
     reload();
@@ -203,12 +203,17 @@ async function clear(target) {
 
 async function reset(target) {
   target.closest("details").open = false;
-  if (!(await ask(`Reset the cubicle? ${agent} gets a new container. Running programs end; files in the workspace stay.`, "Reset"))) return;
+  if (!(await ask(`Reset the cubicle? ${called()} gets a new container. Running programs end; files in the workspace stay.`, "Reset"))) return;
   try {
     await call("POST", `/api/agents/${agent}/cubicle/reset`);
   } catch (error) {
     show(trouble, error);
   }
+}
+
+// What people call the agent.
+function called() {
+  return document.querySelector(".talk-who h1")?.textContent ?? agent;
 }
 
 // --- what the agent does ---
@@ -346,7 +351,7 @@ function settle() {
   working.hidden = open.length === 0;
   const first = open[0]?.dataset.status;
   const isAsking = first === "waiting_approval" || asking.querySelector("section") !== null;
-  const text = !first ? "" : isAsking ? `${agent} is waiting for your answer` : `${agent} is working`;
+  const text = !first ? "" : isAsking ? `${called()} is waiting for your answer` : `${called()} is working`;
   const place = working.querySelector(".working-text");
   if (place.textContent !== text) place.textContent = text;
   if (isBroken()) soon("branch", () => showBranch());

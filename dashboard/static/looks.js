@@ -15,7 +15,18 @@ export function startLooks({ signal } = {}) {
       if (emoji) radio.checked = true;
       else if (radio.checked) look.querySelector('[name="avatar"]').checked = true;
     }, { signal });
+    look.closest("form").addEventListener("saved", ({ target }) => showAbove(target), { signal });
   }
+}
+
+// The page's head shows at once what was saved.
+function showAbove(form) {
+  const head = document.querySelector(".talk-head");
+  if (!head) return;
+  head.querySelector("h1").textContent = form.elements.display_name.value.trim() || head.closest("[data-agent]").dataset.agent;
+  const face = form.querySelector('[name="avatar"]:checked').parentElement.querySelector(".avatar").cloneNode(true);
+  face.classList.add(`tone-${form.querySelector('[name="color"]:checked').value}`);
+  head.querySelector(".avatar").replaceWith(face);
 }
 
 // A role's look, as long as nobody has chosen one.
