@@ -64,6 +64,7 @@ function isFine(step, form, taken, isSaid = false) {
 function fill(form, role, taken) {
   for (const [key, value] of Object.entries({ ...role, name: free(role.name, taken) })) {
     if (["toolsets", "avatar", "color"].includes(key)) continue;
+    if (key === "name" && form.elements.display_name.value.trim()) continue; // it has one that goes with that
     const field = form.elements[key];
     const isOurs = !field.value.trim() || field.value === (field.dataset.filled ?? field.defaultValue);
     if (isOurs) field.dataset.filled = field.value = value;
