@@ -1,6 +1,7 @@
 // What only some pages have: they name this script, and no other page waits for it.
 
 import { startFiles } from "./files.js";
+import { startImport } from "./importing.js";
 import { startLog } from "./log.js";
 import { startLooks } from "./looks.js";
 import { startModels } from "./models.js";
@@ -12,4 +13,4 @@ import { startWizard } from "./wizard.js";
 
 startPasskeyLogin();
 startPasskeys();
-addParts([startFiles, startLog, startLooks, startModels, startPlanner, startProviders, startWizard]);
+addParts([startFiles, startImport, startLog, startLooks, startModels, startPlanner, startProviders, startWizard]);

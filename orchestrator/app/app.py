@@ -219,7 +219,7 @@ class App:
             provider_check=ProviderCheck(self._providers, self._proxy, context.agents),
             install_settings=self._install_settings,
             metrics=self._metrics,
-            **build_upkeep(context, self._cubicles, self._turns),
+            **build_upkeep(context, self._cubicles, self._turns, self._capabilities),
         )
 
     def _publish_agents(self, hooks: Hooks) -> None:
@@ -320,6 +320,7 @@ class App:
         self._step_approvals.reconcile()
         self._deletion.reconcile()
         self._closing.end_closed()
+        services.imports.lay_files()
         services.pdf_pages.start()
         for rounds in (self._watchdog, self._idle_stop, self._quota, self._usage_samples, self._retention):
             rounds.start()

@@ -15,6 +15,7 @@ _HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t#]*$")
 _ITEM = re.compile(r"[ \t]{0,3}(?:[-*+]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(.*)$")
 _CHECKBOX_OPEN = re.compile(r"[ \t]{0,3}[-*+][ \t]+\[ \]")
 _FIELD = re.compile(r"[ \t]*[-*+]?[ \t]*\*\*([^*\n]{1,40}?):?\*\*:?[ \t]*(.*)$")
+_BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 _FRONT_LINE = re.compile(r"([A-Za-z][\w-]{0,40}):[ \t]*(.*)$")
 _BLANK_FIELD = re.compile(r"\*\*[^*\n]{1,60}:?\*\*:?[ \t]*$")
 _PLACEHOLDER = re.compile(r"^[_*]{0,2}\(.*\)[_*]{0,2}$|^[_*]{1,2}[^_*]+[_*]{1,2}$|^[-*_]{3,}$")
@@ -106,6 +107,7 @@ def _blocks(text: str) -> Iterator[str]:
         words = "\n".join(lines).strip()
         lines.clear()
         if words and not _is_unfilled(words):
+            words = _BOLD.sub(r"\1", words)
             yield f"{heading}: {words}" if heading else words
 
     is_code = False

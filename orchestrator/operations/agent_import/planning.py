@@ -230,7 +230,7 @@ class _Planner:
             flat = flat.removesuffix("-SKILL.md") + ".md"
             stored = self._take_file(path, f"skill-{flat}")
             about = (
-                f"Skill “{skill.name}”: {skill.description or 'no description'} Read ../in/{stored} before using it."
+                f"Skill “{skill.name}”: {skill.description or 'no description.'} Read ../in/{stored} before using it."
             )
             self._plan.facts.append(FoundFact(check_text(about), path))
         else:
