@@ -25,7 +25,7 @@ ROUTES: tuple[ApiRoute, ...] = (
         "Imported",
         "ImportChoice",
         201,
-        fails=(400, 404, 409),
+        fails=(400, 404, 409, 429),
     ),
 )
 _FOUND = {"path": {**STRING, "description": "which file of the zip"}, "why": STRING}

@@ -8,8 +8,10 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from orchestrator.core.models import CubicleKey
 from tests.browser.conftest import Visit
 from tests.browser.test_dashboard import fits
+from tests.support.foreign_agents import OPENCLAW, zipped
 
 pytestmark = pytest.mark.browser
 
@@ -83,3 +85,35 @@ def test_a_role_dresses_a_new_agent(visit: Visit) -> None:
     assert (made.display_name, made.avatar, made.color) == ("Professor Ömer", "owl", "amber")
     assert made.limits.memory_mb == 2048
     assert made.role.startswith("Writes, tests and explains programs")
+
+
+def test_an_agent_moves_in(visit: Visit) -> None:
+    """A zip is looked at, one secret is ticked, and the agent is there with its schedules paused."""
+    visit.log_in()
+    page = visit.page
+    page.goto(f"{visit.install.url}/agents/new")
+    page.get_by_role("link", name="import an agent").click()
+    page.get_by_label("Folder as a zip").set_input_files(
+        {"name": "openclaw.zip", "mimeType": "application/zip", "buffer": zipped(OPENCLAW)}
+    )
+    page.get_by_role("button", name="Look at it").click()
+    expect(page.get_by_role("heading", name="Molty")).to_be_visible()
+    page.get_by_text("8 memories").click()
+    expect(page.get_by_text("The boat: She is called Nautilus.")).to_be_visible()
+    expect(page.get_by_text("every weekday at 07:00 (America/New_York)")).to_be_visible()
+    page.get_by_label(".openclaw/workspace/TOOLS.md").check()
+    assert fits(page)
+    page.get_by_label("What to call it").fill("crab")
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("the agent crab is called crab already")
+    visit.complaints.clear()  # the refusal itself
+    expect(page.get_by_label(".openclaw/workspace/TOOLS.md")).to_be_checked()
+    page.get_by_label("What to call it").fill("Molty the Second")
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.get_by_role("heading", level=1, name="Molty the Second")).to_be_visible()
+    page.goto(f"{visit.install.url}/agents/molty/calendar")
+    expect(page.get_by_text("paused").first).to_be_visible()
+    assert visit.install.services.workspaces.read_head(
+        CubicleKey("molty", 1), (b"in", b"TOOLS.md"), max_bytes=100
+    ).startswith(b"# TOOLS.md")
+    assert visit.install.services.turns.list_running() == []

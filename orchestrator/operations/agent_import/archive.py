@@ -17,7 +17,7 @@ MOST_ZIP_BYTES = 16 << 20
 MOST_ENTRIES = 5_000
 MOST_FILE_BYTES = 256 << 10
 """Of one file that is read."""
-MOST_READ_BYTES = 8 << 20
+MOST_READ_BYTES = 4 << 20
 """Of all files that are read."""
 MOST_DEPTH = 12
 _MOST_NAME_CHARS = 400
@@ -30,7 +30,7 @@ _NO_ZIP = "This is no zip that can be read here. Pack the folder again, without 
 
 
 @dataclass(slots=True)
-class Archive:
+class ForeignZip:
     """What is in a zip, as far as it may be looked at."""
 
     _zip: zipfile.ZipFile
@@ -38,10 +38,13 @@ class Archive:
     """By path, in the order of their names."""
     left_out: list[tuple[str, str]] = field(default_factory=list)
     """Paths that are not looked at, and why."""
+    _read: dict[str, bytes] = field(default_factory=dict)
     _read_bytes: int = 0
 
     def read(self, path: str) -> bytes:
         """The content of a file. Raises TooLarge over the bounds, BadInput for one that is damaged."""
+        if path in self._read:
+            return self._read[path]
         info = self.files[path]
         if info.file_size > MOST_FILE_BYTES:
             raise TooLarge(f"It is larger than {MOST_FILE_BYTES >> 10} KB.")
@@ -55,6 +58,7 @@ class Archive:
             raise TooLarge(f"It is larger than {MOST_FILE_BYTES >> 10} KB.")
         if self._read_bytes > MOST_READ_BYTES:
             raise TooLarge(f"All files together are more than {MOST_READ_BYTES >> 20} MB.")
+        self._read[path] = content
         return content
 
     def read_text(self, path: str) -> str:
@@ -68,7 +72,7 @@ class Archive:
         return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def open_archive(content: bytes) -> Archive:
+def open_archive(content: bytes) -> ForeignZip:
     """The zip. Raises BadInput for what is none, or is made to harm, and TooLarge."""
     if len(content) > MOST_ZIP_BYTES:
         raise TooLarge(f"The zip is larger than {MOST_ZIP_BYTES >> 20} MB. Leave out media and conversations.")
@@ -77,7 +81,7 @@ def open_archive(content: bytes) -> Archive:
         opened = zipfile.ZipFile(io.BytesIO(content))
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error) as error:
         raise BadInput(_NO_ZIP) from error
-    archive = Archive(opened)
+    archive = ForeignZip(opened)
     infos = opened.infolist()
     if len(infos) > MOST_ENTRIES:
         raise TooLarge(f"The zip holds more than {MOST_ENTRIES:,} files.")

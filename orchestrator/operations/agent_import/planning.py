@@ -16,7 +16,7 @@ from orchestrator.capabilities.memory.facts import check_text
 from orchestrator.core.errors import BadInput, OrchestratorError
 from orchestrator.files.names import safe_name
 from orchestrator.operations.agent_import import layouts, markdown
-from orchestrator.operations.agent_import.archive import Archive
+from orchestrator.operations.agent_import.archive import ForeignZip
 from orchestrator.operations.agent_import.layouts import Layout, Part, Product
 from orchestrator.operations.agent_import.schedules import LostEntry, PlannedEntry, read_jobs
 from orchestrator.operations.agent_import.secrets import find_secret, names_secret
@@ -83,7 +83,7 @@ class ImportPlan:
     """Files that hold what looks like a secret: why one thinks so. What was taken of them was ticked."""
 
 
-def plan_import(archive: Archive, *, zone: str, now: datetime, ticked: Collection[str] = ()) -> ImportPlan:
+def plan_import(archive: ForeignZip, *, zone: str, now: datetime, ticked: Collection[str] = ()) -> ImportPlan:
     """What would come of it for somebody in ``zone``; of files with a secret only those that are ``ticked``. Raises
     BadInput for a folder of none of the products."""
     layout = layouts.recognise(archive.files)
@@ -91,7 +91,7 @@ def plan_import(archive: Archive, *, zone: str, now: datetime, ticked: Collectio
 
 
 class _Planner:
-    def __init__(self, archive: Archive, layout: Layout, zone: str, now: datetime, ticked: frozenset[str]) -> None:
+    def __init__(self, archive: ForeignZip, layout: Layout, zone: str, now: datetime, ticked: frozenset[str]) -> None:
         self._archive, self._layout, self._now, self._ticked = archive, layout, now, ticked
         self._parts = {path: layout.part_of(path) for path in archive.files}
         self._plan = ImportPlan(layout.product, zone)
@@ -157,8 +157,15 @@ class _Planner:
         except OrchestratorError:
             return ""  # it is left out when its turn comes
 
-    def _may_read(self, path: str) -> bool:
-        return path in self._archive.files and (path not in self._plan.secrets or path in self._ticked)
+    def _text_of(self, path: str) -> str:
+        """Empty where it holds a secret, or can't be read; the latter is said."""
+        if path in self._plan.secrets and path not in self._ticked:
+            return ""
+        try:
+            return self._archive.read_text(path)
+        except OrchestratorError as error:
+            self._leave_out(path, error.message)
+            return ""
 
     # --- who it is ---
 
@@ -180,14 +187,9 @@ class _Planner:
         home = self._layout.home
         soul, fields = "", dict[str, str]()
         for path in self._paths(Part.IDENTITY):
-            if self._may_read(path):
-                fields = markdown.read_fields(self._archive.read_text(path))
+            fields = markdown.read_fields(self._text_of(path))
         for path in self._paths(Part.SOUL):
-            if self._may_read(path):
-                try:
-                    soul = markdown.without_front(self._archive.read_text(path)).strip()
-                except OrchestratorError as error:
-                    self._leave_out(path, error.message)
+            soul = markdown.without_front(self._text_of(path)).strip()
         if len(soul) > _PERSONALITY_CHARS:
             self._leave_out(
                 f"{home}SOUL.md", f"Only its first {_PERSONALITY_CHARS:,} characters fit; all of it comes as a file."
