@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.capabilities.calendar.rows import EntryStatus
+from orchestrator.core.errors import NotFound
 from orchestrator.core.models import CubicleKey
 from orchestrator.operations.agent_import import imports
 from orchestrator.operations.agent_import.import_rows import count_files
@@ -167,7 +168,7 @@ def test_a_plan_is_its_lookers_and_lasts_an_hour(
     """Another operator has none of it; old ones and too many go."""
     first = look(operator, zipped(OPENCLAW))
     other = webapp.services.users.add({"name": "eve", "role": "operator"})
-    with pytest.raises(imports.NotFound):
+    with pytest.raises(NotFound):
         webapp.services.imports.get_plan(first["id"], other)
     for _ in range(imports.MOST_KEPT):
         look(operator, zipped(NANOBOT))
