@@ -22,6 +22,8 @@ PATIENCE_S = 600.0
 HELP_PATIENCE_S = 3.0
 POLL_S = 25
 PYTHON = "/usr/bin/python3"
+MOST_READ = 5
+"""So many addresses are read at once."""
 
 
 class NotOffered(Exception):
@@ -65,7 +67,9 @@ def _run_request(command: Command, request: CommandRequest, door: str, workspace
         if command.file:
             request.fields[command.file] = into_out(str(request.fields[command.file]), workspace)
         with Door(door, patience_s=PATIENCE_S) as opened:
-            call = _call_until_done(opened, command.call, request)
+            if command.reads:
+                return _read_all(opened, command, request)
+            call = _wait_call(opened, _make_call(opened, command.call, request.fields), request)
         return _print_report(call, request)
     except NoFile as error:
         return _print_error(str(error), FAILED, request, "no_file")
@@ -81,20 +85,62 @@ def _read_turn() -> int | None:
     return int(number) if number.isdecimal() and len(number) < 16 else None
 
 
-def _call_until_done(door: Door, name: str, request: CommandRequest) -> dict[str, object]:
-    """One call to its end, or until it waits and nobody wants to wait."""
-    call_id, told = os.urandom(12).hex(), ""
+def _make_call(door: Door, name: str, fields: dict[str, object]) -> dict[str, object]:
+    """Put one call; what the host says of it. Raises NotOffered and DoorRefused."""
+    call_id = os.urandom(12).hex()
     try:
-        call = door.post("calls", {"call": call_id, "name": name, "fields": request.fields, "turn": _read_turn()})
-        while call.get("status") == "waiting" and request.waits:
-            if told != (told := str(call.get("text") or "Waiting.")):
-                _write_bytes(2, told)
-            call = door.get(f"calls/{call_id}?wait={POLL_S}") or {}
+        call = door.post("calls", {"call": call_id, "name": name, "fields": fields, "turn": _read_turn()})
     except DoorRefused as refused:
         if refused.code == "not_found" and name not in (_list_offered(door) or {name}):
             raise NotOffered(refused.message) from None
         raise
+    return {**call, "call": call_id}
+
+
+def _wait_call(door: Door, call: dict[str, object], request: CommandRequest) -> dict[str, object]:
+    """The call at its end, or while it waits and nobody wants to wait. Raises DoorRefused."""
+    call_id, told = call["call"], ""
+    while call.get("status") == "waiting" and request.waits:
+        if told != (told := str(call.get("text") or "Waiting.")):
+            _write_bytes(2, told)
+        call = {**(door.get(f"calls/{call_id}?wait={POLL_S}") or {}), "call": call_id}
     return call
+
+
+def _read_all(door: Door, command: Command, request: CommandRequest) -> int:
+    """Each address is asked for at once, and what comes is printed as text, one after the other; the exit code of the
+    last one that failed."""
+    others, code = request.local.get("others"), DONE
+    urls = [str(request.fields[command.reads]), *map(str, others if isinstance(others, list) else ())]
+    if len(urls) > MOST_READ:
+        raise Misused(f"{len(urls)} addresses are too many at once; read up to {MOST_READ}.")
+    calls = [_make_call(door, command.call, {**request.fields, command.reads: url}) for url in urls]
+    for url, made in zip(urls, calls, strict=True):
+        call = _wait_call(door, made, request)
+        if not os.path.exists(_path_of(call) or "/"):  # an earlier copy, which was deleted
+            again = {**request.fields, command.reads: url}
+            again.pop("max_age", None)
+            call = _wait_call(door, _make_call(door, command.call, again), request)
+        if len(urls) > 1 and not request.is_json:
+            _print_line(f"== {url}")
+        path = _path_of(call)
+        ended = _read_file(path, url, request) if path else _print_report(call, request)
+        code = ended or code
+    return code
+
+
+def _path_of(call: dict[str, object]) -> str:
+    """The file that came of it; empty where none did."""
+    given = call.get("result")
+    return str(given.get("path") or "") if isinstance(given, dict) and call.get("status") == "done" else ""
+
+
+def _read_file(path: str, url: str, request: CommandRequest) -> int:
+    """What lies there is printed; a program of its own does it, as no other command needs that."""
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hermit_read.py")
+    form = "json" if request.is_json else "links" if request.local.get("links") else "text"
+    arguments = [PYTHON, "-Xutf8", program, path, url, str(request.local.get("from", 0)), form]
+    return FAILED if os.spawnv(os.P_WAIT, PYTHON, arguments) else DONE  # noqa: S606 - no shell is wanted
 
 
 def _print_report(call: dict[str, object], request: CommandRequest) -> int:

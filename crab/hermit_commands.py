@@ -65,7 +65,7 @@ class Option:
 class Command:
     """One command: the call it makes, and how its words become the call's fields."""
 
-    __slots__ = ("call", "example", "fields", "file", "help", "needs", "options", "places", "words")
+    __slots__ = ("call", "example", "fields", "file", "help", "local", "needs", "options", "places", "reads", "words")
 
     def __init__(
         self,
@@ -79,6 +79,8 @@ class Command:
         example: str = "",
         file: str = "",
         call: str = "",
+        local: tuple[str, ...] = (),
+        reads: str = "",
     ) -> None:
         self.words = words
         self.call = call
@@ -95,6 +97,10 @@ class Command:
         self.example = example
         self.file = file
         """The field that names a file to be sent: it is brought into ``out/`` first."""
+        self.local = tuple(local)
+        """Fields for what the command does with the result; the host never hears them."""
+        self.reads = reads
+        """The field that names what is fetched to be read: the file that comes of it is printed as text."""
 
     @property
     def usage(self) -> str:

@@ -17,10 +17,12 @@ class Misused(Exception):
 class CommandRequest:
     """What is asked for."""
 
-    __slots__ = ("fields", "is_json", "waits", "wants_help")
+    __slots__ = ("fields", "is_json", "local", "waits", "wants_help")
 
     def __init__(self) -> None:
         self.fields: dict[str, object] = {}
+        self.local: dict[str, object] = {}
+        """What is for the command alone."""
         self.is_json = False
         self.wants_help = False
         self.waits = True
@@ -52,6 +54,7 @@ def parse_words(command: Command, words: list[str]) -> CommandRequest:
     if not request.wants_help:
         _place_word(command, request, loose)
         _join_choices(request)
+        request.local = {name: request.fields.pop(name) for name in command.local if name in request.fields}
     return request
 
 

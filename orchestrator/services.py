@@ -26,6 +26,8 @@ from orchestrator.capabilities.delivery.deliveries import Deliveries
 from orchestrator.capabilities.downloads.downloads import DownloadRequests
 from orchestrator.capabilities.memory.memory import Memories
 from orchestrator.capabilities.packages.installs import Packages
+from orchestrator.capabilities.search.chain import SearchChain
+from orchestrator.capabilities.search.engine_keys import SearchEngines
 from orchestrator.checkpoints.checkpoints import Checkpoints
 from orchestrator.core.audit import Audit
 from orchestrator.core.config import Settings
@@ -136,5 +138,7 @@ class Services:
     """``{"default": provider, "providers": [{"name", "default_model"}]}``: which models there are to choose from."""
     providers: Providers
     provider_check: ProviderCheck
+    search_engines: SearchEngines
+    search_chain: SearchChain
     install_settings: InstallSettings
     metrics: Metrics

@@ -34,6 +34,7 @@ from dashboard.api.proofs import api as proofs_api
 from dashboard.api.providers import api as providers_api
 from dashboard.api.push import api as push_api
 from dashboard.api.questions import api as questions_api
+from dashboard.api.search_engines import api as search_engines_api
 from dashboard.api.second_factor import api as second_factor_api
 from dashboard.api.settings import api as settings_api
 from dashboard.api.strangers import api as strangers_api
@@ -74,6 +75,7 @@ BLUEPRINTS = (
     providers_api,
     push_api,
     questions_api,
+    search_engines_api,
     second_factor_api,
     settings_api,
     strangers_api,

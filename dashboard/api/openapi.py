@@ -26,6 +26,7 @@ from dashboard import (
     openapi_providers,
     openapi_push,
     openapi_questions,
+    openapi_search,
     openapi_terminal,
     openapi_upkeep,
 )
@@ -204,6 +205,7 @@ ROUTES: tuple[ApiRoute, ...] = (
     *openapi_grants.ROUTES,
     *openapi_push.ROUTES,
     *openapi_questions.ROUTES,
+    *openapi_search.ROUTES,
     *openapi_upkeep.ROUTES,
     *openapi_imports.ROUTES,
     *openapi_proofs.ROUTES,
@@ -225,6 +227,7 @@ ALL_SCHEMAS: dict[str, Schema] = {
     **openapi_grants.SCHEMAS,
     **openapi_push.SCHEMAS,
     **openapi_questions.SCHEMAS,
+    **openapi_search.SCHEMAS,
     **openapi_upkeep.SCHEMAS,
     **openapi_imports.SCHEMAS,
     **openapi_proofs.SCHEMAS,

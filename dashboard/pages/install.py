@@ -50,6 +50,7 @@ def install() -> str:
         **shell_frame(),
         parts=_parts(),
         providers=known,
+        engines=services.search_engines.list_engines(),
         prices_date=services.prices.get_table().date,
         chosen=next(view.state.name for view in known if view.state.is_default),
         tokens=_tokens(),
@@ -59,6 +60,13 @@ def install() -> str:
         **_prices(),
         **upkeep_context(),
     )
+
+
+@pages.get("/parts/search-engines")
+@operator_only
+def search_engines() -> str:
+    """Those that agents search with."""
+    return render_template("parts/search_engines.html", engines=get_services().search_engines.list_engines())
 
 
 @pages.get("/parts/prices")

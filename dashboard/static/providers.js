@@ -6,6 +6,7 @@ import { call, show } from "./api.js";
 export function startProviders({ signal }) {
   const form = document.querySelector("form[data-provider]");
   document.addEventListener("news:tried", (event) => said(document.querySelector("[data-tried]"), event.detail), { signal });
+  document.addEventListener("news:searched", (event) => said(document.querySelector("[data-searched]"), event.detail), { signal });
   if (!form) return;
   form.provider.addEventListener("change", () => lay(form));
   form.addEventListener("change", (event) => {

@@ -100,8 +100,7 @@ class App:
 
     def __init__(self, settings: Settings, home: Home, parts: Edges) -> None:
         """Opens the database and puts the parts together; nothing runs yet. Raises Unavailable."""
-        self._settings, self._parts = settings, parts
-        self._store = Store(home.database, keep_in=home.backups)
+        self._settings, self._parts, self._store = settings, parts, Store(home.database, keep_in=home.backups)
         self._broker, hooks = Broker(), Hooks()
         self._locks = LockFiles(workspaces := Workspaces(home.path))
         users = build_users(settings, home, self._store, hooks)
@@ -127,6 +126,7 @@ class App:
             budget=self._budget,
             reserve=Reserve(home.path, ballast=home.reserve_file),
             grants=Grants(store=self._store, agents=agents, broker=self._broker),
+            install_settings=self._install_settings,
         )
         self._approvals = Approvals(self._store, self._broker, context.grants, hooks)
         self._step_approvals = StepApprovals(self._store, self._approvals, self._locks, hooks)
@@ -216,6 +216,8 @@ class App:
             log_text=context.workspaces.log_text,
             models=self._providers.as_json,
             providers=self._providers,
+            search_engines=self._capabilities.search_engines,
+            search_chain=self._capabilities.search_chain,
             provider_check=ProviderCheck(self._providers, self._proxy, context.agents),
             install_settings=self._install_settings,
             metrics=self._metrics,

@@ -112,6 +112,7 @@ class AppContext:
     budget: Budget
     reserve: Reserve
     grants: Grants
+    install_settings: InstallSettings
 
 
 def build_users(settings: Settings, home: Home, store: Store, hooks: Hooks) -> Users:

@@ -23,12 +23,16 @@ from orchestrator.capabilities.memory.memory import Memories
 from orchestrator.capabilities.memory.vector_search import VectorSearch
 from orchestrator.capabilities.packages.installs import Packages
 from orchestrator.capabilities.packages.resolver import PackageResolver
+from orchestrator.capabilities.search.chain import SearchChain
+from orchestrator.capabilities.search.engine_keys import SearchEngines
+from orchestrator.capabilities.search.searches import Searches
 from orchestrator.capabilities.status.report import Space, StatusReport
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.capabilities.video.renderer import VideoRenderer
 from orchestrator.capabilities.video.videos import Videos
 from orchestrator.core.models import CubicleKey, Turn
 from orchestrator.jobs.pool import Jobs
+from orchestrator.llm.key_store import KeyStore
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.pricing import price_of
 from orchestrator.operations.quota.monitor import QuotaMonitor
@@ -56,13 +60,26 @@ class Capabilities:
         self.jobs = Jobs(store, context.notifications, finish=self.calls.finish_calls)
         self.packages = self._build_packages(context)
         videos = self._build_videos(context)
+        self.search_engines = self._build_search_engines(context)
+        self.search_chain = SearchChain(self.search_engines, context.parts.internet)
+        searches = Searches(jobs=self.jobs, chain=self.search_chain)
         self.downloads = build_assets(context, approvals, self.jobs)
         points = AgentPoints(store=store, agents=context.agents, approvals=approvals, jobs=self.jobs, history=history)
         self._calendar = Calendar(context, turns)
         self.calendar = self._calendar.calendar
         status = self._build_status(context)
         sending = SendFile(store=store, intake=intake, jobs=self.jobs)
-        offering = (status, sending, self.questions, self.memories, self.packages, self.downloads, videos, points)
+        offering = (
+            status,
+            sending,
+            self.questions,
+            self.memories,
+            self.packages,
+            self.downloads,
+            videos,
+            points,
+            searches,
+        )
         deeds = REGISTRY.collect_deeds(*(noun.deeds for noun in offering), self._calendar.handlers.deeds)
         self.calls.set_registry(REGISTRY, deeds)
         self._commands = Publisher(
@@ -135,6 +152,11 @@ class Capabilities:
             finish=self.calls.finish_calls,
             meaning=_meaning(context),
         )
+
+    def _build_search_engines(self, context: AppContext) -> SearchEngines:
+        settings, blot = context.settings, context.parts.blot
+        given = {**settings.secrets.search_keys(), "HERMIT_SEARXNG_URL": settings.searxng_url}
+        return SearchEngines(given, KeyStore(context.home.search_keys), context.install_settings, blot=blot)
 
     def _build_packages(self, context: AppContext) -> Packages:
         parts = context.parts

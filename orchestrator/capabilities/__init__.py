@@ -14,6 +14,7 @@ A folder holds the rows and the work of its capability too, and imports no other
     memory/      facts that outlive a conversation
     packages/    packages of Python and Node, after a person agreed
     roll/        dice that the host throws
+    search/      pages of the web, by a search engine that the operator set up
     status/      budget, disk and what comes next
     video/       an animated video
 """

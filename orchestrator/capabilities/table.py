@@ -11,6 +11,7 @@ from orchestrator.capabilities.memory import capability as memory
 from orchestrator.capabilities.packages import capability as packages
 from orchestrator.capabilities.registry import Registry
 from orchestrator.capabilities.roll import capability as roll
+from orchestrator.capabilities.search import capability as search
 from orchestrator.capabilities.status import capability as status
 from orchestrator.capabilities.video import capability as video
 
@@ -21,6 +22,7 @@ CAPABILITIES = (
     packages.CAPABILITY,
     ask.CAPABILITY,
     video.CAPABILITY,
+    search.CAPABILITY,
     delivery.CAPABILITY,
     checkpoint.CAPABILITY,
     status.CAPABILITY,

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from orchestrator.checkpoints.models import COVERED, OWN_LOG, Parts
+from orchestrator.checkpoints.models import COVERED, MOST_DEPTH, OWN_LOG, Parts
 from orchestrator.core.models import CubicleKey
 
 logger = logging.getLogger(__name__)
@@ -38,6 +38,9 @@ _OF_LOGS = (b"work",)
 """Where the crab's own log lies, to which it writes in every turn."""
 _MOST_FOLDERS = 20_000
 """Of one cubicle; for more of them looking everywhere is as quick."""
+_LEVELS_AT_ONCE = 1_000
+"""As many as a path of "../" may hold."""
+_GONE = (errno.ESTALE, errno.ENOENT, errno.ENOTDIR)
 
 
 class ChangeJournal:
@@ -90,10 +93,12 @@ class ChangeJournal:
                 self._heard.clear()
             elif handle:
                 handles[handle] = handles.get(handle, True) and name in _LOG_NAMES
-        for handle, is_log in handles.items():
-            path = self._find_path(handle)
-            if path is not None:
-                self._note(path, is_log=is_log)
+        try:
+            for handle, is_log in handles.items():
+                self._note_folder(handle, is_log=is_log)
+        except OSError:
+            self._heard.clear()  # what was read of the others is lost, too
+            raise
 
     def _read_events(self) -> Iterator[tuple[int, bytes, bytes]]:
         """Each with the handle of the folder that it happened in, and the name there."""
@@ -114,25 +119,33 @@ class ChangeJournal:
                 yield mask, handle, name
                 start += length
 
-    def _find_path(self, handle: bytes) -> bytes | None:
-        """Where a folder is now; None when it is gone."""
+    def _note_folder(self, handle: bytes, *, is_log: bool) -> None:
+        """Something happened in the folder of this handle; nothing is noted of one that is gone."""
         buffer = ctypes.create_string_buffer(handle, len(handle))
         try:
             folder = _call("open_by_handle_at", self._mount, buffer, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
-            if error.errno in (errno.ESTALE, errno.ENOENT, errno.ENOTDIR):
-                return None
+            if error.errno in _GONE:
+                return
             raise
         try:
-            return os.fsencode(Path(f"/proc/self/fd/{folder}").readlink())
+            path = _path_of(folder)
+            if path is not None:
+                self._note(path, is_log=is_log)
+            elif (above := _find_above(folder)) is not None:  # too deep to be named: all of that cubicle is in doubt
+                self._heard.pop(b"/".join(self._split(above)[:2]), None)
         finally:
             os.close(folder)
 
+    def _split(self, path: bytes) -> list[bytes]:
+        """The parts of a path below the workspaces; none for one elsewhere."""
+        return path[len(self._top) + 1 :].split(b"/") if path.startswith(self._top + b"/") else []
+
     def _note(self, path: bytes, *, is_log: bool) -> None:
         """Something happened in this folder; with ``is_log`` to files alone that are called like the crab's own log."""
-        if not path.startswith(self._top + b"/"):
+        parts = self._split(path)
+        if not parts:
             return
-        parts = path[len(self._top) + 1 :].split(b"/")
         name, inner = b"/".join(parts[:2]), tuple(parts[2:])
         heard = self._heard.get(name)
         if heard is None or (inner and inner[0] not in COVERED) or (is_log and inner == _OF_LOGS):
@@ -149,6 +162,48 @@ def open_journal(top: Path) -> ChangeJournal | None:
     except OSError as error:
         logger.info("no journal of changed files (%s): workspaces are looked at as a whole", error.strerror)
         return None
+
+
+def _path_of(folder: int) -> bytes | None:
+    """Where an open folder is; None when its path is longer than the kernel names (4,096 bytes)."""
+    try:
+        return os.fsencode(Path(f"/proc/self/fd/{folder}").readlink())
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return None
+        raise
+
+
+def _find_above(folder: int) -> bytes | None:
+    """The path of the nearest folder above this one that the kernel names; None when it is gone, or deeper than
+    what is kept."""
+    low, high, found = 0, 1, _path_above(folder, 1)
+    while found is None and high < MOST_DEPTH:
+        low, high = high, high * 2
+        found = _path_above(folder, high)
+    while found is not None and high - low > 1:
+        middle = (low + high) // 2
+        nearer = _path_above(folder, middle)
+        low, high, found = (middle, high, found) if nearer is None else (low, middle, nearer)
+    return found
+
+
+def _path_above(folder: int, levels: int) -> bytes | None:
+    """The path so many levels above; None when it is too long, or the folder is gone."""
+    here = os.dup(folder)
+    try:
+        while levels:
+            count = min(levels, _LEVELS_AT_ONCE)
+            above = os.open("../" * count, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=here)
+            os.close(here)
+            here, levels = above, levels - count
+        return _path_of(here)
+    except OSError as error:
+        if error.errno in _GONE:
+            return None
+        raise
+    finally:
+        os.close(here)
 
 
 def _name(key: CubicleKey) -> bytes:

@@ -41,6 +41,13 @@ SETTINGS = {
     "MISTRAL_API_KEY": "key for Mistral",
     "DEEPSEEK_API_KEY": "key for DeepSeek",
     "XAI_API_KEY": "key for xAI",
+    "HERMIT_SEARXNG_URL": "your own SearXNG server, which agents search the web with",
+    "BRAVE_SEARCH_API_KEY": "key for Brave Search",
+    "TAVILY_API_KEY": "key for Tavily, a search engine",
+    "EXA_API_KEY": "key for Exa, a search engine",
+    "SERPER_API_KEY": "key for Serper, which searches with Google",
+    "KAGI_API_KEY": "key for Kagi, a search engine",
+    "JINA_API_KEY": "key for Jina, a search engine",
     "TELEGRAM_BOT_TOKEN": "a bot for the first agent",
     "HERMIT_TELEGRAM_OPERATOR_ID": "the operator's numeric Telegram id",
     "HERMIT_TELEGRAM_API_URL": "Bot API server (default https://api.telegram.org)",
@@ -65,7 +72,18 @@ SETTINGS = {
     "HERMIT_TERMINAL": "1 gives operators a terminal in their own cubicles, in the dashboard",
 }
 
-PROVIDER_KEYS = tuple(name for name in SETTINGS if name.endswith("_API_KEY") and not name.startswith("HERMIT_"))
+SEARCH_SETTINGS = (
+    "HERMIT_SEARXNG_URL",
+    "BRAVE_SEARCH_API_KEY",
+    "TAVILY_API_KEY",
+    "EXA_API_KEY",
+    "SERPER_API_KEY",
+    "KAGI_API_KEY",
+    "JINA_API_KEY",
+)
+"""Those of search engines, in the order in which they are asked."""
+_MODELS = (name for name in SETTINGS if not name.startswith("HERMIT_") and name not in SEARCH_SETTINGS)
+PROVIDER_KEYS = tuple(name for name in _MODELS if name.endswith("_API_KEY"))
 
 TELEGRAM_API_URL = "https://api.telegram.org"
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
@@ -106,6 +124,8 @@ class Settings:
     telegram_api_url: str
     telegram_webhook_url: str
     """Where Telegram reaches the dashboard, or empty: then the bots ask for their updates themselves."""
+    searxng_url: str
+    """The operator's own search engine, or empty."""
     update_url: str
     """Who is asked whether there is a new version; empty: nobody."""
     sleep_after_s: float
@@ -179,7 +199,14 @@ class Secrets:
 
     def provider_keys(self) -> dict[str, str]:
         """The provider keys that are set, by their setting's name, in order of preference."""
-        return {name: self._values[name] for name in PROVIDER_KEYS if self._values.get(name)}
+        return self._set_among(PROVIDER_KEYS)
+
+    def search_keys(self) -> dict[str, str]:
+        """The keys of search engines that are set, in the order in which they are asked."""
+        return self._set_among(SEARCH_SETTINGS)
+
+    def _set_among(self, names: tuple[str, ...]) -> dict[str, str]:
+        return {name: self._values[name] for name in names if self._values.get(name)}
 
 
 def load(environment: Mapping[str, str], root: Path) -> Settings:
@@ -211,6 +238,7 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
         telegram_operator_id=_telegram_id(values, "HERMIT_TELEGRAM_OPERATOR_ID"),
         telegram_api_url=_parse_url(values, "HERMIT_TELEGRAM_API_URL") or TELEGRAM_API_URL,
         telegram_webhook_url=_parse_webhook(values),
+        searxng_url=_parse_url(values, "HERMIT_SEARXNG_URL"),
         update_url=_parse_https(values, "HERMIT_UPDATE_URL"),
         sleep_after_s=60.0 * _parse_int(values, "HERMIT_SLEEP_MINUTES", 60, "minutes"),
         log_format=_parse_choice(values, "HERMIT_LOG_FORMAT", "text", "json"),

@@ -103,6 +103,11 @@ class Home:
         return self.path / "keys" / "providers.json"
 
     @property
+    def search_keys(self) -> Path:
+        """Keys of search engines that were given in the dashboard; it need not exist."""
+        return self.path / "keys" / "search.json"
+
+    @property
     def push_key(self) -> Path:
         """What notifications on devices are signed with; it need not exist."""
         return self.path / "keys" / "push.key"

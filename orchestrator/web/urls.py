@@ -43,6 +43,16 @@ class UrlRules:
     local_names: bool = False
     """Names of a private network too: an operator's explicit choice."""
 
+    @classmethod
+    def of_own_server(cls, scheme: str, port: int) -> UrlRules:
+        """For one server that the operator named: wherever it stands, as it was named."""
+        return cls(
+            plain_http=scheme == "http",
+            ports=frozenset({port}),
+            is_allowed=lambda _address: True,
+            local_names=True,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Link:

@@ -29,6 +29,7 @@ pytestmark = [
 BYTES = os.urandom(1_000_003)
 SHA256 = hashlib.sha256(BYTES).hexdigest()
 SITE = "https://files.example"
+ARTICLE = b"<html><title>Tides</title><nav><a href=/>Home</a></nav><article>" + b"<p>The tide comes in.</p>" * 40
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,9 @@ def install(
     path, server = make_certificate(tmp_path_factory.mktemp("tls"), "DNS:files.example")
 
     def gives(visit: Visit) -> None:
+        if visit.target == "/article":
+            visit.send(answer(ARTICLE))
+            return
         visit.send(answer(BYTES) if "missing" not in visit.target else answer(b"", "404 Not Found"))
 
     with opened(gives, server) as site:
@@ -153,3 +157,24 @@ def test_what_is_no_url_of_the_internet_is_refused_at_once(install: RealApp, tal
         ran = run_inside(install.client, talker, "hermit", "fetch", url, "--why", "a try")
         assert ran.code == 1, ran
     assert [found for found in talker.api.get("/assets")["assets"] if found["agent"] == talker.name] == []
+
+
+def test_a_page_is_read(talker: Talker, install: RealApp, client: docker.DockerClient) -> None:
+    """After a yes, as Markdown; for a while without asking again, though it is fetched anew once its copy is gone."""
+    read = ("hermit", "read", f"{SITE}/article", "--why", "when to sail")
+    threading.Thread(target=lambda: _agree(talker, f"{SITE}/article"), daemon=True).start()
+    ran = run_inside(client, talker, *read)
+    assert ran.code == 0, ran.err
+    assert ran.out.startswith("# Tides\n")
+    assert ran.out.count("The tide comes in.") == 40
+    assert "Home" not in ran.out
+    again = run_inside(client, talker, *read)
+    assert (again.code, again.out, again.err) == (0, ran.out, "")
+    (install.home / "workspaces" / talker.name / "1" / "in" / "article").unlink()
+    threading.Thread(target=lambda: _agree(talker, f"{SITE}/article"), daemon=True).start()
+    assert run_inside(client, talker, *read).out == ran.out
+
+
+def _agree(agent: Talker, url: str) -> None:
+    asked = asset(agent, url, "asked")
+    agent.api.post(f"/approvals/{asked['id']}", {"decision": "approve"})

@@ -47,5 +47,5 @@ CAPABILITY = Capability(
     "ask",
     (ASK,),
     toolset=Toolset("questions", "Questions", "Ask you something while it works, and wait for your answer."),
-    prompt=Prompt(command='`hermit ask "Which one?" --choices a,b` asks the person and prints the answer.', rank=-2),
+    prompt=Prompt(command='`hermit ask "Which one?" --choices a,b` asks the person, prints the answer.', rank=-2),
 )

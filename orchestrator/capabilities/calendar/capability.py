@@ -138,7 +138,7 @@ CAPABILITY = Capability(
         rule='When a calendar prompt comes with nothing to tell, answer {"message": ""}. After INTERNAL: the '
         "person gets no reply.",
         example="Example. Person: sum up ../in/feed.txt every Monday at 9\n"
-        'You: {"message": "I set it up.", "panelActions": ["CALENDAR_CREATE:Feed|Sum up ../in/feed.txt.|'
+        'You: {"message": "Done.", "panelActions": ["CALENDAR_CREATE:Feed|Sum up ../in/feed.txt.|'
         '2026-03-02T09:00|||FREQ=WEEKLY;BYDAY=MO"]}',
     ),
 )

@@ -24,6 +24,8 @@ class AssetRequest:
     description: str = field(metadata=field_metadata(FieldKind.TEXT, 500))
     url: str = field(metadata=field_metadata(FieldKind.URL, 2000))
     file_type: str = field(default="", metadata=field_metadata(FieldKind.FILE_TYPE, 100))
+    max_age: int | None = field(default=None, metadata=field_metadata(FieldKind.COUNT))
+    """A copy of it that came at most so many seconds ago does as well; without it a new one is fetched."""
 
 
 def _facts(approval: Approval) -> list[Fact]:
@@ -77,6 +79,21 @@ REQUEST = Action(
             needs=("description",),
             example="hermit fetch https://example.com/prices.csv --why 'the price list for the report'",
         ),
+        Command(
+            "read",
+            "Prints web pages as Markdown, and PDFs as text. Each is fetched into in/ after a person's yes; one that "
+            "came within 15 minutes is not fetched again.",
+            places=("url", "others*"),
+            options=(
+                Option("why", "what it is read for: the person reads it", value="TEXT", field="description"),
+                Option("links", "number its links, and list them at the end"),
+                Option("from", "go on from this character", value="N"),
+            ),
+            fields={"description": "to read it", "max_age": 900, "others": []},
+            local=("others", "links", "from"),
+            reads="url",
+            example="hermit read https://example.com/article --why 'it may say when the law changed'",
+        ),
     ),
 )
 APPROVAL = ApprovalKind(
@@ -104,7 +121,7 @@ CAPABILITY = Capability(
         "assets", "Files from the internet", "Ask for a file from the internet. You see the exact address and decide."
     ),
     prompt=Prompt(
-        command="`hermit fetch URL --why TEXT`: after the person's yes the file comes into ../in.",
+        command="`hermit fetch URL --why TEXT`, after a yes into ../in; `hermit read URL` prints it.",
         action="ASSET_REQUEST:description|url|file_type, as `hermit fetch`.",
         rank=-1,
     ),

@@ -94,6 +94,9 @@ class DownloadRequests:
         found = _under_way(db, caller.key, link.url)
         if found is not None:
             return _waits(found, words.under_way(found))
+        recent = _recent_copy(db, caller.key, link.url, since=time.time() - (request.max_age or 0))
+        if recent is not None:
+            return Outcome(words.outcome_text(recent), words.outcome_result(recent))
         if link.host in self._grants.list_hosts(db, caller.key, caller.turn):
             return self._at_once(db, caller, request, link)
         detail = words.approval_detail(link, description=request.description, file_type=request.file_type)
@@ -219,6 +222,13 @@ def _under_way(db: sqlite3.Connection, key: CubicleKey, url: str) -> Asset | Non
     """The download of the same for this cubicle that was agreed to and has not ended."""
     found = map(read_asset, rows.list_open_jobs(db, KIND, key))
     return next((asset for asset in found if asset.url == url and asset.status is AssetStatus.FETCHING), None)
+
+
+def _recent_copy(db: sqlite3.Connection, key: CubicleKey, url: str, *, since: float) -> Asset | None:
+    """The newest download of the same for this cubicle that came since then."""
+    found = map(read_asset, rows.list_cubicle_jobs(db, KIND, key, since=since))
+    came = [asset for asset in found if asset.url == url and asset.status is AssetStatus.DONE]
+    return max(came, key=lambda asset: asset.asked_at, default=None)
 
 
 def _waits(asset: Asset, text: str) -> Outcome:

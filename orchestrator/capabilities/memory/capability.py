@@ -80,7 +80,7 @@ CAPABILITY = Capability(
     toolset=TOOLSET,
     prompt=Prompt(
         command="`hermit memory search WORDS`",
-        action="MEMORY_ADD:a fact for later talks. MEMORY_DELETE:id",
+        action="MEMORY_ADD:a fact for later. MEMORY_DELETE:id",
         rank=1,
     ),
 )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from crab.hermit_commands import Command
 from orchestrator.capabilities.actions.field_types import FieldKind
 from orchestrator.capabilities.actions.fields import field_metadata
-from orchestrator.capabilities.capability import Action, Caller, Capability, Outcome, Policy, Prompt
+from orchestrator.capabilities.capability import Action, Caller, Capability, Outcome, Policy
 from orchestrator.core.errors import BadInput
 
 MOST_DICE, MOST_SIDES = 50, 1_000
@@ -44,5 +44,4 @@ COMMAND = Command("roll", "Throws dice and adds them up: 2d6+1, 1d20.", places=(
 CAPABILITY = Capability(
     "roll",
     (Action("ROLL", Roll, Policy.FREE, cost=1, run=roll_dice, commands=(COMMAND,), is_panel=False),),
-    prompt=Prompt(bare="`hermit roll`"),
 )

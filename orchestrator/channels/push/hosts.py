@@ -44,12 +44,7 @@ class PushHosts:
         for own in map(urlsplit, self.added):
             port = own.port or DEFAULT_PORTS[own.scheme]
             if origin == (own.scheme, own.hostname, port):
-                return UrlRules(
-                    plain_http=own.scheme == "http",
-                    ports=frozenset({port}),
-                    is_allowed=lambda _address: True,
-                    local_names=True,
-                )
+                return UrlRules.of_own_server(own.scheme, port)
         return _PUBLIC
 
 

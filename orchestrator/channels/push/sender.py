@@ -23,8 +23,8 @@ from orchestrator.core.db.database import Store
 from orchestrator.core.errors import OrchestratorError, Unavailable
 from orchestrator.core.home import Home
 from orchestrator.jobs.kinds import JobKind, Running
+from orchestrator.web.exchange import ServiceAnswer, send_request
 from orchestrator.web.limits import Internet
-from orchestrator.web.poster import PostAnswer, post_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ class PushSender:
         self._settle(device, note, text, self._try_post(device, ref, text))
         return {}
 
-    def _try_post(self, device: PushDevice, ref: str, text: PushText) -> PostAnswer | str:
+    def _try_post(self, device: PushDevice, ref: str, text: PushText) -> ServiceAnswer | str:
         """The answer, or why there is none."""
         more: dict[str, Any] = {"kind": ref.partition(":")[0]}
         if text.buttons:
@@ -101,7 +101,7 @@ class PushSender:
         except OrchestratorError as error:
             return error.message
 
-    def _post(self, device: PushDevice, text: PushText, more: Mapping[str, Any]) -> PostAnswer:
+    def _post(self, device: PushDevice, text: PushText, more: Mapping[str, Any]) -> ServiceAnswer:
         link, rules = self._hosts.read_endpoint(device.endpoint)
         said = {
             "tag": text.tag,
@@ -128,11 +128,11 @@ class PushSender:
             "Urgency": text.urgency,
             "Topic": text.topic,
         }
-        return post_bytes(link, body, headers, rules=rules, internet=self._internet)
+        return send_request("POST", link, headers, body, rules=rules, internet=self._internet)
 
-    def _settle(self, device: PushDevice, note: PushNote, text: PushText, answer: PostAnswer | str) -> None:
+    def _settle(self, device: PushDevice, note: PushNote, text: PushText, answer: ServiceAnswer | str) -> None:
         """Write down what became of it."""
-        if isinstance(answer, PostAnswer) and 200 <= answer.status < 300:
+        if isinstance(answer, ServiceAnswer) and 200 <= answer.status < 300:
             with self._store.writing() as db:
                 push_rows.mark_reached(db, device.id, self._now())
                 latest = push_rows.get_note(db, device.id, note.ref)
@@ -173,7 +173,7 @@ def _is_asked(ref: str) -> bool:
     return ref.startswith(("approval:", "question:"))
 
 
-def _problem(device: PushDevice, answer: PostAnswer) -> str:
+def _problem(device: PushDevice, answer: ServiceAnswer) -> str:
     """Why it did not get there; empty where it did."""
     host, status = device.endpoint.partition("://")[2].partition("/")[0], answer.status
     if 200 <= status < 300:

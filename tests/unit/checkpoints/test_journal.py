@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.checkpoints import journal as journal_module
 from orchestrator.checkpoints import store as store_module
 from orchestrator.checkpoints.checkpoints import Checkpoints
 from orchestrator.checkpoints.journal import ChangeJournal, open_journal
-from orchestrator.checkpoints.models import Parts, PointKind
+from orchestrator.checkpoints.models import EntryKind, Parts, PointKind
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.workspace import Workspaces
@@ -105,6 +106,63 @@ def test_the_crabs_own_log_is_not_told(history: HistoryFixture) -> None:
     there = history.tree()
     del there[(b"work", b".hermit.log")]
     assert history.kept(found.id) == there
+
+
+def _dig(folder: Path, name: str, levels: int) -> int:
+    """So many folders in one another; the last one, open."""
+    here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    for _ in range(levels):
+        os.mkdir(name, dir_fd=here)
+        below = os.open(name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=here)
+        os.close(here)
+        here = below
+    return here
+
+
+@pytest.mark.parametrize(("name", "levels"), [("aa", 1_500), ("b" * 255, 30), ("c" * 40, 120)])
+def test_a_folder_too_deep_to_be_named_puts_its_own_cubicle_in_doubt(
+    history: HistoryFixture, name: str, levels: int
+) -> None:
+    """What happens down there is found by a look at everything; others hear no more than of their own folders."""
+    deepest = _dig(history.work, name, levels)
+    try:
+        history.take()
+        os.close(os.open("new", os.O_CREAT | os.O_WRONLY, dir_fd=deepest))
+        point = history.take()
+        assert heard(history) is None
+        found = history.store.get_entry(point.id, (b"work", *(name.encode(),) * levels, b"new"))
+        assert found.kind is EntryKind.FILE
+    finally:
+        os.close(deepest)
+    other = history.top.parent / "2" / "work"
+    other.mkdir(parents=True)
+    deepest = _dig(other, name, levels)
+    try:
+        history.take()
+        os.close(os.open("new", os.O_CREAT | os.O_WRONLY, dir_fd=deepest))
+        write(history.work / "mine", b"1")
+        history.take()
+        assert heard(history) == {(b"work",)}
+    finally:
+        os.close(deepest)
+
+
+def test_news_that_can_not_be_read_put_everybody_in_doubt(
+    history: HistoryFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read before is lost with it, so the next point looks at everything."""
+    write(history.work / "a", b"1")
+
+    def fail(_path: object) -> bytes | None:
+        raise OSError(5, "the disk")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal_module, "_path_of", fail)
+        with pytest.raises(Unavailable):
+            history.take()
+    point = history.take()
+    assert heard(history) is None
+    assert (b"work", b"a") in history.kept(point.id)
 
 
 def _put_in_place(work: Path) -> None:

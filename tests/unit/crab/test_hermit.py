@@ -118,7 +118,7 @@ def test_the_table_is_the_hosts() -> None:
         known = {field.name for field in REGISTRY.actions[command.call].fields}
         needed = {field.name for field in REGISTRY.actions[command.call].fields if field.is_required}
         given = {place.rstrip("?…*") for place in command.places} | {option.field for option in command.options}
-        assert given - {"no_wait", "choice"} <= known, command.words
+        assert given - {"no_wait", "choice", *command.local} <= known, command.words
         assert needed <= given | set(command.fields), command.words
 
 
@@ -234,6 +234,46 @@ def test_waiting(door: FakeDoor, run: Callable[..., Ran]) -> None:
 
     door.call = call
     assert run("fetch", "https://a.b/c", "--why", "w") == Ran(0, "in/a.pdf is there.\n", "asked\ndownloading\n")
+
+
+def test_pages_are_read(door: FakeDoor, run: Callable[..., Ran], tmp_path: Path) -> None:
+    """Each is asked for before any is waited for; one that was refused keeps no other from being printed."""
+    page = tmp_path / "page.html"
+    page.write_text("<html><body><article><p>" + "The sea is calm today. " * 20 + "</p></article>", encoding="utf-8")
+
+    def call(route: str, body: Json) -> tuple[int, Json]:
+        if body and body["fields"]["url"].endswith("/no"):
+            return failed("The person said no.", "denied")
+        return (
+            (200, {"call": "c", "status": "waiting", "text": "A person is asked."})
+            if body
+            else done("", path=str(page))
+        )
+
+    door.call = call
+    ran = run("read", "https://a.example/1", "https://a.example/no", "--links", "--why", "the weather")
+    assert ran.code == 3
+    assert ran.out.count("The sea is calm today.") == 20
+    assert "== https://a.example/1" in ran.out
+    assert "The person said no." in ran.err
+    asked = [body["fields"] for route, body in door.calls if route == "calls"]
+    common = {"description": "the weather", "max_age": 900}
+    assert asked == [{**common, "url": f"https://a.example/{end}"} for end in ("1", "no")]
+    assert [route.partition("/")[0] for route, _ in door.calls[:2]] == ["calls", "calls"]
+    assert run("read", *(f"https://a.example/{n}" for n in range(6))).code == 2
+
+
+def test_a_copy_that_was_deleted_is_fetched_again(door: FakeDoor, run: Callable[..., Ran], tmp_path: Path) -> None:
+    """What the host remembers may not lie there any more."""
+    again = tmp_path / "again.txt"
+    again.write_text("as new\n", encoding="utf-8")
+
+    def call(_route: str, body: Json) -> tuple[int, Json]:
+        return done("", path=str(tmp_path / "gone.txt") if "max_age" in body["fields"] else str(again))
+
+    door.call = call
+    ran = run("read", "https://a.example/1")
+    assert (ran.code, ran.out, ran.err) == (0, "as new\n", "")
 
 
 def test_no_wait(door: FakeDoor, run: Callable[..., Ran]) -> None:

@@ -19,6 +19,7 @@ WORDS = {
     "packages": {"hermit install"},
     "questions": {"hermit ask"},
     "video": {"CLAWMOTION"},
+    "search": {"hermit search"},
 }
 CHOICES = [list(some) for count in range(len(TOOLSETS) + 1) for some in combinations(TOOLSETS, count)]
 MOST_TOKENS = 1_200

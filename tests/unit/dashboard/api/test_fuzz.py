@@ -84,6 +84,7 @@ def driven(tmp_path: Path) -> Iterator[Driven]:
             "host": "ex.org",
             "session": "none",
             "device": "none",
+            "engine": "none",
             "memory": 1,
             "delivery": 1,
         }
