@@ -24,7 +24,7 @@ def start(call: CommandCall) -> list[MessageBody]:
     """The first words."""
     agent = call.context.services.agents.get(call.agent)
     return note_reply(
-        f"Hello {call.user.name}, I'm {agent.name}",
+        f"Hello {call.user.name}, I'm {call.called}",
         ("My role: ", QuotedText(agent.role, 200), "."),
         "Write what you want done, or send me a file. I work in a locked container without internet access, "
         "and ask before doing anything risky.",
