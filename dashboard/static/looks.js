@@ -6,7 +6,7 @@ export function startLooks({ signal } = {}) {
     const own = look.querySelector("[data-look-emoji]");
     const radio = own.querySelector("input");
     look.addEventListener("change", ({ target }) => {
-      if (target.name === "color") signs.className = `look-signs tone-${target.value}`;
+      if (target.name === "color") signs.className = `look-signs tone-${target.dataset.tone}`;
     }, { signal });
     look.querySelector("[data-look-own]").addEventListener("input", ({ target }) => {
       const emoji = target.value.trim();
@@ -25,7 +25,7 @@ function showAbove(form) {
   if (!head) return;
   head.querySelector("h1").textContent = form.elements.display_name.value.trim() || head.closest("[data-agent]").dataset.agent;
   const face = form.querySelector('[name="avatar"]:checked').parentElement.querySelector(".avatar").cloneNode(true);
-  face.classList.add(`tone-${form.querySelector('[name="color"]:checked').value}`);
+  face.classList.add(`tone-${form.querySelector('[name="color"]:checked').dataset.tone}`);
   head.querySelector(".avatar").replaceWith(face);
 }
 

@@ -86,7 +86,7 @@ def parse_avatar(field: str, value: Any) -> str:
     if isinstance(value, str):
         avatar = value.strip()
         if not avatar or avatar in SIGNS or _EMOJI.fullmatch(avatar):
-            return avatar
+            return "" if avatar == SIGNS[0] else avatar
     raise BadInput(f"{field}: choose one of {', '.join(SIGNS)}, or write one emoji.")
 
 

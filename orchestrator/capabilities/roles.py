@@ -61,7 +61,7 @@ ROLES = (
         "General assistant",
         "Friendly, practical and brief. Does what was asked and nothing beside it. Tries things out instead of "
         "guessing, says plainly what did not work, and asks when a request can be read in two ways.",
-        "shell",
+        "",
         "lagoon",
         tasks=("calculator", "chart", "packing", "week", "drafts", "game"),
     ),

@@ -50,7 +50,7 @@ def test_a_name_is_on_one_line() -> None:
 @pytest.mark.parametrize("avatar", ["", *SIGNS, "🦊", "👩‍💻", "👍🏽", "🇦🇹", "❤️", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", "3️⃣"])
 def test_a_sign_or_one_emoji(avatar: str) -> None:
     """Also with a colour of skin, as a family, or as a flag."""
-    assert parse_avatar("avatar", avatar) == avatar
+    assert parse_avatar("avatar", avatar) == ("" if avatar == "shell" else avatar)
 
 
 @pytest.mark.parametrize("avatar", ["🦊🦊", "ab", "<b>", "\u2800", "🦊" + "\u200d🦊" * 5, "dragon", "◆", 3, None])
