@@ -9,10 +9,11 @@ from werkzeug.wrappers import Response
 
 from dashboard.browsers import browser_name
 from dashboard.origin import is_https
+from orchestrator.agents.oidc.flow import GOOD_FOR_S
 from orchestrator.agents.second_factors import HALFWAY_S
 from orchestrator.agents.users import SESSION_S
 
-NAME, WAITING = "hermit_session", "hermit_login"
+NAME, WAITING, AWAY = "hermit_session", "hermit_login", "hermit_oidc"
 
 
 def session_token() -> str:
@@ -44,6 +45,23 @@ def set_ticket(response: Response, ticket: str) -> Response:
         )
     else:
         response.delete_cookie(_cookie_name(WAITING), path="/", httponly=True, samesite="Strict", secure=is_https())
+    return response
+
+
+def oidc_flow() -> str:
+    """What the browser kept while it was at the provider, or an empty string."""
+    return request.cookies.get(_cookie_name(AWAY), "")
+
+
+def set_oidc_flow(response: Response, flow: str) -> Response:
+    """The browser keeps this while it is at the provider, whose answer it has to come with: so it is sent, unlike the
+    others, when another site opens a page of ours. An empty one is dropped."""
+    if flow:
+        response.set_cookie(
+            _cookie_name(AWAY), flow, max_age=GOOD_FOR_S, path="/", httponly=True, samesite="Lax", secure=is_https()
+        )
+    else:
+        response.delete_cookie(_cookie_name(AWAY), path="/", httponly=True, samesite="Lax", secure=is_https())
     return response
 
 

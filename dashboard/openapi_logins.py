@@ -44,6 +44,24 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute(
         "delete", "/api/users/{user}/totp", "Take a person's second factor away (operator)", status=204, fails=(404,)
     ),
+    ApiRoute("get", "/api/me/oidc", "The provider by which people log in, and the caller's account there", "MyOidc"),
+    ApiRoute(
+        "post",
+        "/api/me/oidc",
+        "Begin to connect the caller's account: where the browser goes; needs the dashboard's session",
+        "OidcBegun",
+        "BeginTotp",
+        201,
+        fails=(400, 404, 409, 429, 503),
+    ),
+    ApiRoute("delete", "/api/me/oidc", "Disconnect the caller's account", status=204, fails=(404, 409)),
+    ApiRoute(
+        "delete",
+        "/api/users/{user}/oidc",
+        "Take a person's account away (operator)",
+        status=204,
+        fails=(404,),
+    ),
     ApiRoute("get", "/api/me/passkeys", "The caller's passkeys", "Passkeys"),
     ApiRoute(
         "post",
@@ -112,6 +130,13 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Passkeys": object_of({"passkeys": array_of(schema_ref("Passkey"))}),
     "PasskeyOptions": object_of({"ticket": STRING, "options": {"type": "object", "description": "as WebAuthn has it"}}),
+    "MyOidc": object_of(
+        {
+            "provider": nullable(object_of({"name": STRING, "issuer": STRING})),
+            "account": nullable(object_of({"label": STRING, "connected_at": TIME, "used_at": nullable(TIME)})),
+        }
+    ),
+    "OidcBegun": object_of({"url": STRING}),
     "NewPasskey": object_of(
         {"ticket": STRING, "name": STRING, "credential": {"type": "object", "description": "as WebAuthn has it"}}
     ),

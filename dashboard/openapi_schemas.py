@@ -251,7 +251,16 @@ SCHEMAS: dict[str, Schema] = {
         {"default": STRING, "providers": array_of(object_of({"name": STRING, "default_model": STRING}))},
     ),
     "User": object_of(
-        {"id": INTEGER, **_USER, "time_zone_known": BOOLEAN, "has_totp": BOOLEAN, "budget": schema_ref("PersonBudget")},
+        {
+            "id": INTEGER,
+            **_USER,
+            "time_zone_known": BOOLEAN,
+            "has_totp": BOOLEAN,
+            "oidc_account": nullable(
+                {**STRING, "description": "what the provider calls them, where they log in by it"}
+            ),
+            "budget": schema_ref("PersonBudget"),
+        },
     ),
     "NewUser": object_of(_USER, required=("name",)),
     "UserChange": object_of(_USER, required=()),

@@ -121,6 +121,7 @@ def user_json(services: DashboardServices, user: User) -> dict[str, Any]:
         "time_zone": user.time_zone,
         "time_zone_known": user.time_zone_known,
         "has_totp": services.second_factors.is_on(user.id),
+        "oidc_account": None if (account := services.oidc.account_of(user.id)) is None else account.label,
         "daily_budget_usd": None if daily is None else daily / MICRO,
         "monthly_budget_usd": None if monthly is None else monthly / MICRO,
         "budget": person_budget_json(services.budget.get_person_standing(user.id)),

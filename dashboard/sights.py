@@ -1,11 +1,12 @@
 """What a conversation shows of a file that an agent delivered: a picture, a player, a table, the beginning of a text,
-or its name alone. Its first bytes decide, never its name, and nothing is decoded here.
+or its name alone; of a PDF, a web page and a spreadsheet, what a container makes of it. Its first bytes decide, never
+its name alone, and nothing is decoded here.
 """
 
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -31,8 +32,10 @@ PLAYED = {
 }
 """What a browser plays, by what its bytes say, and as what."""
 _TABLES = (".csv", ".tsv")
+_PAGES = (".html", ".htm")
+_BOOKS = (".xlsx", ".xlsm")
 
-Sort = Literal["picture", "audio", "video", "pdf", "table", "text", "none"]
+Sort = Literal["picture", "audio", "video", "pdf", "book", "page", "table", "text", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +49,37 @@ class FileSight:
     rows: tuple[tuple[str, ...], ...] = ()
     """Of a table, the first ones."""
     text: str = ""
-    """Of a text, the beginning."""
+    """Of a text or a web page, the beginning."""
     is_cut: bool = False
     """There is more of it."""
+    is_made: bool = False
+    """What a conversation shows of it is made in a container, which can be done here."""
 
 
 def sight_of(delivery: Delivery) -> FileSight:
     """What can be seen of a delivered file now."""
     try:
         copy = get_services().deliveries.copy_of(delivery)
-        return _look(copy, delivery.name.lower().endswith(_TABLES), delivery.size_bytes)
+        sight = _look(copy, _called(delivery.name), delivery.size_bytes)
     except (NotFound, OSError):  # it was removed meanwhile
         return FileSight()
+    services = get_services()
+    made = {
+        "pdf": services.pdf_pages.is_there,
+        "book": services.sheets.is_there,
+        "page": services.page_pictures.is_there,
+    }
+    return replace(sight, is_made=made.get(sight.sort, False))
+
+
+def _called(name: str) -> Sort:
+    """What its name says it is, of those that only the name tells apart."""
+    sorts: tuple[tuple[Sort, tuple[str, ...]], ...] = (("table", _TABLES), ("page", _PAGES), ("book", _BOOKS))
+    return next((sort for sort, ends in sorts if name.lower().endswith(ends)), "none")
 
 
 @lru_cache(maxsize=512)
-def _look(copy: Path, is_table: bool, size_bytes: int) -> FileSight:  # noqa: FBT001 - a key of the cache
+def _look(copy: Path, called: Sort, size_bytes: int) -> FileSight:
     """A copy never changes."""
     with copy.open("rb") as file:
         head = file.read(HEAD_BYTES)
@@ -73,11 +91,15 @@ def _look(copy: Path, is_table: bool, size_bytes: int) -> FileSight:  # noqa: FB
         return FileSight("video" if PLAYED[content].startswith("video/") else "audio")
     if content == "pdf":
         return FileSight("pdf")
+    if content == "zip" and called == "book":
+        return FileSight("book")
     text = read_text(head[:TEXT_BYTES]) if content in ("", "page") and head else None
     if text is None:
         return FileSight()
     is_cut = size_bytes > TEXT_BYTES
-    rows = read_rows(text, is_cut=is_cut) if is_table else ()
+    if called == "page":
+        return FileSight("page", text=text, is_cut=is_cut)
+    rows = read_rows(text, is_cut=is_cut) if called == "table" else ()
     if rows:
         return FileSight("table", rows=rows[:MOST_ROWS], is_cut=is_cut or len(rows) > MOST_ROWS)
     return FileSight("text", text=text, is_cut=is_cut)

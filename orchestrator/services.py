@@ -10,14 +10,17 @@ from orchestrator.agents.access import Access
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.cubicles import Cubicles
 from orchestrator.agents.install_settings import InstallSettings
+from orchestrator.agents.oidc.logins import OidcLogins
 from orchestrator.agents.passkeys import Passkeys
 from orchestrator.agents.second_factors import SecondFactors
 from orchestrator.agents.users import Users
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.notifications import Notifications
+from orchestrator.apps.page_pictures import PagePictures
 from orchestrator.apps.pdf_pages import PdfPages
 from orchestrator.apps.previews.previews import Previews
+from orchestrator.apps.sheets import Sheets
 from orchestrator.apps.terminals.terminals import Terminals
 from orchestrator.apps.thumbnails.thumbnails import Thumbnails
 from orchestrator.capabilities.ask.questions import Questions
@@ -81,6 +84,7 @@ class Services:
     users: Users
     second_factors: SecondFactors
     passkeys: Passkeys
+    oidc: OidcLogins
     agents: Agents
     access: Access
     """Who may use which agent: every surface asks it."""
@@ -110,6 +114,8 @@ class Services:
     previews: Previews
     thumbnails: Thumbnails
     pdf_pages: PdfPages
+    sheets: Sheets
+    page_pictures: PagePictures
     terminals: Terminals
     calendar: CalendarEntries
     downloads: DownloadRequests

@@ -91,7 +91,9 @@ BENEATH_THE_WORKSPACE = tuple(
 """How paths that an agent can touch are opened, walked, copied, renamed and stored: for the workspace alone."""
 OF_THE_WORKSPACE = tuple(f"orchestrator.files.{name}" for name in ("workspace", "person_changes", "finding"))
 """The workspace, what a person changes in it, and looking for names."""
-AROUND_POINTS = tuple(f"orchestrator.checkpoints.{name}" for name in ("looking", "capture", "tree_writer", "store"))
+AROUND_POINTS = tuple(
+    f"orchestrator.checkpoints.{name}" for name in ("looking", "capture", "tree_writer", "store", "journal")
+)
 """Points of time are of links, odd names and whole trees, which no copy can stand for: these go by descriptors too."""
 OF_OTHER_PYTHONS = frozenset({"_sha2", "_sha256"})
 """What the standard library calls its hash in versions before and after this one."""

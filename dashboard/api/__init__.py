@@ -26,6 +26,7 @@ from dashboard.api.me import api as me_api
 from dashboard.api.memories import api as memories_api
 from dashboard.api.messages import api as messages_api
 from dashboard.api.notices import api as notices_api
+from dashboard.api.oidc import api as oidc_api
 from dashboard.api.openapi import api as openapi_api
 from dashboard.api.packages import api as packages_api
 from dashboard.api.passkeys import api as passkeys_api
@@ -71,6 +72,7 @@ BLUEPRINTS = (
     openapi_api,
     packages_api,
     passkeys_api,
+    oidc_api,
     prices_api,
     providers_api,
     push_api,

@@ -53,8 +53,10 @@ def send_message(name: str) -> Any:
 
 @api.get("/api/turns/<id:turn>")
 def get_turn(turn: int) -> Any:
-    """A turn with its steps."""
+    """A turn with its steps; not one that was deleted."""
     found = own_turn(turn)
+    if found.was_deleted:
+        raise NotFound(f"There is no message {turn} any more.")
     return _turns_json([found])[0]
 
 
@@ -70,6 +72,14 @@ def withdraw_turn(turn: int) -> Any:
     """A message that still waits is taken back and leaves the conversation."""
     found = get_services().turns.withdraw(own_turn(turn).id)
     return _turns_json([found])[0]
+
+
+@api.delete("/api/turns/<id:turn>")
+def delete_turn(turn: int) -> Any:
+    """A message goes with its answer, and the agent forgets both; files, memories and the audit log stay."""
+    services, found = get_services(), own_turn(turn)
+    services.branches.delete_turn(found.id, by=require_asker().user.name)
+    return "", 204
 
 
 @api.get("/api/agents/<name>/history")

@@ -129,6 +129,13 @@ _OWN: tuple[ApiRoute, ...] = (
         fails=(404, 409),
     ),
     ApiRoute(
+        "delete",
+        "/api/turns/{turn}",
+        "Delete a message with its answer and its commands, once it has ended: the agent forgets it",
+        status=204,
+        fails=(404, 409),
+    ),
+    ApiRoute(
         "get",
         "/api/approvals",
         "Questions, newest first",

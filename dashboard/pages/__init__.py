@@ -24,6 +24,7 @@ from dashboard.pages import (
     memory,
     meter,
     newcomers,
+    oidc,
     palette,
     people,
     planner,
@@ -78,4 +79,5 @@ BLUEPRINTS = (
     you.pages,
     welcome.pages,
     login.pages,
+    oidc.pages,
 )

@@ -84,6 +84,7 @@ _KINDS = {
     "turn.failed": "Answer failed",
     "turn.stopped": "Answer stopped",
     "turn.withdrawn": "Message withdrawn",
+    "turn.deleted": "Message deleted",
     "turn.reworded": "Answer reworded",
     "approval.asked": "Approval requested",
     "approval.approved": "Approved",

@@ -175,6 +175,8 @@ def turn_alone(name: str, turn: int) -> str:
     found = own_turn(turn)
     if found.cubicle != own_key(name):
         raise NotFound(f"There is no turn {turn} here.")
+    if found.was_deleted:
+        raise NotFound("This message was deleted.")
     talk, earlier, later = page_around(found, AROUND)
     return render_template(
         "turn.html",
@@ -189,9 +191,9 @@ def turn_alone(name: str, turn: int) -> str:
 
 @pages.get("/parts/turns/<id:turn>")
 def one_turn(turn: int) -> str:
-    """One turn as it stands; nothing where its message was withdrawn."""
+    """One turn as it stands; nothing where its message was withdrawn or deleted."""
     found = own_turn(turn)
-    if found.was_withdrawn:
+    if found.was_withdrawn or found.was_deleted:
         return ""
     place = bodies.whole_arg("conversation")
     shown = get_services().conversations.get(found.cubicle, place) if place else None

@@ -10,6 +10,7 @@ from flask import Blueprint, Response, render_template, request
 
 from dashboard.apps import dashboard_origin
 from dashboard.auth import login_digest, require_asker
+from dashboard.books import view_book
 from dashboard.headers import allow_frame
 from dashboard.pages.editing import may_edit
 from dashboard.pages.folder_list import list_view, view_entry
@@ -97,6 +98,21 @@ def drawn_pages(name: str, path: str) -> str:  # noqa: ARG001 - as above
         raise NotFound(error.message) from error
     except OrchestratorError as error:
         return render_template("parts/pages.html", drawn=None, trouble=error.message)
+    finally:
+        end()
+
+
+@pages.get("/parts/sheets/<name>/<any_path:path>")
+def read_sheets(name: str, path: str) -> str:  # noqa: ARG001 - as above
+    """A spreadsheet's sheets, or that they are being read."""
+    end = get_transfers().begin_transfer(require_asker().user.id)
+    try:
+        book = get_services().sheets.read_file(own_key(name), asked_for(BEFORE_IN_PAGES), wait_s=DRAWING_S)
+        return render_template("parts/sheets.html", sheets=view_book(book) if book else [], book="f")
+    except (NotFound, UnsafePath) as error:
+        raise NotFound(error.message) from error
+    except OrchestratorError as error:
+        return render_template("parts/sheets.html", sheets=[], trouble=error.message)
     finally:
         end()
 

@@ -35,7 +35,10 @@ _NO_TEXT = "There is no preview for this kind of file. Download it to open it."
 _UNDRAWN_PDF = "There is no preview of this PDF. Download it to read it."
 _LARGE_PDF = "This PDF is too large to preview. Download it."
 
-Sort = Literal["text", "picture", "pages", "audio", "video", "none"]
+_BOOKS = (".xlsx", ".xlsm")
+_LARGE_BOOK = "This spreadsheet is too large to preview. Download it."
+
+Sort = Literal["text", "picture", "pages", "book", "audio", "video", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,9 @@ def glimpse(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Glimp
         return Glimpse("video" if PLAYED[content].startswith("video/") else "audio")
     if content == "pdf":
         return _pdf(entry.size_bytes)
+    if content == "zip" and entry.name.lower().endswith(_BOOKS) and get_services().sheets.is_there:
+        too_large = entry.size_bytes > get_services().sheets.most_bytes
+        return Glimpse("none", _LARGE_BOOK) if too_large else Glimpse("book")
     text = read_text(head[:TEXT_BYTES]) if content in ("", "page") else None
     if text is None:
         return Glimpse("none", _OF_OWN_PROGRAMS.get(content, _NO_TEXT))

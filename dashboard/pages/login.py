@@ -30,7 +30,8 @@ def login() -> str:
         "login.html",
         has_password=has_password,
         has_passkeys=get_services().passkeys.are_used_at(own_site()),
-        next=_next(request.args.get("next", "")),
+        oidc=get_services().oidc.settings,
+        next=next_page(request.args.get("next", "")),
     )
 
 
@@ -47,35 +48,37 @@ def log_in() -> Any:
             error.message,
             has_password=True,
             has_passkeys=get_services().passkeys.are_used_at(own_site()),
+            oidc=get_services().oidc.settings,
         )
     except SecondFactorNeeded as needed:
         ticket = get_services().second_factors.wait_for_code(needed.user)
-        path = "/login/second?" + urlencode({"next": _next(request.form.get("next", ""))})
+        path = "/login/second?" + urlencode({"next": next_page(request.form.get("next", ""))})
         return cookies.set_ticket(redirect(path, 303), ticket)
-    return _let_in(_next(request.form.get("next", "")), session)
+    return _let_in(next_page(request.form.get("next", "")), session)
 
 
 @pages.get("/login/second")
 @mark_public
 def second() -> Any:
-    """The code, for somebody who has given their password just now."""
+    """The code, for somebody who has given their password just now, or comes from a provider."""
     if not get_services().second_factors.is_waiting(cookies.login_ticket()):
         return redirect("/login", 303)
-    return render_template("login_code.html", next=_next(request.args.get("next", "")))
+    return render_template("login_code.html", next=next_page(request.args.get("next", "")))
 
 
 @pages.post("/login/second")
 @mark_public
 def give_code() -> Any:
-    """In by the code that belongs to the password."""
-    services, path = get_services(), _next(request.form.get("next", ""))
+    """In by the code that is asked for beside it."""
+    services, path = get_services(), next_page(request.form.get("next", ""))
+    how = services.second_factors.how_begun(cookies.login_ticket())
     try:
         user = services.second_factors.finish(cookies.login_ticket(), request.form.get("code", "")[:64])
     except BadInput as error:
         return _not_in("login_code.html", error.message)
     except NotFound:
         return cookies.set_ticket(redirect("/login", 303), "")
-    session = services.users.new_session(user, "by password and code", **cookies.session_origin())
+    session = services.users.new_session(user, f"{how} and code", **cookies.session_origin())
     return cookies.set_ticket(_let_in(path, session), "")
 
 
@@ -83,7 +86,7 @@ def give_code() -> Any:
 @mark_public
 def link(code: str) -> Any:
     """The button; looking at the page changes nothing. Whoever is in already goes on to where the link leads."""
-    path = _next(request.args.get("next", ""))
+    path = next_page(request.args.get("next", ""))
     if path != "/" and current_asker() is not None:
         return redirect(path, 303)
     return render_template("link.html", code=code, next=path)
@@ -94,7 +97,7 @@ def link(code: str) -> Any:
 def use_link(code: str) -> Any:
     """In by a one-time link. It leads an operator to the first-run page, as long as nobody has set this install up, and
     somebody else who is here for the first time to a page of welcome."""
-    path, services = _next(request.form.get("next", "")), get_services()
+    path, services = next_page(request.form.get("next", "")), get_services()
     session = services.users.use_link(code[:200], **cookies.session_origin())
     user = services.users.of_session(session)
     if path == "/" and user is not None and user.role is Role.OPERATOR and not services.install_settings.is_set_up:
@@ -134,10 +137,10 @@ def _let_in(path: str, session: str) -> Any:
 def _not_in(template: str, message: str, **given: Any) -> Any:
     if request.accept_mimetypes.best_match(["text/html", "application/json"]) == "application/json":
         return {"error": {"code": "unauthorized", "message": message}}, 401
-    return render_template(template, next=_next(request.form.get("next", "")), failed=message, **given), 401
+    return render_template(template, next=next_page(request.form.get("next", "")), failed=message, **given), 401
 
 
-def _next(path: str) -> str:
+def next_page(path: str) -> str:
     """A page of ours to go on to, whatever was asked for."""
     is_ours = path.startswith("/") and not path.startswith("//") and path.isprintable() and "\\" not in path
     return path if is_ours and not path.startswith("/login") else "/"

@@ -14,6 +14,7 @@ from dashboard.pages.you import zones
 from dashboard.services import get_services
 from orchestrator.agents import public_url as reach
 from orchestrator.agents.install_settings import ADDRESS
+from orchestrator.agents.oidc.rows import OidcAccount
 from orchestrator.core.models import Role, User
 from orchestrator.llm.person_budget import PersonBudget
 
@@ -32,6 +33,8 @@ class PersonView:
     budget: PersonBudget
     """What they spent over all agents, and may."""
     has_totp: bool
+    account: OidcAccount | None
+    """At the provider by which they log in."""
     closed: tuple[str, ...] = ()
     """The agents that they may not use."""
 
@@ -51,6 +54,7 @@ def users() -> str:
         users=_views(),
         strangers=get_services().strangers(),
         zones=zones(),
+        oidc=get_services().oidc.settings,
         **_reach(),
     )
 
@@ -66,7 +70,7 @@ def strangers() -> str:
 @operator_only
 def rows() -> str:
     """The list."""
-    return render_template("parts/people.html", users=_views())
+    return render_template("parts/people.html", users=_views(), oidc=get_services().oidc.settings)
 
 
 @pages.get("/parts/address")
@@ -94,6 +98,7 @@ def _views() -> list[PersonView]:
     known = get_services().users
     first, viewer = known.get_operator().id, require_asker().user.id
     closed, with_codes = get_services().access.list_closed(), get_services().second_factors.list_users()
+    accounts = get_services().oidc.list_accounts()
     return [
         PersonView(
             user,
@@ -102,6 +107,7 @@ def _views() -> list[PersonView]:
             known.has_password(user.id),
             get_services().budget.get_person_standing(user.id),
             user.id in with_codes,
+            accounts.get(user.id),
             tuple(sorted(key.agent for key in closed if key.user == user.id)),
         )
         for user in known.list_users()

@@ -14,27 +14,14 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 from dashboard.markdown import render_markdown
-from orchestrator.core.text import chat_safe, escape_invisible, one_line, terminal_safe
+from dashboard.tables import MOST_COLUMNS, Table, make_table
+from orchestrator.core.text import chat_safe, terminal_safe
 
 MOST_ROWS = 500
-MOST_COLUMNS = 40
-_MOST_CELL_CHARS = 300
 _MOST_DEPTH = 40
 _SEPARATORS = {"csv": ",;\t|", "tsv": "\t"}
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
 _EMPTY = {"{": "}", "[": "]"}
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows of text, each as wide as the widest."""
-
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    is_cut: bool
-    """There is more, to the right or beneath."""
-    numbers: frozenset[int]
-    """Columns in which there are numbers alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +70,7 @@ def read_table(text: str, separators: str, *, is_cut: bool) -> Table | None:
     if not rows or max(map(len, rows)) < 2:
         return None
     is_more = is_cut or len(rows) > MOST_ROWS + 1 or any(len(row) > MOST_COLUMNS for row in rows)
-    width = min(MOST_COLUMNS, max(map(len, rows)))
-    head, *body = (tuple(_cell(cell) for cell in (*row, *[""] * width)[:width]) for row in rows[: MOST_ROWS + 1])
-    numbers = {n for n in range(width) if body and all(_is_number(row[n]) for row in body)}
-    return Table(head, tuple(body), is_more, frozenset(numbers))
+    return make_table(rows[: MOST_ROWS + 1], is_cut=is_more)
 
 
 def indent_json(text: str) -> str | None:
@@ -111,13 +95,3 @@ def indent_json(text: str) -> str | None:
 
 def _line(depth: int) -> str:
     return "\n" + "  " * min(depth, _MOST_DEPTH)
-
-
-def _cell(text: str) -> str:
-    is_one_line = "\n" not in text and "\r" not in text
-    return escape_invisible(text[:_MOST_CELL_CHARS]) if is_one_line else one_line(text, _MOST_CELL_CHARS)
-
-
-def _is_number(cell: str) -> bool:
-    """Digits with what stands among them; an empty cell may be one of them."""
-    return re.fullmatch(r"\s*[-+]?[\d.,'\s]*%?\s*", cell) is not None

@@ -21,4 +21,11 @@ def welcome() -> Any:
     users, user = get_services().users, require_asker().user
     if users.has_password(user.id):
         return redirect("/", 303)
-    return render_template("welcome.html", host=users.get_operator().name, zones=zones())
+    logins = get_services().oidc
+    return render_template(
+        "welcome.html",
+        host=users.get_operator().name,
+        zones=zones(),
+        oidc=logins.settings,
+        oidc_account=logins.account_of(user.id),
+    )

@@ -54,6 +54,7 @@ def you() -> str:
         factor=_factor(),
         passkeys=services.passkeys.list_passkeys(user.id),
         may_have_passkeys=own_site().may_have_passkeys,
+        **_oidc(),
         **push_parts(),
         **phone_parts(),
         password_setting=bool(given) and user.id == services.users.get_operator().id,
@@ -73,6 +74,13 @@ def passkeys() -> str:
     return render_template(
         "parts/passkeys.html", passkeys=get_services().passkeys.list_passkeys(require_asker().user.id)
     )
+
+
+@pages.get("/parts/oidc")
+def oidc() -> str:
+    """The account at the provider."""
+    has_password = get_services().users.has_password(require_asker().user.id)
+    return render_template("parts/oidc.html", **_oidc(), has_password=has_password)
 
 
 @pages.get("/parts/push")
@@ -97,6 +105,11 @@ def _factor() -> FactorView:
         qr.of_totp(uri) if secret else Markup(""),
         factors.count_recovery_codes(user.id),
     )
+
+
+def _oidc() -> dict[str, Any]:
+    logins = get_services().oidc
+    return {"oidc": logins.settings, "oidc_account": logins.account_of(require_asker().user.id)}
 
 
 def _sessions() -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 // new conversation begins where a turn ended. The conversation ("chat.js") shows the branch that is told in the event.
 
 import { call, leaving, show } from "./api.js";
+import { ask } from "./forms.js";
 import { go } from "./pages.js";
 
 export function startBranches() {
@@ -19,6 +20,7 @@ export function startBranches() {
     else if (button.matches("[data-ask-again]")) act(button, () => send(turn));
     else if (button.matches("[data-version]")) act(button, () => choose(Number(button.dataset.version)));
     else if (button.matches("[data-fork]")) act(button, () => fork(turn));
+    else if (button.matches("[data-delete-turn]")) act(button, () => remove(turn));
   });
   talk.addEventListener("submit", (event) => {
     const form = event.target.closest(".edit-form");
@@ -64,6 +66,16 @@ export function startBranches() {
   async function choose(turn) {
     await call("PATCH", `${path}/${conversation}`, { turn });
     tell(turn);
+  }
+
+  // What is around it is where one was, so it stays in view.
+  async function remove(turn) {
+    const near = [turn.nextElementSibling, turn.previousElementSibling].find((one) => one?.matches(".turn"));
+    const told = `Delete this message and its answer? ${agent} forgets both, and what the commands printed is gone. Files and memories stay, and the audit log keeps what was said.`;
+    if (!(await ask(told, "Delete"))) return;
+    await call("DELETE", `/api/turns/${turn.dataset.turn}`);
+    turn.remove();
+    tell(near ? Number(near.dataset.turn) : undefined);
   }
 
   async function fork(turn) {

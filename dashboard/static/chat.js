@@ -95,7 +95,8 @@ function follow(signal) {
   on("branch", ({ detail }) => showBranch(detail.turn));
   on("news:conversation", ({ detail }) => {
     const isOther = "head" in detail && (detail.head ?? 0) !== lastTurn();
-    if (detail.conversation === conversation && isOther) soon("branch", () => showBranch());
+    const isGone = document.getElementById(`turn-${detail.deleted}`) !== null;
+    if (detail.conversation === conversation && (isOther || isGone)) soon("branch", () => showBranch());
   });
 }
 

@@ -18,6 +18,7 @@ import { startCodes } from "./codes.js";
 import { startConversations } from "./conversations.js";
 import { startCopying } from "./copy.js";
 import { startDiagrams } from "./diagrams.js";
+import { startGlances } from "./glances.js";
 import { startHome } from "./home.js";
 import { startKeys } from "./keys.js";
 import { startPalette } from "./palette.js";
@@ -34,7 +35,7 @@ import { startWrapping } from "./wrap.js";
 import { startZone } from "./zone.js";
 import { startPictures } from "./pictures.js";
 
-const PARTS = [markTheme, startPush, startCards, startParts, startChat, startBranches, startConversations, startReading, startDiagrams, startPictures, startWords, startSections, startTabs, startHome, checkNames, startZone, startWaiting];
+const PARTS = [markTheme, startPush, startCards, startParts, startChat, startBranches, startConversations, startReading, startDiagrams, startPictures, startGlances, startWords, startSections, startTabs, startHome, checkNames, startZone, startWaiting];
 
 startForms();
 startFields();

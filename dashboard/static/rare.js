@@ -5,6 +5,7 @@ import { startImport } from "./importing.js";
 import { startLog } from "./log.js";
 import { startLooks } from "./looks.js";
 import { startModels } from "./models.js";
+import { startOidc } from "./oidc.js";
 import { addParts } from "./pages.js";
 import { startPasskeyLogin, startPasskeys } from "./passkeys.js";
 import { startPlanner } from "./planner.js";
@@ -13,4 +14,5 @@ import { startWizard } from "./wizard.js";
 
 startPasskeyLogin();
 startPasskeys();
+startOidc();
 addParts([startFiles, startImport, startLog, startLooks, startModels, startPlanner, startProviders, startWizard]);

@@ -3,7 +3,7 @@
 
 import { holdBack } from "./pages.js";
 
-const ABOVE_PX = 140;
+const ABOVE_PX = 160;
 const FORMS = "form[data-changed], form[data-call=PATCH]";
 
 export function startSections({ signal }) {
@@ -15,6 +15,10 @@ export function startSections({ signal }) {
   label.querySelector("input").addEventListener("input", ({ target }) => find(nav, links, target.value));
   const look = () => markShown(links);
   addEventListener("scroll", look, { passive: true, signal });
+  addEventListener("hashchange", look, { signal });
+  const moved = new IntersectionObserver(look, { rootMargin: `-${ABOVE_PX}px 0px 0px` }); // also by what grows above it
+  links.forEach((link) => moved.observe(sectionOf(link)));
+  signal.addEventListener("abort", () => moved.disconnect());
   look();
   watchForms(nav.parentElement, signal);
 }
@@ -46,11 +50,17 @@ function markShown(links) {
   const shown = links.filter((link) => !sectionOf(link).hidden);
   const isAtEnd = scrollY > 0 && innerHeight + scrollY >= document.documentElement.scrollHeight - 2;
   const past = shown.filter((link) => sectionOf(link).getBoundingClientRect().top < ABOVE_PX);
-  const here = isAtEnd ? shown.at(-1) : (past.at(-1) ?? shown[0]);
+  const here = isAtEnd ? (chosen(shown) ?? shown.at(-1)) : (past.at(-1) ?? shown[0]);
   for (const link of links) {
     if (link === here) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
   }
+}
+
+// The one that somebody went to, where the page ends before it comes to the top.
+function chosen(links) {
+  const link = links.find((one) => one.hash === location.hash);
+  return link && sectionOf(link).getBoundingClientRect().top >= 0 ? link : undefined;
 }
 
 function watchForms(page, signal) {

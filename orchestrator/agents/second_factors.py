@@ -39,6 +39,8 @@ class _Halfway:
     password: str
     """Its hash then: with another one it was for nothing."""
     until: float
+    how: str
+    """What they have proven who they are by, as the audit log has it."""
 
 
 class SecondFactors:
@@ -121,8 +123,8 @@ class SecondFactors:
 
     # --- logging in ------------------------------------------------------------------------------------------------
 
-    def wait_for_code(self, user: User) -> str:
-        """What stands for somebody who has given their password, until they give a code."""
+    def wait_for_code(self, user: User, how: str = "by password") -> str:
+        """What stands for somebody who has given their password, or come in ``how`` else, until they give a code."""
         ticket, now = secrets.token_urlsafe(32), time.monotonic()
         with self._store.reading() as db:
             password = user_rows.get_password(db, user.id) or ""
@@ -130,12 +132,17 @@ class SecondFactors:
             self._halfway = {key: one for key, one in self._halfway.items() if one.until > now}
             while len(self._halfway) >= _MOST_HALFWAY:
                 del self._halfway[next(iter(self._halfway))]
-            self._halfway[_sha256(ticket)] = _Halfway(user.id, password, now + HALFWAY_S)
+            self._halfway[_sha256(ticket)] = _Halfway(user.id, password, now + HALFWAY_S, how)
         return ticket
 
     def is_waiting(self, ticket: str) -> bool:
         """Somebody with this ticket may still give a code."""
         return self._find_halfway(ticket) is not None
+
+    def how_begun(self, ticket: str) -> str:
+        """By what somebody with this ticket has come so far; empty when that took too long."""
+        halfway = self._find_halfway(ticket)
+        return "" if halfway is None else halfway.how
 
     def finish(self, ticket: str, code: str) -> int:
         """Who has given their password, and now a right code. Raises NotFound when that took too long, BadInput for a

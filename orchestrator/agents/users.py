@@ -115,7 +115,8 @@ class Users:
         return wanted
 
     def add(self, fields: dict[str, Any]) -> User:
-        """A new person from ``name, role, time_zone, telegram_id`` …; raises BadInput or Conflict."""
+        """A new person from ``name, role, time_zone, telegram_id`` …; raises BadInput or Conflict. May be part of a
+        larger transaction."""
         checked = checked_fields({"role": Role.MEMBER, "time_zone": "UTC", **fields}, self._channels)
         with self._store.writing() as db:
             try:
@@ -123,7 +124,10 @@ class Users:
             except sqlite3.IntegrityError as error:
                 raise find_taken(checked) from error
             audit_rows.insert_record(db, "user.added", f"User {checked['name']} was added.", now=time.time(), user=user)
-        return self.get(user)
+            added = rows.get_user(db, user)
+        if added is None:
+            raise NotFound(f"There is no user {user}.")
+        return added
 
     def update_user(self, user: int, fields: dict[str, Any]) -> User:
         """Change some fields of a person; raises BadInput, Conflict or NotFound."""

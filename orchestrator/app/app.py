@@ -9,8 +9,6 @@ from dashboard.app import MAX_BODY_BYTES, create_app
 from orchestrator.agents.access import Access
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.install_settings import InstallSettings
-from orchestrator.agents.passkeys import Passkeys
-from orchestrator.agents.second_factors import SecondFactors
 from orchestrator.agents.users import Users
 from orchestrator.agents.waker import Waker
 from orchestrator.app.wiring import (
@@ -21,7 +19,6 @@ from orchestrator.app.wiring import (
     build_disk,
     build_metrics,
     build_outgoing,
-    build_pdf_pages,
     build_previews,
     build_providers,
     build_proxy,
@@ -30,9 +27,11 @@ from orchestrator.app.wiring import (
     build_terminals,
     build_thumbnails,
     build_users,
+    build_views,
 )
 from orchestrator.app.wiring_capabilities import Capabilities
 from orchestrator.app.wiring_history import WorkspaceHistory, build_checkpoints
+from orchestrator.app.wiring_logins import build_logins
 from orchestrator.app.wiring_push import build_push
 from orchestrator.app.wiring_upkeep import build_upkeep
 from orchestrator.approvals.approvals import Approvals
@@ -149,7 +148,7 @@ class App:
         self._closing, self._watchdog = self._build_closing(context), self._build_watchdog(context)
         after_s, is_waking = settings.sleep_after_s, self._waker.is_waking
         self._idle_stop = IdleStop(self._cubicles, self._store, after_s=after_s, is_waking=is_waking)
-        self._previews = build_previews(context, self._reverse_tunnel)
+        self._previews = build_previews(context, self._reverse_tunnel, self._deliveries)
         self._thumbnails = build_thumbnails(context, self._previews, self._capabilities.jobs)
         self._terminals = build_terminals(context, self._cubicles)
         self._steps = build_steps(context, self._step_approvals, self._turns)
@@ -167,8 +166,6 @@ class App:
         return DashboardServices(
             settings=self._settings,
             users=context.users,
-            second_factors=SecondFactors(self._store),
-            passkeys=Passkeys(self._store),
             agents=context.agents,
             access=context.access,
             turns=self._turns,
@@ -194,7 +191,6 @@ class App:
             questions=self._capabilities.questions,
             previews=self._previews,
             thumbnails=self._thumbnails,
-            pdf_pages=build_pdf_pages(context, self._capabilities.jobs),
             terminals=self._terminals,
             deliveries=self._deliveries,
             read_marks=ReadMarks(self._store, self._broker),
@@ -221,6 +217,8 @@ class App:
             provider_check=ProviderCheck(self._providers, self._proxy, context.agents),
             install_settings=self._install_settings,
             metrics=self._metrics,
+            **build_views(context, self._capabilities.jobs),
+            **build_logins(context),
             **build_upkeep(context, self._cubicles, self._turns, self._capabilities),
         )
 
@@ -323,7 +321,8 @@ class App:
         self._deletion.reconcile()
         self._closing.end_closed()
         services.imports.lay_files()
-        services.pdf_pages.start()
+        for views in (services.pdf_pages, services.sheets, services.page_pictures):
+            views.start()
         for rounds in (self._watchdog, self._idle_stop, self._quota, self._usage_samples, self._retention):
             rounds.start()
         services.backup_schedule.start()

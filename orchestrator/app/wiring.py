@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 from orchestrator.agents.access import Access
 from orchestrator.agents.agents import Agents
@@ -14,9 +15,11 @@ from orchestrator.agents.users import Users
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.notifications import Notifications
 from orchestrator.approvals.scripts import ScriptHashes
+from orchestrator.apps.page_pictures import PagePictures
 from orchestrator.apps.pdf_pages import PdfPages
 from orchestrator.apps.previews.changed_apps import AppChanges
 from orchestrator.apps.previews.previews import Previews
+from orchestrator.apps.sheets import Sheets
 from orchestrator.apps.terminals.terminals import Terminals
 from orchestrator.apps.thumbnails.renderer import ThumbnailRenderer
 from orchestrator.apps.thumbnails.thumbnails import Thumbnails
@@ -219,7 +222,7 @@ def build_outgoing(context: AppContext) -> tuple[Deliveries, Intake, OutboxWatch
     return deliveries, intake, watch
 
 
-def build_previews(context: AppContext, reverse_tunnel: ReverseTunnel) -> Previews:
+def build_previews(context: AppContext, reverse_tunnel: ReverseTunnel, deliveries: Deliveries) -> Previews:
     """The preview origin, and who notes which apps a turn has changed."""
     settings = context.settings
     previews = Previews(
@@ -233,6 +236,7 @@ def build_previews(context: AppContext, reverse_tunnel: ReverseTunnel) -> Previe
         address=(settings.host, settings.preview_port),
         configured=settings.preview_url,
         allowed_hosts=settings.allowed_hosts,
+        copy_of=deliveries.copy_for,
     )
     context.hooks.door_closed.subscribe(reverse_tunnel.close_cubicle)
     changes = AppChanges(context.store, previews.apps, context.workspaces)
@@ -286,24 +290,37 @@ def build_proofs(context: AppContext, cubicles: Cubicles, turns: Turns) -> Proof
     )
 
 
-def build_pdf_pages(context: AppContext, jobs: Jobs) -> PdfPages:
-    """Pages of PDFs, drawn where pictures of apps are taken."""
-    engine = context.parts.engine
-    helpers = engine.helpers if context.settings.app_pictures else None
-    return PdfPages(
-        helpers,
-        context.workspaces,
-        context.store,
-        jobs,
-        folder=context.home.pages,
-        image=lambda: engine.images.ensure_image("browser"),
-    )
+class FileViews(TypedDict):
+    """What helper containers make of files, to be looked at."""
+
+    pdf_pages: PdfPages
+    sheets: Sheets
+    page_pictures: PagePictures
+
+
+def build_views(context: AppContext, jobs: Jobs) -> FileViews:
+    """Pages of PDFs and pictures of web pages, made where those of apps are; spreadsheets, read where cubicles run."""
+    engine, folder, store = context.parts.engine, context.home.pages, context.store
+    drawing = engine.helpers if context.settings.app_pictures else None
+
+    def browser() -> str:
+        return engine.images.ensure_image("browser")
+
+    def base() -> str:
+        return engine.images.ensure_image("base")
+
+    return {
+        "pdf_pages": PdfPages(drawing, context.workspaces, store, jobs, folder=folder, image=browser),
+        "sheets": Sheets(engine.helpers, context.workspaces, store, jobs, folder=folder, image=base),
+        "page_pictures": PagePictures(drawing, store, jobs, folder=folder, image=browser),
+    }
 
 
 def build_summaries(context: AppContext, proxy: Proxy, jobs: Jobs) -> Summaries:
     """What stands for the older parts of conversations."""
     summaries = Summaries(context.store, proxy, context.notifications, jobs)
     context.hooks.turn_ended.subscribe(lambda ended: summaries.on_turn_end(ended.turn))
+    context.hooks.summary_dropped.subscribe(lambda dropped: summaries.on_turn_end(dropped.turn))
     return summaries
 
 

@@ -43,7 +43,7 @@ class WorkspaceHistory:
         store, broker = context.store, context.broker
         self._context, self._turns = context, turns
         self.checkpoints = checkpoints
-        self.branches = Branches(store, broker, turns)
+        self.branches = Branches(store, broker, turns, context.hooks)
         self.points = TurnPoints(store, checkpoints, broker, context.hooks)
         self.restores = Restores(store, checkpoints, self.points, cubicles, broker)
 

@@ -1,54 +1,67 @@
 """PDFs that an agent made, to be looked at: their first pages as pictures, drawn by a program in a container that is
-thrown away. What comes of it is looked at as a stranger's: its size, its first bytes, and the width and height they
-tell. Nothing of a PDF is read on the host, and no picture is decoded.
-
-One is drawn at a time, in the background, since the first one of all may have to wait for an image. Pages are kept for
-a while, under whose they are and what exactly the file was.
+thrown away, and a small picture of the first one alone for a conversation. What comes of it is looked at as a
+stranger's: its size, its first bytes, and the width and height they tell. Nothing of a PDF is read on the host, and no
+picture is decoded.
 """
 
 from __future__ import annotations
 
 import json
-import logging
-import shutil
-import threading
-import time
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from orchestrator.apps.helper_views import HelperViews, ViewKind, read_result
 from orchestrator.apps.thumbnails.png import size_of
 from orchestrator.core.db.database import Store
-from orchestrator.core.errors import NotFound, OrchestratorError, TooMany, Unavailable
+from orchestrator.core.errors import NotFound
 from orchestrator.core.models import CubicleKey
-from orchestrator.engine import helper_folder
 from orchestrator.engine.helper_folder import Failed
 from orchestrator.engine.helpers import PAGES
 from orchestrator.engine.protocol import HelperEngine
 from orchestrator.files.magic import content_of
 from orchestrator.files.models import FilePath
 from orchestrator.files.workspace import Workspaces
-from orchestrator.jobs import rows
-from orchestrator.jobs.kinds import JobKind, Running
 from orchestrator.jobs.pool import Jobs
-from orchestrator.jobs.rows import Job
-
-logger = logging.getLogger(__name__)
 
 MOST_BYTES, MOST_PAGES = 20_000_000, 20
 LONG_SIDE: Final = 1400
 """Pixels of a page's longer side: sharp on a phone, and to be read on a wide screen."""
+COVER_SIDE: Final = 700
+"""Of the first page in a conversation."""
 MOST_PAGE_BYTES, _MOST_BROUGHT = 6_000_000, 60_000_000
+MOST_COVER_BYTES = 1_500_000
 MOST_WAITING = 8
 KEPT_S, MOST_KEPT = 1800.0, 20
-_TIME_S, _WITH_IMAGE_S = 60.0, 3600.0
 _HEAD_BYTES = 1024
-KIND = _NAME = "pdf"
 _UNREADABLE = (
     "This PDF can't be drawn: it is damaged, or locked with a password. Download it to try a program of yours."
 )
+_PAGES = ViewKind(
+    "pdf",
+    PAGES,
+    box="box",
+    kept="kept",
+    kept_s=KEPT_S,
+    most_kept=MOST_KEPT,
+    most_brought=_MOST_BROUGHT,
+    most_waiting=MOST_WAITING,
+    is_busy="Other PDFs are being drawn just now. Try again in a moment.",
+    broke="The PDF could not be drawn; the orchestrator's log says why. Download it.",
+)
+_COVERS = replace(
+    _PAGES,
+    name="pdf-cover",
+    box="cover-box",
+    kept="covers",
+    kept_s=24 * 3600.0,
+    most_kept=100,
+    most_brought=2 * MOST_COVER_BYTES,
+    most_waiting=40,
+    time_s=30.0,
+)
+"""A conversation shows many, and is looked at again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +74,6 @@ class Drawn:
     """Width and height of each page that was drawn, in pixels."""
     count: int
     """How many pages the file says it has, at least those that were drawn."""
-
-
-@dataclass(slots=True)
-class _Drawing:
-    """One that was asked for."""
-
-    job: Job
-    content: bytes
-    over: threading.Event
-    outcome: Drawn | OrchestratorError | None = None
 
 
 class PdfPages:
@@ -89,20 +92,28 @@ class PdfPages:
     ) -> None:
         """``helpers``: who draws, None where nobody does; ``folder`` is private to it; ``image`` gives the name of the
         image to draw in, built first where it is missing, which takes minutes."""
-        self._helpers = helpers
         self._workspaces = workspaces
-        self._box, self._kept = folder / "box", folder / "kept"
-        self._image = image
-        self._kept_s = kept_s
-        self._store, self._jobs = store, jobs
-        self._drawings: dict[str, _Drawing] = {}
-        self._lock = threading.Lock()  # protects _drawings
-        jobs.add_kind(JobKind(KIND, self._run_job, _WITH_IMAGE_S, outlives=False))
+
+        def view(kind: ViewKind, most: int, long_side: int, most_bytes: int) -> HelperViews[Drawn]:
+            return HelperViews(
+                kind,
+                helpers,
+                store,
+                jobs,
+                folder=folder,
+                image=image,
+                pack=lambda content: _pack(content, most, long_side),
+                collect=lambda brought, fresh: _collect_pages(brought, fresh, most, long_side, most_bytes),
+                read=_read_pages,
+            )
+
+        self._pages = view(replace(_PAGES, kept_s=kept_s), MOST_PAGES, LONG_SIDE, MOST_PAGE_BYTES)
+        self._covers = view(_COVERS, 1, COVER_SIDE, MOST_COVER_BYTES)
 
     @property
     def is_there(self) -> bool:
         """Pages can be drawn here."""
-        return self._helpers is not None
+        return self._pages.is_there
 
     @property
     def most_bytes(self) -> int:
@@ -111,15 +122,8 @@ class PdfPages:
 
     def start(self) -> None:
         """Nothing is left of another run."""
-        if self._helpers is None:
-            return
-        try:
-            self._helpers.clear_helpers(PAGES)
-        except Unavailable as error:
-            logger.warning("what draws PDFs could not be cleared away: %s", error.message)
-        for folder in (self._box, self._kept):
-            folder.parent.mkdir(mode=0o700, exist_ok=True)
-            helper_folder.empty_all(folder)
+        self._pages.start()
+        self._covers.start()
 
     def draw_pages(self, key: CubicleKey, path: FilePath, *, wait_s: float) -> Drawn | None:
         """The first pages of the PDF at ``path`` as it is now; None when they are still being drawn after ``wait_s``
@@ -131,131 +135,59 @@ class PdfPages:
 
     def draw_content(self, key: CubicleKey, digest: str, content: bytes, *, wait_s: float) -> Drawn | None:
         """The same for a PDF of this cubicle with these bytes, whose SHA-256 in hex is ``digest``."""
-        if self._helpers is None or content_of(content[:_HEAD_BYTES]) != "pdf":
-            raise NotFound("There is no PDF here that can be shown.")
-        return self._find_pages(key, digest) or self._await_outcome(key, digest, content, wait_s)
+        self._check_pdf(content)
+        return self._pages.make(key, digest, content, wait_s=wait_s)
+
+    def draw_cover(self, key: CubicleKey, digest: str, content: bytes, *, wait_s: float) -> Drawn | None:
+        """Its first page alone, small."""
+        self._check_pdf(content)
+        return self._covers.make(key, digest, content, wait_s=wait_s)
+
+    def find_cover(self, key: CubicleKey, digest: str) -> Drawn | None:
+        """The same where it was drawn lately."""
+        return self._covers.find(key, digest)
 
     def get_page(self, key: CubicleKey, digest: str, number: int) -> bytes:
         """A page that was drawn, as PNG. Raises NotFound for all others, and when it is not kept any more."""
-        path = self._folder_of(key, digest) / f"{number}.png"
-        try:
-            return path.read_bytes()
-        except OSError as error:
-            raise NotFound("This page is not kept any more. Open the file again.") from error
+        return _get_picture(self._pages.folder_of(key, digest) / f"{number}.png")
 
-    def _await_outcome(self, key: CubicleKey, digest: str, content: bytes, wait_s: float) -> Drawn | None:
-        name = self._folder_of(key, digest).name
-        with self._lock:
-            drawing = self._drawings.get(name)
-            if drawing is None:
-                self._drop_lost()
-                if self._jobs.is_closing or len(self._drawings) >= MOST_WAITING:
-                    raise TooMany("Other PDFs are being drawn just now. Try again in a moment.")
-                with self._store.writing() as db:
-                    job = self._jobs.submit(db, KIND, key, None, {"digest": digest})
-                drawing = self._drawings[name] = _Drawing(job, content, threading.Event())
-        if not drawing.over.wait(wait_s):
-            return None
-        if isinstance(drawing.outcome, OrchestratorError):
-            raise drawing.outcome
-        return drawing.outcome
+    def get_cover(self, key: CubicleKey, digest: str) -> bytes:
+        """The small picture of the first page, as PNG. Raises NotFound as ``get_page`` does."""
+        return _get_picture(self._covers.folder_of(key, digest) / "1.png")
 
-    def _drop_lost(self) -> None:
-        """Those whose jobs went with their agent or person are drawn no more."""
-        with self._store.reading() as db:
-            going = [name for name, each in self._drawings.items() if rows.get_job(db, KIND, each.job.name) is None]
-        for name in going:
-            del self._drawings[name]
-
-    def _run_job(self, running: Running) -> dict[str, str]:
-        key, digest = running.job.cubicle, running.job.payload["digest"]
-        name = self._folder_of(key, digest).name
-        with self._lock:
-            drawing = self._drawings[name]
-        try:
-            drawing.outcome = self._draw_job(key, digest, drawing.content, running)
-        except OrchestratorError as error:
-            drawing.outcome = error
-        except Exception:  # whoever waits hears of it
-            logger.exception("drawing a PDF broke")
-            drawing.outcome = Unavailable("The PDF could not be drawn; the orchestrator's log says why. Download it.")
-        with self._lock:
-            self._drawings.pop(name, None)
-        drawing.over.set()
-        return {}
-
-    def _draw_job(self, key: CubicleKey, digest: str, content: bytes, running: Running) -> Drawn:
-        assert self._helpers is not None  # noqa: S101 - ``draw_pages`` looked
-        self._remove_old()
-        task = {"most": MOST_PAGES, "long_side": LONG_SIDE}
-        files = {"file.pdf": content, "task.json": json.dumps(task).encode()}
-        image = self._image()
-        try:
-            helper = helper_folder.make_folder(
-                self._box, _NAME, PAGES, image, files, time_s=_TIME_S, max_bytes=_MOST_BROUGHT
-            )
-            self._helpers.run_helper(helper, is_wanted=running.is_wanted)
-            return self._collect_pages(helper.brought, key, digest)
-        except OSError as error:
-            raise Unavailable("The folder for pages in HERMIT_HOME can't be written. Look at the disk.") from error
-        finally:
-            helper_folder.remove_folder(self._box, _NAME)
-
-    def _collect_pages(self, brought: Path, key: CubicleKey, digest: str) -> Drawn:
-        """The pages that came, one after the other up to the first that is none, are kept."""
-        fresh, place = self._kept / "new", self._folder_of(key, digest)
-        helper_folder.remove_folder(self._kept, fresh.name)
-        fresh.mkdir(mode=0o700)
-        sizes: list[tuple[int, int]] = []
-        for number in range(1, MOST_PAGES + 1):
-            content = _read(brought / f"{number}.png", MOST_PAGE_BYTES)
-            size = size_of(content)
-            if size is None or not 0 < min(size) <= max(size) <= LONG_SIDE:
-                break
-            (fresh / f"{number}.png").write_bytes(content)
-            sizes.append(size)
-        if not sizes:
-            raise Failed(_UNREADABLE)
-        said = _read(brought / "count", 6)
-        drawn = Drawn(digest, tuple(sizes), max(len(sizes), int(said) if said.isdigit() else 0))
-        (fresh / "drawn.json").write_text(json.dumps([drawn.sizes, drawn.count]), encoding="ascii")
-        helper_folder.remove_folder(self._kept, place.name)
-        fresh.rename(place)
-        broom = threading.Timer(self._kept_s + 1, self._remove_old)
-        broom.daemon = True
-        broom.start()
-        return drawn
-
-    def _find_pages(self, key: CubicleKey, digest: str) -> Drawn | None:
-        try:
-            sizes, count = json.loads((self._folder_of(key, digest) / "drawn.json").read_text(encoding="ascii"))
-        except FileNotFoundError:
-            return None
-        return Drawn(digest, tuple((int(width), int(height)) for width, height in sizes), int(count))
-
-    def _remove_old(self) -> None:
-        """What is older than it is kept goes, and what is too much."""
-        made: dict[Path, float] = {}
-        for place in self._kept.glob("*-*"):
-            with suppress(FileNotFoundError):  # somebody else swept
-                made[place] = place.stat().st_mtime
-        newest = sorted(made, key=made.__getitem__, reverse=True)
-        for number, place in enumerate(newest):
-            if number >= MOST_KEPT or time.time() - made[place] > self._kept_s:
-                shutil.rmtree(place, ignore_errors=True)
-
-    def _folder_of(self, key: CubicleKey, digest: str) -> Path:
-        """Raises NotFound for what is no digest."""
-        if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
-            raise NotFound("There is no such page.")
-        return self._kept / f"{key.agent}-{key.user}-{digest}"
+    def _check_pdf(self, content: bytes) -> None:
+        if not self.is_there or content_of(content[:_HEAD_BYTES]) != "pdf":
+            raise NotFound("There is no PDF here that can be shown.")
 
 
-def _read(path: Path, most: int) -> bytes:
-    """A plain file's content; nothing for whatever is none, or is larger."""
+def _pack(content: bytes, most: int, long_side: int) -> dict[str, bytes]:
+    return {"file.pdf": content, "task.json": json.dumps({"most": most, "long_side": long_side}).encode()}
+
+
+def _collect_pages(brought: Path, fresh: Path, most: int, long_side: int, most_bytes: int) -> None:
+    """The pages that came, one after the other up to the first that is none, are kept."""
+    sizes: list[tuple[int, int]] = []
+    for number in range(1, most + 1):
+        content = read_result(brought / f"{number}.png", most_bytes)
+        size = size_of(content)
+        if size is None or not 0 < min(size) <= max(size) <= long_side:
+            break
+        (fresh / f"{number}.png").write_bytes(content)
+        sizes.append(size)
+    if not sizes:
+        raise Failed(_UNREADABLE)
+    said = read_result(brought / "count", 6)
+    count = max(len(sizes), int(said) if said.isdigit() else 0)
+    (fresh / "drawn.json").write_text(json.dumps([sizes, count]), encoding="ascii")
+
+
+def _read_pages(place: Path) -> Drawn:
+    sizes, count = json.loads((place / "drawn.json").read_text(encoding="ascii"))
+    return Drawn(place.name.rpartition("-")[2], tuple((int(width), int(height)) for width, height in sizes), int(count))
+
+
+def _get_picture(path: Path) -> bytes:
     try:
-        with helper_folder.open_result(path) as file:
-            content = file.read(most + 1)
-    except OSError:
-        return b""
-    return content if len(content) <= most else b""
+        return path.read_bytes()
+    except OSError as error:
+        raise NotFound("This page is not kept any more. Open the file again.") from error

@@ -13,7 +13,7 @@ from orchestrator.cli.client import agent_path
 from orchestrator.cli.confirm import add_yes, confirm_deed
 from orchestrator.cli.context import Context, format_table, print_body
 from orchestrator.cli.help import add_help
-from orchestrator.core.errors import BadInput, Conflict
+from orchestrator.core.errors import BadInput, Conflict, NotFound
 from orchestrator.core.text import one_line
 
 _PAGE = 200
@@ -34,6 +34,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     removing = verbs.add_parser("rm", help="delete one; the agent forgets it")
     removing.add_argument("id", metavar="ID", type=int)
     add_yes(removing)
+    _add_rm_message(verbs)
     _add_files(verbs)
     for verb, run in (
         (listing, _list),
@@ -71,6 +72,20 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         removing,
         "Delete a conversation: the agent forgets it. Files, memories and the audit log stay.",
         "conversations crab rm 7",
+    )
+
+
+def _add_rm_message(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The verb that deletes one message."""
+    forgetting = verbs.add_parser("rm-message", help="delete one message with its answer")
+    forgetting.add_argument("turn", metavar="TURN", type=int)
+    add_yes(forgetting)
+    forgetting.set_defaults(run=_remove_message)
+    add_help(
+        forgetting,
+        "Delete one message with its answer and what its commands printed: the agent forgets it.\n"
+        "TURN is its number in ./hermit history. What followed it stays, and so do files, memories and the audit log.",
+        "conversations crab rm-message 117",
     )
 
 
@@ -179,6 +194,18 @@ def _remove(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         client.delete(agent_path(options.agent, f"/conversations/{options.id}"))
     print(f"Conversation {options.id} is deleted.")
+    return 0
+
+
+def _remove_message(context: Context, options: argparse.Namespace) -> int:
+    told = f"This deletes message {options.turn} and its answer from the conversation with {options.agent}"
+    with context.client as client:
+        found = client.get(f"/turns/{options.turn}")
+        if found["agent"] != options.agent:
+            raise NotFound(f"Message {options.turn} is not one of {options.agent}.")
+        confirm_deed(told, yes=options.yes)
+        client.delete(f"/turns/{options.turn}")
+    print(f"Message {options.turn} is deleted.")
     return 0
 
 

@@ -31,9 +31,11 @@ from orchestrator.operations.backup import recovery as rescue
 from orchestrator.operations.doctor import surroundings
 from orchestrator.operations.doctor.embeddings import EMBEDDINGS, examine_embeddings
 from orchestrator.operations.doctor.engine import ENGINE, IMAGE, examine_engine, examine_image
+from orchestrator.operations.doctor.oidc import LOGIN, examine_oidc
 from orchestrator.operations.doctor.previews import examine_previews
 from orchestrator.operations.doctor.reach import examine_reach
 from orchestrator.operations.doctor.services import MODEL, examine_model
+from orchestrator.web.limits import Internet
 
 _CHANNELS = {telegram.TELEGRAM: telegram.check_bots}
 """What each chat app says of itself."""
@@ -81,6 +83,7 @@ def run_checks(context: Context) -> list[Finding]:
         found += _tried(name, partial(examine_channel, context.settings))
     found += surroundings.examine_openness(context.settings.host, is_open=context.settings.is_in_the_open)
     found.append(examine_reach(context.settings))
+    found += _tried(LOGIN, lambda: examine_oidc(context.settings, Internet()))
     found += surroundings.examine_disk(context.machine, _places(context, info))
     found.append(
         surroundings.examine_clock(

@@ -32,7 +32,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     adding.add_argument("--telegram-id", metavar="ID", type=int, help="their numeric Telegram id")
     adding.add_argument("--time-zone", metavar="ZONE", help="such as Europe/Vienna (default UTC)")
     resetting = verbs.add_parser("reset-totp", help="take away the second factor of somebody who has lost theirs")
-    for verb in (setting, linking, resetting, removing):
+    unlinking = verbs.add_parser("unlink-oidc", help="take away the account by which somebody logs in at a provider")
+    for verb in (setting, linking, resetting, unlinking, removing):
         verb.add_argument("user", metavar="USER", help="a name, or a number from the list")
     setting.add_argument("fields", metavar="FIELD=VALUE", nargs="+", help=f"of {', '.join(FIELDS)}")
     add_yes(removing)
@@ -42,10 +43,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         (setting, _set),
         (linking, _link),
         (resetting, _reset_totp),
+        (unlinking, _unlink_oidc),
         (removing, _remove),
     ):
         verb.set_defaults(run=run)
-        if verb not in (resetting, removing):
+        if verb not in (resetting, unlinking, removing):
             verb.add_argument("--json", action="store_true", help="print JSON")
     _explain(user, verbs.choices)
 
@@ -60,7 +62,12 @@ def _explain(user: argparse.ArgumentParser, verbs: Mapping[str, argparse.Argumen
         "user set ben role=operator",
         "user rm ben",
     )
-    add_help(verbs["list"], "Everybody, with role, Telegram id and time zone.", "user list", "user list --json")
+    add_help(
+        verbs["list"],
+        "Everybody, with role, Telegram id, connected account and time zone.",
+        "user list",
+        "user list --json",
+    )
     add_help(
         verbs["add"],
         "Add a person. The link that is printed logs one of their browsers in.",
@@ -79,6 +86,11 @@ def _explain(user: argparse.ArgumentParser, verbs: Mapping[str, argparse.Argumen
         verbs["reset-totp"],
         "Their password alone gets them in again. A login link does so too, without a code.",
         "user reset-totp ben",
+    )
+    add_help(
+        verbs["unlink-oidc"],
+        "They can't log in by it any more, until they connect one again. Where they are logged in, they stay so.",
+        "user unlink-oidc ben",
     )
     add_help(
         verbs["rm"],
@@ -121,11 +133,13 @@ def _list(context: Context, options: argparse.Namespace) -> int:
         (str(user["id"]), one_line(user["name"], 64), user["role"], str(user["telegram_id"] or "-"), user["time_zone"])
         for user in body["users"]
     ]
-    print_body(
-        body,
-        as_json=options.json,
-        lines=format_table(rows, head=("ID", "NAME", "ROLE", "TELEGRAM", "TIME ZONE"), paint=context.paint),
-    )
+    head: tuple[str, ...] = ("ID", "NAME", "ROLE", "TELEGRAM", "TIME ZONE")
+    lines = format_table(rows, head=head, paint=context.paint)
+    accounts = [one_line(user["oidc_account"] or "-", 100) for user in body["users"]]
+    if set(accounts) != {"-"}:
+        wider = [(*row, account) for row, account in zip(rows, accounts, strict=True)]
+        lines = format_table(wider, head=(*head, "ACCOUNT"), paint=context.paint)
+    print_body(body, as_json=options.json, lines=lines)
     return 0
 
 
@@ -183,6 +197,14 @@ def _reset_totp(context: Context, options: argparse.Namespace) -> int:
         user = find_person(client, options.user)
         client.delete(f"/users/{user['id']}/totp")
     print(f"{one_line(user['name'], 64)} logs in by password alone now.")
+    return 0
+
+
+def _unlink_oidc(context: Context, options: argparse.Namespace) -> int:
+    with context.client as client:
+        user = find_person(client, options.user)
+        client.delete(f"/users/{user['id']}/oidc")
+    print(f"{one_line(user['name'], 64)} can't log in by that account any more.")
     return 0
 
 

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.models import USUAL_RATES, Rates
+from orchestrator.core.oidc_settings import OidcSettings, may_be_plain, parse_oidc
 
 SETTINGS = {
     "HERMIT_HOME": "where everything persistent is stored (default: data/ in the program's folder)",
@@ -27,6 +28,12 @@ SETTINGS = {
     "HERMIT_ADMIN_USER": "the operator's name",
     "HERMIT_ADMIN_PASSWORD": "the operator's password (without it `up` prints a one-time login link)",
     "HERMIT_API_TOKEN": "a fixed operator API token, for automation",
+    "HERMIT_OIDC_ISSUER": "address of an OpenID Connect provider by which people log in too (default: none)",
+    "HERMIT_OIDC_CLIENT_ID": "the id that it gave this application",
+    "HERMIT_OIDC_CLIENT_SECRET": "the secret that it gave with that",
+    "HERMIT_OIDC_NAME": "what people call the provider, e.g. Authentik (default: single sign-on)",
+    "HERMIT_OIDC_NEW_PEOPLE": "members makes a member of whoever comes in by it for the first time (default: no)",
+    "HERMIT_OIDC_GROUP": "only people in this group of the provider's come in by it, new ones as members",
     "HERMIT_LLM_BASE_URL": "any OpenAI-compatible model server",
     "HERMIT_LLM_API_KEY": "its key",
     "HERMIT_LLM_MODEL": "the model to ask it for",
@@ -134,6 +141,7 @@ class Settings:
     """``text`` or ``json``."""
     keep: Keep
     rates: Rates
+    oidc: OidcSettings
     app_pictures: bool
     """Pictures of web apps are taken."""
     fetch_http: bool
@@ -216,9 +224,10 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
     """
     home = (root / Path(environment.get("HERMIT_HOME") or "data").expanduser()).resolve()
     values = {**_read_file(home / "hermit.env"), **{k: v for k, v in environment.items() if k in SETTINGS and v}}
-    secret_names = tuple(name for name in SETTINGS if name.endswith(("_PASSWORD", "_TOKEN", "_API_KEY")))
+    secret_names = tuple(name for name in SETTINGS if name.endswith(("_PASSWORD", "_TOKEN", "_API_KEY", "_SECRET")))
     for name, value in values.items():
         _check_text(name, value)
+    _check_reachable(values)
     return Settings(
         home=home,
         host=values.get("HERMIT_HOST", "127.0.0.1"),
@@ -248,11 +257,22 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
             files_per_day=_parse_int(values, "HERMIT_FILES_PER_DAY", USUAL_RATES.files_per_day, "files"),
             installs_per_hour=_parse_int(values, "HERMIT_INSTALLS_PER_HOUR", USUAL_RATES.installs_per_hour, "requests"),
         ),
+        oidc=parse_oidc(values),
         app_pictures=_parse_switch(values, "HERMIT_APP_PICTURES", default="1"),
         fetch_http=_parse_switch(values, "HERMIT_FETCH_HTTP"),
         terminal=_parse_switch(values, "HERMIT_TERMINAL"),
         secrets=Secrets({name: values.get(name, "").strip() for name in secret_names} | _parse_indexes(values)),
     )
+
+
+def _check_reachable(values: Mapping[str, str]) -> None:
+    """A provider sends browsers back to one address, which has to be known."""
+    host = values.get("HERMIT_HOST", "127.0.0.1")
+    host = f"[{host}]" if ":" in host else host
+    if values.get("HERMIT_OIDC_ISSUER") and not values.get("HERMIT_PUBLIC_URL") and not may_be_plain(f"//{host}"):
+        raise ConfigError(
+            "HERMIT_OIDC_ISSUER needs HERMIT_PUBLIC_URL: the address of the dashboard to which it sends people back."
+        )
 
 
 def _read_file(path: Path) -> dict[str, str]:

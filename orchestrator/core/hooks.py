@@ -104,6 +104,8 @@ class Hooks:
         """A turn under way is to end: whoever works for it breaks off."""
         self.turn_ended: Hook[TurnMoment] = Hook("turn_ended")
         """A turn has its outcome; surfaces show it after this."""
+        self.summary_dropped: Hook[TurnMoment] = Hook("summary_dropped")
+        """A message that a summary stood for was deleted; the turn is the one that its conversation goes on from."""
         self.step_starting: Hook[StepMoment] = Hook("step_starting")
         """A command is about to be let run: what must be before it is done by the listeners."""
         self.step_started: Hook[StepMoment] = Hook("step_started")

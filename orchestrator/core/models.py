@@ -258,6 +258,11 @@ class Turn:
         return self.is_cleared and self.status is TurnStatus.STOPPED and self.started_at is None
 
     @property
+    def was_deleted(self) -> bool:
+        """A person deleted it with its answer: its words are gone, which no message is without."""
+        return self.is_cleared and not self.prompt
+
+    @property
     def may_be_silent(self) -> bool:
         """Nobody waits for a reply, so the agent may end it without words."""
         return self.source == CALENDAR

@@ -38,8 +38,14 @@ STUDIO = HelperKind(
 """Animates texts."""
 BROWSER = HelperKind("browser", "hermitshell.pictures-of", cpus=2.0, shares=256, pids=256)
 """Takes pictures of web apps. A browser's own sandbox can't stand within these walls, nor needs to."""
+PAGE_BROWSER = HelperKind("page-pictures", "hermitshell.page-pictures-of", cpus=2.0, shares=256, pids=256)
+"""Takes pictures of single pages, beside the one for apps."""
 PAGES = HelperKind("pages", "hermitshell.pages-of", program=("/usr/bin/python3", "-I", "/app/pages.py"), shares=256)
 """Draws the pages of PDFs."""
+SHEETS = HelperKind(
+    "sheets", "hermitshell.sheets-of", program=("/usr/bin/python3", "-I", "/helper/in/sheets.py"), shares=256, pids=32
+)
+"""Reads spreadsheets."""
 LISTER = HelperKind(
     "lister",
     "hermitshell.listings-of",

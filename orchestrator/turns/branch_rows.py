@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from orchestrator.core.models import Conversation, Turn
-from orchestrator.turns import rows
+from orchestrator.turns import conversation_rows, rows
 
 _WAY = """
     WITH RECURSIVE way (id, parent, n) AS (
@@ -88,6 +88,33 @@ def remove_turn(db: sqlite3.Connection, turn: int, parent: int | None) -> None:
     db.execute("UPDATE turns SET parent = ? WHERE parent = ?", (parent, turn))
     db.execute("UPDATE conversations SET head = ? WHERE head = ?", (parent, turn))
     db.execute("UPDATE conversations SET forked_from = ? WHERE forked_from = ?", (parent, turn))
+
+
+def find_headed(db: sqlite3.Connection, turn: int) -> list[Conversation]:
+    """The conversations that go on from this turn: its own, and forks that nothing was said in yet."""
+    found = db.execute("SELECT id FROM conversations WHERE head = ?", (turn,)).fetchall()
+    places = [conversation_rows.get_conversation(db, int(row["id"])) for row in found]
+    return [place for place in places if place is not None]
+
+
+def find_sharing(db: sqlite3.Connection, turn: Turn) -> list[int]:
+    """The conversations in which this turn can be reached: its own, and those that go on from it or from what came
+    after it."""
+    rows = db.execute(
+        "SELECT id, forked_from FROM conversations WHERE agent = ? AND user = ? AND archived_at IS NULL "
+        "AND forked_from >= ?",
+        (turn.cubicle.agent, turn.cubicle.user, turn.id),
+    ).fetchall()
+    forks = [int(row["id"]) for row in rows if has_ancestor(db, int(row["forked_from"]), turn.id)]
+    return sorted({turn.conversation, *forks})
+
+
+def find_oldest(db: sqlite3.Connection, conversation: int) -> Turn | None:
+    """The oldest turn of the conversation's own."""
+    row = db.execute(
+        "SELECT MIN(id) AS id FROM turns WHERE conversation = ? AND forgotten = 0", (conversation,)
+    ).fetchone()
+    return None if row["id"] is None else rows.get_turn(db, int(row["id"]))
 
 
 def join_open(db: sqlite3.Connection, conversation: int) -> int | None:

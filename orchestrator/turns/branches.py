@@ -4,19 +4,24 @@ nothing is overwritten; one branch at a time is shown and goes on.
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
-from orchestrator.core.errors import NotFound
+from orchestrator.core.errors import Conflict, NotFound
 from orchestrator.core.events import Broker
+from orchestrator.core.hooks import Hooks, TurnMoment
 from orchestrator.core.models import Conversation, Event, Turn
 from orchestrator.files.attachments import prompt_with_files, split_prompt
-from orchestrator.turns import branch_rows, conversation_rows
+from orchestrator.turns import branch_rows, conversation_rows, summary_rows
 from orchestrator.turns import rows as turn_rows
 from orchestrator.turns.branch_rows import TurnLink
 from orchestrator.turns.prompts import check_prompt
 from orchestrator.turns.queue import Turns
+from orchestrator.turns.titles import make_title
 
 Siblings = Mapping[int, tuple[int, ...]]
 """By turn: the turns that stand beside it, itself too."""
@@ -41,10 +46,11 @@ class Stretch:
 class Branches:
     """The branches of every conversation."""
 
-    def __init__(self, store: Store, broker: Broker, turns: Turns) -> None:
+    def __init__(self, store: Store, broker: Broker, turns: Turns, hooks: Hooks) -> None:
         self._store = store
         self._broker = broker
         self._turns = turns
+        self._hooks = hooks
 
     def send_again(
         self,
@@ -107,6 +113,39 @@ class Branches:
         self._broker.publish(Event("conversation", place.cubicle, {"conversation": place.id, "head": turn.parent}))
         return True
 
+    def delete_turn(self, turn: int, *, by: str) -> None:
+        """Delete one message with its answer and what its commands printed: it leaves every conversation that it can be
+        reached in, and the agent is told no word of it any more. What followed it follows what was before it. Files,
+        memories and the audit log stay.
+
+        Raises NotFound, or Conflict for one that has not ended.
+        """
+        now = time.time()
+        with self._store.writing() as db:
+            found = turn_rows.get_turn(db, turn)
+            if found is None or found.is_cleared:
+                raise NotFound(f"There is no message {turn}.")
+            key, places = found.cubicle, branch_rows.find_sharing(db, found)
+            was_summed_up = summary_rows.forget_turn(db, key, turn)
+            headed = branch_rows.find_headed(db, turn)
+            if not turn_rows.erase_turn(db, turn, now):
+                raise Conflict(f"{key.agent} has not finished with this message. Stop it first, then delete it.")
+            branch_rows.remove_turn(db, turn, found.parent)
+            for place in headed:
+                fork = conversation_rows.get_conversation(db, place.id) or place
+                conversation_rows.set_head(db, place.id, branch_rows.find_newest_leaf(db, fork, found.parent))
+            _rename(db, found)
+            text, detail = f"A message was deleted by {by}.", {"conversation": found.conversation}
+            audit_rows.insert_record(
+                db, "turn.deleted", text, now=now, agent=key.agent, user=key.user, turn=turn, detail=detail
+            )
+            heads = {one: conversation_rows.get_conversation(db, one) for one in places}
+        for sharing, now_there in heads.items():
+            head = now_there.head if now_there else None
+            self._broker.publish(Event("conversation", key, {"conversation": sharing, "head": head, "deleted": turn}))
+            if was_summed_up and head is not None:
+                self._hooks.summary_dropped.fire(TurnMoment(key, head))
+
     def list_siblings(self, turns: Sequence[Turn], conversation: Conversation | None = None) -> Siblings:
         """For each of these turns all that could stand in its place, itself too, oldest first: in this conversation, or
         each in its own for None."""
@@ -151,6 +190,14 @@ class Branches:
             if found is None or not branch_rows.is_member(db, conversation, found):
                 raise NotFound(f"There is no message {turn} in this conversation.")
         return found
+
+
+def _rename(db: sqlite3.Connection, deleted: Turn) -> None:
+    """A conversation that was called by the words of a message that was deleted is called by those of its oldest."""
+    place = conversation_rows.get_conversation(db, deleted.conversation)
+    if place is not None and place.title == make_title(deleted.prompt):
+        left = branch_rows.find_oldest(db, place.id)
+        conversation_rows.set_title(db, place.id, make_title(left.prompt) if left else "")
 
 
 def _cut_into_stretches(links: Sequence[TurnLink], head: int | None) -> list[tuple[list[int], int, bool]]:

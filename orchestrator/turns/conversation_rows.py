@@ -88,6 +88,11 @@ def set_head(db: sqlite3.Connection, conversation: int, head: int | None) -> Non
     db.execute("UPDATE conversations SET head = ? WHERE id = ?", (head, conversation))
 
 
+def set_title(db: sqlite3.Connection, conversation: int, title: str) -> None:
+    """What it is called while it has no name."""
+    db.execute("UPDATE conversations SET title = ? WHERE id = ?", (title, conversation))
+
+
 def add_turn(db: sqlite3.Connection, conversation: int, turn: int, *, title: str, used_at: float | None) -> None:
     """The turn is the newest of the branch that goes on; where nothing was said before, its words are the title.
 

@@ -96,6 +96,19 @@ def delete_queued(db: sqlite3.Connection, turn: int) -> bool:
     return db.execute("UPDATE turns SET forgotten = 1 WHERE id = ? AND status = 'queued'", (turn,)).rowcount == 1
 
 
+def erase_turn(db: sqlite3.Connection, turn: int, now: float) -> bool:
+    """A turn that has ended is no part of the conversation, and nothing that was said and printed in it is left; False
+    when it has not ended, or is gone already. An answer that was not posted yet will not be."""
+    erased = db.execute(
+        "UPDATE turns SET forgotten = 1, prompt = '', reply = NULL, error = NULL, written = NULL, "  # noqa: S608
+        f"apps = '[]', told_at = COALESCE(told_at, ?) WHERE id = ? AND forgotten = 0 AND status NOT IN {_OPEN}",
+        (now, turn),
+    ).rowcount
+    if erased:
+        db.execute("DELETE FROM steps WHERE turn = ?", (turn,))
+    return erased == 1
+
+
 def is_open(db: sqlite3.Connection, turn: int) -> bool:
     """The turn has no outcome yet and nobody has asked it to end."""
     row = db.execute(

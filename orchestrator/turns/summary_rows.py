@@ -50,3 +50,17 @@ def delete_summaries(db: sqlite3.Connection, conversation: int) -> None:
     turns = "SELECT id FROM turns WHERE conversation = ?"
     db.execute(f"DELETE FROM summaries WHERE upto IN ({turns})", (conversation,))  # noqa: S608 - a constant
     db.execute(f"DELETE FROM jobs WHERE kind = ? AND turn IN ({turns})", (KIND, conversation))  # noqa: S608
+
+
+def forget_turn(db: sqlite3.Connection, key: CubicleKey, turn: int) -> bool:
+    """The turn is about to be deleted: no summary of it stands, and none that has read it is finished; whether there
+    was one. What is left is told whole again, until it is summed up anew."""
+    later = (
+        "WITH RECURSIVE later (id) AS (SELECT ? UNION ALL SELECT turns.id FROM later JOIN turns "
+        "ON turns.parent = later.id) SELECT id FROM later"
+    )
+    gone = db.execute(f"DELETE FROM summaries WHERE upto IN ({later})", (turn,)).rowcount  # noqa: S608 - a constant
+    gone += db.execute(
+        "DELETE FROM jobs WHERE kind = ? AND agent = ? AND user = ? AND state = 'running'", (KIND, key.agent, key.user)
+    ).rowcount
+    return gone > 0

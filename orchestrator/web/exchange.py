@@ -28,7 +28,7 @@ class ServiceAnswer:
     retry_after_s: float = 0.0
     """So many seconds it wants to be left alone, an hour at most; 0 where it says nothing."""
     body: bytes = b""
-    """Of an answer that was asked to be read, and that it gave with status 200."""
+    """Of an answer that was asked to be read, and that it gave with status 200, or with any."""
 
 
 def send_request(
@@ -41,6 +41,7 @@ def send_request(
     internet: Internet,
     limits: FetchLimits = LIMITS,
     reads_body: bool = False,
+    reads_failure: bool = False,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> ServiceAnswer:
     """Send it once. Raises BadInput (the link is against the rules), Forbidden (an address inside a private network
@@ -56,7 +57,7 @@ def send_request(
             sock.settimeout(min(limits.connect_s, clock.seconds_left()))
             sock.sendall(_head(method, link, body, headers) + (body or b""))
             answer.begin()
-            is_read = reads_body and answer.status == 200
+            is_read = (reads_body and answer.status == 200) or reads_failure
             read = b"".join(read_unpacked(answer, limits)) if is_read else b""
             return ServiceAnswer(answer.status, _wait_s(answer.getheader("Retry-After") or ""), read)
         except (HTTPException, OSError, ValueError):

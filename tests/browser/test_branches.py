@@ -34,6 +34,31 @@ def edit(page: Page, before: str, after: str, *, with_files: bool = False) -> No
     field.press("Enter")
 
 
+def test_a_message_is_deleted(visit: Visit) -> None:
+    """After a question that says what goes; the rest closes up, here and after a reload."""
+    page = chat(visit)
+    for text in ("one", "two", "three"):
+        say(page, text)
+    bubbles(page, "one", "two", "three")
+    turn = page.locator(".turn", has=page.locator(".bubble", has_text="two"))
+    turn.hover()
+    turn.get_by_role("button", name="Delete").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Delete this message and its answer?")
+    expect(dialog).to_contain_text("the audit log keeps what was said")
+    assert fits(page)
+    dialog.get_by_role("button", name="Cancel").click()
+    bubbles(page, "one", "two", "three")
+    turn.hover()
+    turn.get_by_role("button", name="Delete").click()
+    dialog.get_by_role("button", name="Delete").click()
+    bubbles(page, "one", "three")
+    page.reload()
+    bubbles(page, "one", "three")
+    say(page, "four")
+    bubbles(page, "one", "three", "four")
+
+
 def test_an_edited_message_keeps_the_one_before(visit: Visit) -> None:
     """With arrows between the two, each with all that followed; the address is enough to come back to either."""
     page = chat(visit)

@@ -30,7 +30,7 @@ AXE = Path(__file__).parents[1] / "vendor" / "axe-core" / "axe.min.js"
 LOOKS = ((PHONE, "light"), (PHONE, "dark"), (DESKTOP, "dark"), (DESKTOP, "light"))
 UNKNOWN_WORD = "directive 'webrtc'"
 """The policy of apps forbids WebRTC in a word that this browser does not know yet."""
-EXPECTED = {"not-found": "status of 404", "agent-terminal": "status of 503"}
+EXPECTED = {"not-found": "status of 404", "login-refused": "status of 404", "agent-terminal": "status of 503"}
 """What the browser complains about where it must: there are no terminals in cubicles of paper."""
 
 ASK_AXE = """async (rules) => {

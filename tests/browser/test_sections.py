@@ -27,6 +27,20 @@ def test_a_setting_is_found_by_any_word_of_it(visit: Visit) -> None:
     expect(page.locator(".sections a[aria-current]")).to_have_text("Delete")
 
 
+@pytest.mark.parametrize("path", ["/settings", "/you", "/agents/crab/settings"])
+def test_the_section_that_one_goes_to_is_marked(visit: Visit, path: str) -> None:
+    """Also where the page ends before it comes to the top; its heading is in view."""
+    visit.log_in()
+    page = visit.page
+    page.goto(visit.install.url + path)
+    links = page.locator("[data-sections] a:visible").all()
+    assert len(links) > 5
+    for link in links:
+        link.click()
+        expect(page.locator("[data-sections] a[aria-current]")).to_have_text(link.inner_text())
+        expect(page.locator(f"{link.get_attribute('href')} h2").first).to_be_in_viewport()
+
+
 def test_what_is_not_saved_is_marked_and_kept(visit: Visit) -> None:
     """Until it is saved, leaving asks first; afterwards it is as the form stands."""
     visit.log_in()

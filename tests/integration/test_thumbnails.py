@@ -5,6 +5,7 @@ cubicle's agent wrote, and whatever the app does there ends with the container.
 from __future__ import annotations
 
 import base64
+import hashlib
 import time
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ import docker
 import pytest
 
 from orchestrator.core.models import CubicleKey
+from orchestrator.engine.helpers import PAGE_BROWSER
 from tests.support.png_pixels import pixels
 from tests.support.real_app import RealApp, Talker, eventually
 
@@ -121,3 +123,20 @@ def test_whatever_an_app_does_ends_with_its_container(install: RealApp, client: 
     assert list((install.home / "browser").iterdir()) == []
     gallery = agent.api.session.get(f"{agent.api.url}/agents/{agent.name}/apps", timeout=30).text
     assert gallery.count("</text></svg>") + gallery.count('<img class="app-thumb"') == len(apps)
+
+
+PAGE = b"""<!doctype html><style>body { margin: 0; background: rgb(20, 90, 200) }</style>
+<script>fetch("http://1.1.1.1/").catch(() => { document.documentElement.style.background = "rgb(250, 180, 20)";
+document.body.style.background = "none" })</script>"""
+
+
+def test_a_delivered_page_has_a_picture(install: RealApp, client: docker.DockerClient) -> None:
+    """Of what it shows by itself when its script has run, which reaches nobody; no container is left."""
+    key = CubicleKey("crab", install.app.services.users.get_operator().id)
+    digest = hashlib.sha256(PAGE).hexdigest()
+    path = install.app.services.page_pictures.take(key, digest, PAGE, wait_s=90.0)
+    assert path is not None
+    seen = pixels(path.read_bytes()).at(600, 400)
+    assert all(abs(a - b) <= 4 for a, b in zip(seen, (250, 180, 20), strict=True)), seen
+    label = f"{PAGE_BROWSER.label}={install.install}"
+    assert client.api.containers(all=True, filters={"label": label}) == []

@@ -32,6 +32,7 @@ MORE: tuple[tuple[str, dict[str, str], str], ...] = (
     ("/audit", {"q": "tides"}, "audit-search"),
     ("/spending", {"agent": "crab"}, "spending-of-an-agent"),
     ("/agents/crab/compare", {"a": "{turn}", "b": "{turn}"}, "agent-compare"),
+    ("/login/oidc/callback", {}, "login-refused"),
     ("/nowhere", {}, "not-found"),
 )
 """Faces of pages that their routes alone don't show: path, query, what to call it."""
@@ -79,6 +80,7 @@ def samples(install: AppFixture, lived: SampleData) -> dict[str, str]:
 NO_SIGHT = frozenset(
     {
         "/d/<token>",
+        "/login/oidc/callback",
         "/ics/<secret>.ics",
         "/agents/<name>/apps/<app>/thumbnail",
         "/agents/<name>/picture/<any_path:path>",
@@ -86,10 +88,11 @@ NO_SIGHT = frozenset(
         "/agents/<name>/history/<id:point>/picture/<any_path:path>",
         "/agents/<name>/page/<digest>/<id:number>",
         "/agents/<name>/delivered/<id:delivery>/content",
+        "/agents/<name>/delivered/<id:delivery>/glance",
         "/agents/<name>/delivered/<id:delivery>/page/<digest>/<id:number>",
     }
 )
-"""Downloads, pictures and what is played."""
+"""Downloads, pictures, what is played, and where somebody comes back from a provider."""
 
 
 def sights(app: Flask, client: FlaskClient, given: dict[str, str]) -> list[Sight]:

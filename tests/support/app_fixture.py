@@ -28,7 +28,7 @@ from orchestrator.core.models import (
     TurnStatus,
     Usage,
 )
-from orchestrator.engine.helpers import BROWSER, PAGES
+from orchestrator.engine.helpers import BROWSER, PAGE_BROWSER, PAGES, SHEETS
 from orchestrator.engine.protocol import ExecEngine, HelperEngine
 from orchestrator.llm.upstreams.rehearsal import Rehearsal
 from orchestrator.turns.partial_replies import PartialReplies
@@ -251,10 +251,13 @@ def run_app(
     internet: Internet | None = None,
     browser: HelperEngine | None = None,
     pages: HelperEngine | None = None,
+    sheets: HelperEngine | None = None,
+    photos: HelperEngine | None = None,
     lines: ExecEngine | None = None,
 ) -> Iterator[AppFixture]:
     """An install in ``folder``, which answers at its ``url``, with an operator and an agent called crab."""
-    drawing = {kind.name: given for kind, given in ((BROWSER, browser), (PAGES, pages)) if given is not None}
+    helpers = ((BROWSER, browser), (PAGES, pages), (SHEETS, sheets), (PAGE_BROWSER, photos))
+    drawing = {kind.name: given for kind, given in helpers if given is not None}
     settings = load(
         {
             "HERMIT_HOME": str(folder),

@@ -114,7 +114,9 @@ def preview_install(home: Path, store: Store) -> Iterator[PreviewFixture]:
         routes = Routes(
             tickets=install.tickets,
             apps=Apps(workspaces),
-            files=StaticFiles(workspaces),
+            files=StaticFiles(
+                workspaces, copy_of=lambda key, delivery: home / f"{key.agent}-{key.user}-{delivery}.html"
+            ),
             storage=install.storage,
             live=LiveApps(reverse_tunnel),
             is_open=lambda ticket: ticket.login not in install.ended,

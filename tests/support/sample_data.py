@@ -28,7 +28,12 @@ from tests.support.real_app import eventually
 from tests.support.sample_requests import CRAB, LIBRARIAN, work_under_way
 
 ZONE = "Europe/Amsterdam"
-ALL_ON = {"HERMIT_TERMINAL": "1"}
+ALL_ON = {
+    "HERMIT_TERMINAL": "1",
+    "HERMIT_OIDC_ISSUER": "http://127.0.0.1:9",
+    "HERMIT_OIDC_CLIENT_ID": "hermit",
+    "HERMIT_OIDC_NAME": "Authentik",
+}
 """The environment of an install where all is turned on that is off by itself."""
 APPS = Path(__file__).parents[1] / "data" / "apps"
 _DAY_S = 86_400.0

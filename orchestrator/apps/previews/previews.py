@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from orchestrator.agents.access import Access
@@ -47,9 +48,11 @@ class Previews:
         address: tuple[str, int],
         configured: str,
         allowed_hosts: frozenset[str],
+        copy_of: Callable[[CubicleKey, int], Path],
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``address`` is where it listens, ``configured`` the origin that browsers see when the operator named one."""
+        """``address`` is where it listens, ``configured`` the origin that browsers see when the operator named one;
+        ``copy_of`` finds what was delivered to a cubicle's person, and raises NotFound."""
         self.apps = Apps(workspaces)
         self.shares = AppShares(store)
         self._users, self._agents, self._access = users, agents, access
@@ -59,7 +62,7 @@ class Previews:
         routes = Routes(
             tickets=self._tickets,
             apps=self.apps,
-            files=StaticFiles(workspaces),
+            files=StaticFiles(workspaces, copy_of=copy_of),
             storage=AppStorage(store),
             live=LiveApps(reverse_tunnel),
             is_open=self._is_open,
@@ -100,11 +103,17 @@ class Previews:
         """The same for one file of a workspace as a page by itself, by its path, percent-encoded."""
         return self._write_url(key, dashboard, login, page=page)
 
-    def _write_url(self, key: CubicleKey, dashboard: str, login: str, *, app: str = "", page: str = "") -> str:
+    def delivered_url(self, key: CubicleKey, delivery: int, *, dashboard: str, login: str) -> str:
+        """The same for a file that was delivered, as it was then."""
+        return self._write_url(key, dashboard, login, delivery=delivery)
+
+    def _write_url(
+        self, key: CubicleKey, dashboard: str, login: str, *, app: str = "", page: str = "", delivery: int = 0
+    ) -> str:
         if self._why_not:
             raise Unavailable(self._why_not)
         since = self._agents.get(key.agent).created_at
-        ticket = Ticket(key, app, dashboard, int(self._now()) + GOOD_FOR_S, login, since, page)
+        ticket = Ticket(key, app, dashboard, int(self._now()) + GOOD_FOR_S, login, since, page, delivery)
         text = self._tickets.encode_ticket(ticket)
         if len(text) > MAX_CHARS:
             raise Unavailable("It lies too deep, or its name is too long, to be shown in a frame. Download it.")

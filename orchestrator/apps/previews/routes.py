@@ -99,7 +99,7 @@ class Routes:
         self, wire: PreviewConnection, request: PreviewRequest, ticket: Ticket, path: bytes, base: str
     ) -> None:
         policy = policy_headers(security_policy(base, ticket.dashboard), reach=base)
-        if ticket.page:
+        if ticket.page or ticket.delivery:
             await self._serve_page(wire, request, ticket, path, base=base, policy=policy)
             return
         place, _, rest = path.partition(b"/")
@@ -130,7 +130,8 @@ class Routes:
         base: str,
         policy: Mapping[str, str],
     ) -> None:
-        """One page of the workspace and the install's own script. It has no other files, and it remembers nothing."""
+        """One page, of the workspace or as it was delivered, and the install's own script. It has no other files, and
+        it remembers nothing."""
         if request.method not in ("GET", "HEAD"):
             raise NotFound("A page by itself can only be read.")
         if path == b"/".join((shim.PLACE, shim.SCRIPT)):
@@ -138,6 +139,8 @@ class Routes:
             await wire.send_answer(200, found.items(), shim.shim_script(base, {}), is_head=request.method == "HEAD")
         elif path:
             raise NotFound("A page by itself has no other files.")
+        elif ticket.delivery:
+            await self._files.answer_delivered(wire, request, ticket.cubicle, ticket.delivery, base=base, policy=policy)
         else:
             parts = tuple(unquote_to_bytes(part) for part in ticket.page.split("/"))
             await self._files.answer_page(wire, request, ticket.cubicle, parts, base=base, policy=policy)

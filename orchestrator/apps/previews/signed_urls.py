@@ -38,6 +38,8 @@ class Ticket:
     """When the agent was made, in Unix seconds: a later one of the same name is another."""
     page: str = ""
     """Instead of an app, whose name is empty then: a file of the workspace, its path percent-encoded."""
+    delivery: int = 0
+    """Instead of either: a file that was delivered, as it was then."""
 
 
 class Tickets:
@@ -58,6 +60,7 @@ class Tickets:
             ticket.login,
             ticket.agent_since,
             ticket.page,
+            ticket.delivery,
         ]
         body = _packed(json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode())
         return f"{body}.{self._sign_body(body)}"
@@ -68,13 +71,15 @@ class Tickets:
         if found is None or not hmac.compare_digest(self._sign_body(found[1]), found[2]):
             raise NotFound("This link is not valid. Open the app from the dashboard.")
         try:
-            agent, user, app, dashboard, expires_at, login, since, page = json.loads(_unpacked(found[1]))
+            agent, user, app, dashboard, expires_at, login, since, page, delivery = json.loads(_unpacked(found[1]))
         except (ValueError, binascii.Error) as error:  # signed by another version of us
             raise NotFound("This link is from another version. Open the app from the dashboard.") from error
         if now > expires_at:
             raise NotFound("This link has expired. Open the app from the dashboard again.")
         key = CubicleKey(str(agent), int(user))
-        return Ticket(key, str(app), str(dashboard), int(expires_at), str(login), float(since), str(page))
+        return Ticket(
+            key, str(app), str(dashboard), int(expires_at), str(login), float(since), str(page), int(delivery)
+        )
 
     def _sign_body(self, body: str) -> str:
         return _packed(hmac.new(self._key, body.encode(), "sha256").digest())

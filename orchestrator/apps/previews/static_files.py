@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote_to_bytes
 
@@ -49,8 +50,10 @@ _WEB_TYPES = {
 class StaticFiles:
     """Every static app's files."""
 
-    def __init__(self, workspaces: Workspaces) -> None:
+    def __init__(self, workspaces: Workspaces, *, copy_of: Callable[[CubicleKey, int], Path]) -> None:
+        """``copy_of``: the private copy of what was delivered to a cubicle's person; raises NotFound."""
         self._workspaces = workspaces
+        self._copy_of = copy_of
 
     async def answer_request(
         self,
@@ -98,6 +101,31 @@ class StaticFiles:
         page = await asyncio.to_thread(self._read_alone, key, path, base)
         headers = {**policy, "Content-Type": f"{_HTML}; charset=utf-8", "Cache-Control": "no-store"}
         await wire.send_answer(200, headers.items(), page, is_head=request.method == "HEAD")
+
+    async def answer_delivered(
+        self,
+        wire: PreviewConnection,
+        request: PreviewRequest,
+        key: CubicleKey,
+        delivery: int,
+        *,
+        base: str,
+        policy: Mapping[str, str],
+    ) -> None:
+        """The same for a file that was delivered."""
+        page = await asyncio.to_thread(self._read_delivered, key, delivery, base)
+        headers = {**policy, "Content-Type": f"{_HTML}; charset=utf-8", "Cache-Control": "no-store"}
+        await wire.send_answer(200, headers.items(), page, is_head=request.method == "HEAD")
+
+    def _read_delivered(self, key: CubicleKey, delivery: int, base: str) -> bytes:
+        try:
+            with self._copy_of(key, delivery).open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                if size > MAX_PAGE_BYTES:
+                    raise NotFound("This page is too large to be shown. Download it.")
+                return _read_page(file, size, base)
+        except FileNotFoundError as error:
+            raise NotFound("This page is not kept any more.") from error
 
     def _read_alone(self, key: CubicleKey, path: tuple[bytes, ...], base: str) -> bytes:
         try:

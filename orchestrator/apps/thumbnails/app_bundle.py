@@ -30,26 +30,48 @@ def pack_app(workspaces: Workspaces, app: WebApp) -> dict[str, bytes]:
     """The files for the helper container, by their names in it. What the app remembers of its person is not among
     them. Raises NotFound when its front page is gone, Unavailable.
     """
-    policy = policy_headers(security_policy(_BASE, _ORIGIN), reach=_BASE)
-    files: dict[str, bytes] = {}
-    served: dict[str, Mapping[str, object]] = {}
-
-    def add(path: str, kind: str, content: bytes) -> None:
-        file = str(len(files))
-        files[file] = content
-        served[path] = {"file": file, "headers": {**for_kind(policy, kind), "Content-Type": kind}}
-        if (folder := path.removesuffix(INDEX.decode())) != path and folder[-1:] in ("", "/"):
-            served[folder] = served[path]
-
-    add(f"{PLACE.decode()}/{SCRIPT.decode()}", "text/javascript; charset=utf-8", shim_script(_BASE, {}))
+    bundle = _Bundle()
     for path, content in _copy_files(workspaces, app.cubicle, (b"www", app.name.encode())):
-        kind = web_type(path.rpartition("/")[2])
+        bundle.add_file(path, web_type(path.rpartition("/")[2]), content)
+    return bundle.pack()
+
+
+def pack_page(content: bytes) -> dict[str, bytes]:
+    """The same for one page by itself."""
+    bundle = _Bundle()
+    bundle.add_file(INDEX.decode(), "text/html; charset=utf-8", content)
+    return bundle.pack()
+
+
+class _Bundle:
+    """The files for one helper container."""
+
+    def __init__(self) -> None:
+        self._policy = policy_headers(security_policy(_BASE, _ORIGIN), reach=_BASE)
+        self._files: dict[str, bytes] = {}
+        self._served: dict[str, Mapping[str, object]] = {}
+        self._add(f"{PLACE.decode()}/{SCRIPT.decode()}", "text/javascript; charset=utf-8", shim_script(_BASE, {}))
+
+    def add_file(self, path: str, kind: str, content: bytes) -> None:
+        """One of the app's own."""
         is_page = kind.startswith("text/html") and len(content) <= MAX_PAGE_BYTES
-        add(path, kind, with_shim(content, _BASE) if is_page else content)
-    if "" not in served:
-        raise NotFound("The app has no front page any more.")
-    task = {"url": _BASE, "port": _PORT, "width": WIDTH, "height": HEIGHT, "sandbox": SANDBOX, "headers": dict(policy)}
-    return {**files, "task.json": json.dumps({**task, "files": served}).encode()}
+        self._add(path, kind, with_shim(content, _BASE) if is_page else content)
+
+    def pack(self) -> dict[str, bytes]:
+        """All of them, and what is to be done. Raises NotFound without a front page."""
+        if "" not in self._served:
+            raise NotFound("The app has no front page any more.")
+        task = {"url": _BASE, "port": _PORT, "width": WIDTH, "height": HEIGHT, "sandbox": SANDBOX}
+        told = {**task, "headers": dict(self._policy), "files": self._served}
+        return {**self._files, "task.json": json.dumps(told).encode()}
+
+    def _add(self, path: str, kind: str, content: bytes) -> None:
+        file = str(len(self._files))
+        self._files[file] = content
+        headers = {**for_kind(self._policy, kind), "Content-Type": kind}
+        self._served[path] = {"file": file, "headers": headers}
+        if (folder := path.removesuffix(INDEX.decode())) != path and folder[-1:] in ("", "/"):
+            self._served[folder] = self._served[path]
 
 
 def _copy_files(workspaces: Workspaces, key: CubicleKey, top: Path) -> Iterator[tuple[str, bytes]]:

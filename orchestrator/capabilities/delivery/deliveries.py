@@ -146,6 +146,13 @@ class Deliveries:
             raise NotFound("This file is no longer kept. Look for it in the agent's out/ folder.")
         return path
 
+    def copy_for(self, key: CubicleKey, delivery: int) -> Path:
+        """The private copy of a delivery of this cubicle; raises NotFound."""
+        found = self.get_delivery(delivery)
+        if found.cubicle != key:
+            raise NotFound(f"There is no delivery {delivery}.")
+        return self.copy_of(found)
+
     def download_link(self, delivery: Delivery) -> str:
         """A path of the dashboard that gives whoever has it this one file, for seven days."""
         return f"/d/{self._links.make_token(delivery.id, now=time.time())}"

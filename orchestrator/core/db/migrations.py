@@ -1783,6 +1783,26 @@ def m061_characters(db: Database) -> None:
     )
 
 
+@migrations()
+def m062_oidc_accounts(db: Database) -> None:
+    """Accounts at a provider of identities by which people log in: who somebody is there, never their address."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE oidc_accounts (
+            issuer TEXT NOT NULL,
+            subject TEXT NOT NULL,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            label TEXT NOT NULL,
+            connected_at REAL NOT NULL,
+            used_at REAL,
+            PRIMARY KEY (issuer, subject),
+            UNIQUE (user, issuer)
+        ) STRICT, WITHOUT ROWID;
+        """,
+    )
+
+
 def _run_script(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

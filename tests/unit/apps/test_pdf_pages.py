@@ -208,7 +208,7 @@ def test_pages_are_kept_for_a_while_and_not_too_many(tmp_path: Path) -> None:
         assert MOST_KEPT <= len(list(kept.glob("*-*"))) <= MOST_KEPT + 1
         fixture.pages.start()
         assert list(kept.iterdir()) == []
-        assert fixture.drawing.cleared == 2
+        assert fixture.drawing.cleared == 4, "pages and covers, twice"
         fixture.jobs.close()
         brief = Fixture(install, kept_s=0.2)
         drawn = brief.pages.draw_pages(KEY, brief.write(), wait_s=LONG_S)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.pages.text_faces import MOST_COLUMNS, MOST_ROWS, Face, Table, find_face, indent_json
+from dashboard.pages.text_faces import MOST_ROWS, Face, find_face, indent_json
+from dashboard.tables import MOST_COLUMNS, Table
 
 
 def table(text: str, name: str = "a.csv", *, is_cut: bool = False) -> Table:

@@ -29,7 +29,7 @@ class Talk:
         self.install = install
         self.turns = install.turns
         self.conversations = Conversations(install.store, install.broker)
-        self.branches = Branches(install.store, install.broker, install.turns)
+        self.branches = Branches(install.store, install.broker, install.turns, install.hooks)
         self.first = self.conversations.get(KEY)
 
     def say(self, text: str, place: Conversation | None = None) -> Turn:
@@ -236,6 +236,59 @@ def test_the_tree_has_every_stretch_once(talk: Talk) -> None:
     assert talk.tree(talk.conversations.create(KEY, "Boat")) == []
 
 
+def test_a_message_is_deleted_with_its_answer(talk: Talk) -> None:
+    """What followed it follows what was before it, on every branch and in every fork; nothing finds it any more."""
+    one, two = talk.say("one"), talk.say("two")
+    three, fork = talk.say("three"), talk.fork(two)
+    four = talk.say("four", fork)
+    other = talk.again(three, "drei")
+    talk.branches.delete_turn(two.id, by="sam")
+    assert talk.shown() == ["one", "drei"]
+    assert talk.shown(fork) == ["one", "four"]
+    assert {talk.turns.get(turn.id).parent for turn in (three, other, four)} == {one.id}
+    assert talk.siblings(talk.turns.get(three.id)) == ["three", "drei"]
+    assert talk.conversations.get(KEY, fork.id).forked_from == one.id
+    assert History(talk.install.store).search_turns(KEY, "two") == []
+    gone = talk.turns.get(two.id)
+    assert (gone.is_cleared, gone.prompt, gone.reply, talk.turns.list_steps(two.id)) == (True, "", None, [])
+    with pytest.raises(NotFound, match="no message"):
+        talk.branches.delete_turn(two.id, by="sam")
+    talk.branches.delete_turn(one.id, by="sam")
+    assert (talk.shown(), talk.shown(fork)) == (["drei"], ["four"])
+    assert talk.conversations.get(KEY).title == "three", "it was called by words that are gone"
+    for turn in (other, three):
+        talk.branches.delete_turn(turn.id, by="sam")
+    assert (talk.shown(), talk.conversations.get(KEY).title) == ([], "")
+    assert talk.say("anew").parent is None
+    talk.branches.delete_turn(four.id, by="sam")
+    assert talk.shown(talk.conversations.get(KEY, fork.id)) == []
+
+
+def test_the_newest_one_shows_what_is_left(talk: Talk) -> None:
+    """The version before it, to its end; else what was before it."""
+    talk.say("one")
+    two = talk.say("two")
+    talk.say("three")
+    edited = talk.again(two, "zwei")
+    talk.branches.delete_turn(edited.id, by="sam")
+    assert talk.shown() == ["one", "two", "three"]
+    talk.branches.delete_turn(talk.turns.list_history(KEY)[-1].id, by="sam")
+    assert talk.shown() == ["one", "two"]
+
+
+def test_one_that_is_worked_on_is_not_deleted(talk: Talk) -> None:
+    """Nor one that waits: that is withdrawn. Nothing has changed."""
+    talk.say("one")
+    running = talk.turns.submit(KEY, "running", source="test")
+    for _ in range(2):
+        with pytest.raises(Conflict, match="has not finished with this message"):
+            talk.branches.delete_turn(running.id, by="sam")
+        assert talk.shown() == ["one", "running"]
+        talk.turns.take_next(KEY, "boot", 1)
+    with pytest.raises(NotFound):
+        talk.branches.delete_turn(999, by="sam")
+
+
 Step = tuple[str, int, int]
 
 
@@ -243,7 +296,7 @@ Step = tuple[str, int, int]
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(["say", "again", "select", "fork", "clear", "delete", "withdraw"]),
+            st.sampled_from(["say", "again", "select", "fork", "clear", "delete", "withdraw", "remove", "remove"]),
             st.integers(0, 5),
             st.integers(0, 30),
         ),
@@ -252,7 +305,7 @@ Step = tuple[str, int, int]
 )
 def test_no_turn_is_ever_lost(steps: list[Step]) -> None:
     """Whatever is edited, asked again, chosen, forked, withdrawn, cleared or deleted: every turn that was not cleared
-    is in the tree of its conversation, and no other conversation changes by it."""
+    is in the tree of its conversation, and no other conversation changes, but for a deleted message they share."""
     with tempfile.TemporaryDirectory() as folder, core_fixture(Path(folder) / "home") as install:
         talk = Talk(install)
         for number, step in enumerate(steps):
@@ -276,10 +329,40 @@ def _do_step(talk: Talk, text: str, step: Step) -> None:
         "clear": lambda: talk.turns.clear_history(KEY, place.id),
         "delete": lambda: talk.conversations.delete(KEY, place.id),
         "withdraw": lambda: _withdraw(talk, text, turn, place),
+        "remove": lambda: turn and _remove(talk, turn),
     }
     acts[what]()
+    if what == "remove":
+        return
     for one, shown in others.items():
         assert talk.shown(talk.conversations.get(KEY, one)) == shown
+
+
+def _remove(talk: Talk, turn: Turn) -> bool:
+    """It alone goes, from every branch of every conversation: each of them is as it was, without it."""
+    places = talk.conversations.list_conversations(KEY)
+    before = {one.id: (one.head, talk.shown(one), _ways(talk, one)) for one in places}
+    talk.branches.delete_turn(turn.id, by="sam")
+    for one in places:
+        head, shown, ways = before[one.id]
+        assert _ways(talk, talk.conversations.get(KEY, one.id)) == _without(ways, turn.id)
+        if head != turn.id:  # else the newest branch that is left is shown
+            assert talk.shown(one) == [text for text in shown if text != turn.prompt]
+    assert talk.turns.get(turn.id).is_cleared
+    return True
+
+
+def _without(ways: dict[int, list[int]], gone: int) -> dict[int, list[int]]:
+    return {turn: [one for one in way if one != gone] for turn, way in ways.items() if turn != gone}
+
+
+def _ways(talk: Talk, place: Conversation) -> dict[int, list[int]]:
+    """For each turn of a conversation, all that the agent is told before it."""
+    with talk.install.store.reading() as db:
+        return {
+            turn.id: [one.id for one in branch_rows.list_branch(db, turn.id, limit=1_000)]
+            for turn in _everything(talk, place)
+        }
 
 
 def _check_select(talk: Talk, turn: Turn, place: Conversation) -> bool:

@@ -19,6 +19,7 @@ from orchestrator.llm.pricing import load_prices
 from orchestrator.llm.proxy import Proxy
 from orchestrator.llm.retry import RetryPolicy
 from orchestrator.turns import summary_rows as rows
+from orchestrator.turns.branches import Branches
 from orchestrator.turns.history import History
 from orchestrator.turns.prompt_history import SUMMED_UP_TURNS
 from orchestrator.turns.summaries import MOST_CHARS, Summaries
@@ -218,3 +219,34 @@ def test_it_is_bounded_and_survives(fixture: Fixture) -> None:
     made = again.history.get_summary(KEY)
     assert made is not None
     assert len(made.text) == MOST_CHARS
+
+
+def test_a_deleted_message_is_in_no_summary(fixture: Fixture) -> None:
+    """What stands for it goes, one that is being made of it too; what is left is summed up anew."""
+    branches = Branches(fixture.install.store, fixture.install.broker, fixture.install.turns, fixture.install.hooks)
+    fixture.install.hooks.summary_dropped.subscribe(lambda dropped: fixture.summaries.on_turn_end(dropped.turn))
+    fixture.model.says("They spoke of word 3 .")
+    fixture.talk(SUMMED_UP_TURNS + 4)
+    fixture.work()
+    assert "They spoke of word 3 ." in "".join(fixture.told())
+    turns = fixture.install.turns.list_history(KEY, limit=200)
+    third = next(turn for turn in turns if turn.prompt.startswith("word 3 "))
+    branches.delete_turn(third.id, by="sam")
+    assert not any("word 3 " in one or one == "reply 3" for one in fixture.told())
+    fixture.model.says("They spoke of other words.")
+    assert fixture.work() == 1
+    asked = fixture.model.requests[-1].messages[-1]["content"]
+    assert ("word 2 " in asked, "word 3 " in asked) == (True, False)
+    assert "They spoke of other words." in "".join(fixture.told())
+
+
+def test_a_summary_that_has_read_it_is_not_kept(fixture: Fixture) -> None:
+    """The message is deleted while the model writes."""
+    branches = Branches(fixture.install.store, fixture.install.broker, fixture.install.turns, fixture.install.hooks)
+    last = fixture.talk(SUMMED_UP_TURNS + 4)
+    first = fixture.install.turns.list_history(KEY, limit=200)[0]
+    fixture.model.says("It knows.")
+    fixture.model.meanwhile = lambda: branches.delete_turn(first.id, by="sam")
+    assert fixture.work() == 1
+    assert fixture.install.turns.get(first.id).is_cleared
+    assert fixture.history.get_summary(KEY, last.conversation) is None

@@ -17,7 +17,7 @@ from orchestrator.apps.previews import server
 from orchestrator.apps.previews.shim_loader import MAX_STORED_BYTES, with_shim
 from orchestrator.apps.previews.signed_urls import Ticket
 from orchestrator.core.models import CubicleKey
-from tests.support.core_fixture import KEY, core_fixture
+from tests.support.core_fixture import KEY, OTHER, core_fixture
 from tests.support.preview_fixture import DASHBOARD, PreviewFixture, preview_install
 
 PAGE = "<!doctype html><html><head><title>To do</title></head><body>hello</body></html>"
@@ -68,6 +68,26 @@ def test_a_page_of_the_workspace_by_itself(install: PreviewFixture) -> None:
     assert got.policy["sandbox"] == "allow-scripts allow-forms allow-pointer-lock"
     assert got.policy["frame-ancestors"] == DASHBOARD
     assert got.body.startswith(b'<!doctype html><script src="')
+    assert {answer.status for answer in found.values()} == {404}
+
+
+def test_a_delivered_page_by_itself(install: PreviewFixture) -> None:
+    """As it was then, with the same walls; the ticket leads to nothing else, and to no other person's."""
+    home = install.www.parents[3]
+    (home / f"{KEY.agent}-{KEY.user}-5.html").write_bytes(b"<!doctype html><p>Report")
+    (home / f"{KEY.agent}-{KEY.user}-6.html").write_bytes(b"x" * (9 << 20))
+    found = {}
+    for cubicle, delivery in ((KEY, 5), (KEY, 6), (KEY, 7), (OTHER, 5)):
+        ticket = install.tickets.encode_ticket(Ticket(cubicle, "", DASHBOARD, int(time.time()) + 60, delivery=delivery))
+        found[cubicle, delivery] = install.get(f"/a/{ticket}/")
+        for other in ("index.html", "../5", ".hermit/storage"):
+            assert install.get(f"/a/{ticket}/{other}").status == 404
+        assert install.get(f"/a/{ticket}/", Sec_Fetch_Dest="document").status == 403
+        assert install.get(f"/a/{ticket}/", method="POST").status == 404
+    got = found.pop((KEY, 5))
+    assert (got.status, set(got.policy)) == (200, set(install.app("todo").policy))
+    assert got.body.startswith(b'<!doctype html><script src="')
+    assert got.body.endswith(b"<p>Report")
     assert {answer.status for answer in found.values()} == {404}
 
 

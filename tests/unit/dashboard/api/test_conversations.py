@@ -135,6 +135,12 @@ def test_in_the_terminal(webapp: AppFixture, operator: Api, capsys: pytest.Captu
     assert hermit("conversations", "crab", "list", "--find", "zebra") == "No conversation matches.\n"
     assert "Where is the harbour?" in hermit("history", "crab", "--conversation", number)
     assert "harbour" not in hermit("history", "crab")
+    turn = operator.get(f"/agents/crab/history?conversation={number}")["turns"][0]["turn"]
+    with pytest.raises(OrchestratorError, match="--yes"):
+        hermit("conversations", "crab", "rm-message", str(turn))
+    gone = hermit("conversations", "crab", "rm-message", str(turn), "--yes")
+    assert gone == f"Message {turn} is deleted.\n"
+    assert hermit("history", "crab", "--conversation", number) == "No messages yet.\n"
     assert hermit("conversations", "crab", "rename", number, "Tides") == f"Conversation {number} is called Tides.\n"
     with pytest.raises(OrchestratorError, match="--yes"):
         hermit("conversations", "crab", "rm", number)

@@ -83,6 +83,26 @@ def test_a_queued_message_is_withdrawn(webapp: AppFixture, operator: Api, member
     operator.post(f"/turns/{running}/stop")
 
 
+def test_a_message_is_deleted(webapp: AppFixture, operator: Api, member: Api) -> None:
+    """By whose it is, once it has ended: the API has nothing of it any more, and the rest follows what was before."""
+    webapp.plays["long"] = lambda scene: scene.wait_for_stop()
+    first, second, third = [
+        operator.post("/agents/crab/messages", {"text": text, "wait": True})["turn"] for text in ("a", "b", "c")
+    ]
+    assert member.refused("DELETE", f"/turns/{second}")[0] == 404
+    assert operator.call("DELETE", f"/turns/{second}").status_code == 204
+    shown = operator.get("/agents/crab/history")["turns"]
+    assert [(turn["turn"], turn["parent"]) for turn in shown] == [(first, None), (third, first)]
+    for method, path in (("DELETE", f"/turns/{second}"), ("GET", f"/turns/{second}"), ("GET", "/turns/999")):
+        assert operator.refused(method, path)[0] == 404
+    running = operator.post("/agents/crab/messages", {"text": "long"})["turn"]
+    status, why = operator.refused("DELETE", f"/turns/{running}")
+    assert (status, "Stop it first" in why) == (409, True)
+    operator.post(f"/turns/{running}/stop")
+    webapp.services.turns.wait_for_end(running, 10)
+    assert operator.call("DELETE", f"/turns/{running}").status_code == 204
+
+
 @pytest.mark.parametrize(
     ("body", "word"),
     [

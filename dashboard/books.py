@@ -1,0 +1,50 @@
+"""Spreadsheets as pages show them: each sheet as a table of texts, and a word about what is not shown of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dashboard.tables import Table, make_table
+from orchestrator.apps.sheets import Book, Sheet
+from orchestrator.core.text import one_line
+
+_NAME_CHARS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class SheetView:
+    """One sheet."""
+
+    name: str
+    table: Table | None
+    """None for an empty one."""
+    rest: str
+    """What is not shown; empty where that is nothing."""
+
+
+def view_book(book: Book) -> list[SheetView]:
+    """Every sheet, as much of it as was read."""
+    return [_view(sheet, len(sheet.rows)) for sheet in book]
+
+
+def view_beginning(book: Book, most_rows: int) -> SheetView:
+    """The first rows of the first sheet that has any."""
+    return _view(next((sheet for sheet in book if sheet.rows), book[0]), most_rows)
+
+
+def _view(sheet: Sheet, most_rows: int) -> SheetView:
+    rows = sheet.rows[:most_rows]
+    table = make_table([list(row) for row in rows]) if rows and rows[0] else None
+    name = one_line(sheet.name, _NAME_CHARS) or "Sheet"
+    return SheetView(name, table, _rest(sheet.height - len(rows), sheet.more_columns, is_whole=sheet.is_whole))
+
+
+def _rest(rows: int, columns: int, *, is_whole: bool) -> str:
+    more = [
+        f"{count:,} more {noun}{'s' if count != 1 else ''}"
+        for count, noun in ((rows, "row"), (columns, "column"))
+        if count > 0
+    ]
+    if not is_whole:
+        more.append("more that was not read")
+    return f"and {' and '.join(more)}" if more else ""
