@@ -17,10 +17,10 @@ ROUTES: tuple[ApiRoute, ...] = (
         fails=(400, 411, 413),
         takes_file=True,
     ),
-    ApiRoute("get", "/api/imports/{import}", "The same again, for an hour (operator)", "ImportPlan", fails=(404,)),
+    ApiRoute("get", "/api/imports/{number}", "The same again, for an hour (operator)", "ImportPlan", fails=(404,)),
     ApiRoute(
         "post",
-        "/api/imports/{import}",
+        "/api/imports/{number}",
         "All of it comes, or nothing does; schedules arrive paused (operator)",
         "Imported",
         "ImportChoice",

@@ -119,12 +119,12 @@ ROLES = (
         "reader",
         "Reads documents, compares them and answers from them",
         "Careful and exact. Answers from the documents at hand and names the file and the place for every claim, "
-        "with short quotations. It can't browse the web: where something is missing, it says which document would "
-        "help and asks for it, or for a download of one address. Keeps its own guesses apart from what is written, and "
-        "points out where two sources disagree.",
+        "with short quotations. Where something is missing, it says which document would help and asks for it; "
+        "what it finds on the web it names with its address and date. Keeps its own guesses apart from what is "
+        "written, and points out where two sources disagree.",
         "lighthouse",
         "slate",
-        _DOCUMENTS,
+        (*_DOCUMENTS, "search"),
         image="studio",
         tasks=("report", "sales", "chart", "packing", "pictures", "drafts"),
     ),
