@@ -103,7 +103,7 @@ def file_name(conversation: Conversation, how: str) -> str:
 
 
 def _markdown(conversation: Conversation) -> Iterator[str]:
-    agent = conversation.cubicle.agent
+    agent = get_services().agents.called(conversation.cubicle.agent)
     yield f"# {one_line(conversation.shown_name, 200)}\n\nA conversation with {agent}.\n"
     for told in _shown_turns(conversation):
         yield f"\n## You, {iso_time(told.turn.created_at)}{_source(told.turn)}\n\n{told.words.strip()}\n"
@@ -125,7 +125,7 @@ def _page(conversation: Conversation) -> Iterator[str]:
             "parts/transcript_turn.html",
             told=told,
             turn=told.turn,
-            agent=conversation.cubicle.agent,
+            agent=get_services().agents.called(conversation.cubicle.agent),
             source=_source(told.turn),
             at=iso_time(told.turn.created_at),
             outcome=_outcome(told.turn),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.agents.agent_fields import BOUNDS, LIMITS
+from orchestrator.agents.looks import COLORS, MAX_DISPLAY_CHARS, SIGNS
 from orchestrator.agents.user_fields import MOST_USD
+from orchestrator.capabilities.roles import ROLES
 from orchestrator.capabilities.table import REGISTRY
 
 Schema = dict[str, Any]
@@ -59,6 +61,9 @@ _PEOPLE: Schema = {
 }
 _LIMITS = {name: between(NUMBER if name == "cpus" else INTEGER, *bounds) for name, bounds in LIMITS.items()}
 _SETTINGS: dict[str, Schema] = {
+    "display_name": {**STRING, "maxLength": MAX_DISPLAY_CHARS, "description": "what people call it; empty: its name"},
+    "avatar": {**STRING, "description": f"one of {', '.join(SIGNS)}, or one emoji; empty: the usual sign"},
+    "color": {**enum_of("", *COLORS), "description": "empty: the one that goes with its name"},
     "role": STRING,
     "personality": STRING,
     "provider": {**STRING, "description": "empty: the install's default"},
@@ -77,9 +82,11 @@ _SETTINGS: dict[str, Schema] = {
     "limits": object_of(_LIMITS),
     "toolsets": array_of(enum_of(*REGISTRY.toolsets)),
 }
+_SOME_LIMITS = object_of(_LIMITS, required=())
+_ROLES = tuple(role.id for role in ROLES)
 _WRITABLE: dict[str, Schema] = {
     **_SETTINGS,
-    "limits": object_of(_LIMITS, required=()),
+    "limits": _SOME_LIMITS,
     "telegram_token": {**nullable(STRING), "writeOnly": True},
     "people": _PEOPLE,
 }
@@ -282,7 +289,25 @@ SCHEMAS: dict[str, Schema] = {
         },
         but=("people",),
     ),
-    "NewAgent": object_of({"name": STRING, **_WRITABLE}, required=("name",)),
+    "NewAgent": object_of(
+        {
+            "name": STRING,
+            **_WRITABLE,
+            "template": {**enum_of(*_ROLES), "description": "a role that what isn't given is taken from"},
+        },
+        required=("name",),
+    ),
+    "Roles": object_of({"roles": array_of(schema_ref("Role"))}),
+    "Role": object_of(
+        {
+            "id": enum_of(*_ROLES),
+            "title": STRING,
+            "does": STRING,
+            "name": {**STRING, "description": "what an agent of it could be called"},
+            "settings": object_of({name: _SETTINGS[name] for name in ROLES[0].settings} | {"limits": _SOME_LIMITS}),
+            "tasks": {**array_of(STRING), "description": "the first tasks that suit it, by their ids"},
+        }
+    ),
     "AgentChange": object_of(_WRITABLE, required=()),
     "Telegram": object_of(_TELEGRAM),
     "TelegramToken": object_of({"token": {**STRING, "writeOnly": True, "description": "as BotFather gave it"}}),

@@ -25,6 +25,7 @@ COMMANDS = {
     "completion": "completion",
     "doctor": "doctor",
     "prove": "prove",
+    "import_agent": "import",
     "backup": "backup restore recover",
     "service": "service",
     "chat": "chat",

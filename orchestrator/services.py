@@ -42,6 +42,7 @@ from orchestrator.llm.budget import Budget
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import ProviderCheck
 from orchestrator.llm.providers import Providers
+from orchestrator.operations.agent_import.imports import Imports
 from orchestrator.operations.backup.backups import Backups
 from orchestrator.operations.backup.schedule import BackupSchedule
 from orchestrator.operations.doctor.runner import DoctorRunner
@@ -131,6 +132,7 @@ class Services:
     proofs: Proofs
     backups: Backups
     backup_schedule: BackupSchedule
+    imports: Imports
     health: Callable[[], Health]
     remove_agent: Callable[[str], None]
     """An agent with its cubicles, doors and workspaces is gone; raises NotFound."""

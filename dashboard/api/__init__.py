@@ -21,6 +21,7 @@ from dashboard.api.file_changes import api as file_changes_api
 from dashboard.api.files import api as files_api
 from dashboard.api.grants import api as grants_api
 from dashboard.api.health import api as health_api
+from dashboard.api.imports import api as imports_api
 from dashboard.api.me import api as me_api
 from dashboard.api.memories import api as memories_api
 from dashboard.api.messages import api as messages_api
@@ -60,6 +61,7 @@ BLUEPRINTS = (
     files_api,
     grants_api,
     health_api,
+    imports_api,
     me_api,
     branches_api,
     checkpoints_api,

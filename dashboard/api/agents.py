@@ -10,6 +10,7 @@ from dashboard import bodies
 from dashboard.auth import operator_only, own_agents, own_cubicle, require_asker
 from dashboard.services import get_services
 from dashboard.shapes import agent_json, current_activity
+from orchestrator.capabilities.roles import ROLES, find_role, role_json
 from orchestrator.core.models import Agent
 
 api = Blueprint("agents", __name__)
@@ -31,6 +32,8 @@ def create_agent() -> Any:
     """A new agent. A bot's token is looked at before anything is made."""
     services, body = get_services(), bodies.json_body()
     token, people = body.pop("telegram_token", None), body.pop("people", None)
+    if "template" in body:
+        body = {**find_role(body.pop("template")).settings, **body}
     proof = None if token in _NO_TOKEN else services.bots.look_at(token)
     services.access.check_people(people)
     agent = services.agents.create(body)
@@ -38,6 +41,12 @@ def create_agent() -> Any:
     if proof is not None:
         services.bots.set_bot(agent.name, proof)
     return _agent_json(agent), 201
+
+
+@api.get("/api/roles")
+def list_roles() -> Any:
+    """The templates that a new agent may begin with."""
+    return {"roles": [role_json(template) for template in ROLES]}
 
 
 @api.get("/api/agents/<name>")

@@ -16,6 +16,7 @@ from dashboard.pages import (
     files,
     history,
     home,
+    importing,
     install,
     log,
     login,
@@ -56,6 +57,7 @@ _OF_AGENTS = (
     bot.pages,
 )
 _OF_THE_INSTALL = (
+    importing.pages,
     newcomers.pages,
     upkeep.pages,
     audit.pages,

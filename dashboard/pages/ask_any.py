@@ -5,7 +5,7 @@ used last or in a new one. With JavaScript the page calls the API instead, and k
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from orchestrator.core.models import Conversation, CubicleKey
 
 pages = Blueprint("ask_any", __name__)
 
-_NAMED = re.compile(r"\s*@([a-z0-9][a-z0-9-]*)(?:[\s:,]+|$)", re.IGNORECASE)
+_BEHIND_A_NAME = re.compile(r"[\s:,]+|$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +41,25 @@ def choices(agents: Iterable[AgentView]) -> list[AskChoice]:
     return [AskChoice(name, name == chosen, _current(CubicleKey(name, user))) for name in names]
 
 
-def split_name(text: str, agents: Iterable[str]) -> tuple[str, str]:
-    """``@crab: hello`` as the agent's name and ``hello``; an empty name and the whole text where it begins with none
-    of these agents."""
-    found = _NAMED.match(text)
-    if found is None or found[1].lower() not in agents:
-        return "", text
-    return found[1].lower(), text[found.end() :]
+def split_name(text: str, agents: Mapping[str, str]) -> tuple[str, str]:
+    """``@Juno: hello`` as the agent's name and ``hello``; an empty name and the whole text where it begins with none
+    of these. ``agents`` are their names by whatever people call them."""
+    words = text.lstrip()
+    for called in sorted(agents, key=len, reverse=True) if words.startswith("@") else ():
+        end = 1 + len(called)
+        behind = _BEHIND_A_NAME.match(words, end)
+        if words[1:end].lower() == called.lower() and behind:
+            return agents[called], words[behind.end() :]
+    return "", text
 
 
 @pages.post("/ask")
 def ask() -> Any:
     """A message to an agent, from a form; on to the conversation."""
-    names = [agent.name for agent in own_agents()]
+    names = {agent.name: agent.name for agent in own_agents()}
+    known = {agent.display_name: agent.name for agent in own_agents() if agent.display_name} | names
     task = request.form.get("task", "")
-    named, text = ("", task) if task else split_name(request.form.get("text", ""), names)
+    named, text = ("", task) if task else split_name(request.form.get("text", ""), known)
     agent = named or request.form.get("agent", "")
     if agent not in names:
         raise NotFound("There is no such agent. Choose one from the list.")

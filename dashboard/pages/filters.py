@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import zlib
 from datetime import date
 
 from flask import Flask
@@ -18,7 +17,8 @@ from dashboard.marks import mark_hidden
 from dashboard.pages.text_faces import dress_source
 from dashboard.services import get_services, news_mark
 from dashboard.times import iso_time
-from orchestrator.core.errors import Unauthorized
+from orchestrator.agents.looks import Look, look_of
+from orchestrator.core.errors import NotFound, Unauthorized
 from orchestrator.core.models import MICRO
 from orchestrator.core.text import chat_safe, one_line, terminal_safe
 from orchestrator.languages.dates import write_date
@@ -39,7 +39,6 @@ TAB_NAMES = {
     "settings": to_say("Settings"),
 }
 """The pages of an agent, as they are called."""
-TONES = 6
 _EXACT_BELOW_MICRO = 100_000
 INSTALL_WAYS = (
     ("/spending", to_say("Spending"), "budget"),
@@ -78,7 +77,9 @@ def register_filters(app: Flask) -> None:
         one_line=one_line,
         said=chat_safe,
         output=terminal_safe,
+        called=called,
         tone=tone,
+        look=look,
         capitalize_first=capitalize_first,
         came_from=lambda source: say(came_from(source)),
     )
@@ -135,9 +136,23 @@ def dollars(micro: int) -> str:
     return write_dollars(said, speech().language)
 
 
-def tone(name: str) -> int:
-    """The colour of an agent's shell, which stays the same."""
-    return zlib.crc32(name.encode()) % TONES
+def tone(name: str) -> str:
+    """The colour that goes with a name, which stays the same."""
+    return look_of(name).color
+
+
+def called(name: str) -> str:
+    """What people call the agent of this name."""
+    return get_services().agents.called(name)
+
+
+def look(name: str) -> Look:
+    """The sign and the colour of the agent of this name; of one that is gone, those that go with its name."""
+    try:
+        agent = get_services().agents.get(name)
+    except NotFound:
+        return look_of(name)
+    return look_of(name, agent.avatar, agent.color)
 
 
 def capitalize_first(text: str) -> str:

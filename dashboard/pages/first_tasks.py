@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dashboard.languages import say
 from dashboard.pages.views import is_rehearsal
-from dashboard.roles import tasks_of
+from orchestrator.capabilities.roles import tasks_of
 from orchestrator.core.models import Agent
 from orchestrator.llm.first_tasks import FirstTask, list_tasks
 

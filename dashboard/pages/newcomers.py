@@ -11,10 +11,11 @@ from flask import Blueprint, render_template
 from dashboard.auth import operator_only
 from dashboard.languages import to_say
 from dashboard.pages.frame import shell_frame
-from dashboard.pages.settings import POLICIES
+from dashboard.pages.settings import POLICIES, look_choices
 from dashboard.pages.views import REHEARSAL
-from dashboard.roles import ROLES, RoleTemplate
 from dashboard.services import get_services
+from orchestrator.agents.looks import Look, look_of
+from orchestrator.capabilities.roles import ROLES, RoleTemplate
 from orchestrator.capabilities.table import REGISTRY
 
 pages = Blueprint("newcomers", __name__)
@@ -31,17 +32,14 @@ class RoleView:
     @property
     def filling(self) -> str:
         """What the form's fields become, as JSON."""
-        role = self.role
-        return json.dumps(
-            {
-                "name": role.name,
-                "role": role.role,
-                "personality": role.personality,
-                "daily_budget_usd": role.daily_budget_usd,
-                "image": role.image,
-                "toolsets": role.toolsets,
-            }
-        )
+        settings = self.role.settings
+        limits = {f"limits.{name}": value for name, value in settings.pop("limits").items()}
+        return json.dumps({"name": self.role.name, **settings, **limits})
+
+    @property
+    def look(self) -> Look:
+        """Its sign and its colour."""
+        return look_of(self.role.name, self.role.avatar, self.role.color)
 
 
 @pages.get("/agents/new")
@@ -53,6 +51,8 @@ def wizard() -> str:
         "wizard.html",
         **shell_frame(),
         steps=STEPS,
+        **look_choices(),
+        chosen=RoleView(ROLES[0]).look,
         roles=[RoleView(role) for role in ROLES],
         policies=POLICIES,
         toolsets=REGISTRY.toolsets.values(),

@@ -13,6 +13,7 @@ from dashboard.languages import say
 from dashboard.pages.filters import INSTALL_WAYS, TAB_NAMES
 from dashboard.pages.search import MAX_QUERY_CHARS, highlight
 from dashboard.services import get_services
+from orchestrator.agents.looks import shown_name
 from orchestrator.core.models import Agent, CubicleKey
 
 pages = Blueprint("palette", __name__)
@@ -55,7 +56,7 @@ def _places(*, deep: bool) -> Iterator[Place]:
     """Agents first; their own pages only where words are there to choose among them."""
     agents = _agents()
     for agent in agents:
-        yield Place(escape(agent.name), agent.role, f"/agents/{agent.name}", "talks")
+        yield Place(escape(shown_name(agent)), _about(agent), f"/agents/{agent.name}", "talks")
     yield Place(escape(say("Home")), "", "/", "home")
     yield Place(escape(say("Approvals")), "", "/approvals", "approvals")
     yield Place(escape(say("Calendar")), "", "/calendar", "calendar")
@@ -69,7 +70,7 @@ def _places(*, deep: bool) -> Iterator[Place]:
     if deep:
         for agent in agents:
             for tab in _TABS:
-                yield Place(escape(say(TAB_NAMES[tab])), agent.name, f"/agents/{agent.name}/{tab}", "fold")
+                yield Place(escape(say(TAB_NAMES[tab])), shown_name(agent), f"/agents/{agent.name}/{tab}", "fold")
 
 
 def _said(query: str) -> Iterator[Place]:
@@ -79,10 +80,17 @@ def _said(query: str) -> Iterator[Place]:
         key = CubicleKey(agent.name, viewer)
         for found in services.conversations.list_conversations(key, words=query, limit=_MOST_FOUND):
             url = f"/agents/{agent.name}?conversation={found.id}"
-            yield Place(escape(found.shown_name), say("Conversation with %(agent)s", agent=agent.name), url, "talks")
+            yield Place(
+                escape(found.shown_name), say("Conversation with %(agent)s", agent=shown_name(agent)), url, "talks"
+            )
         for hit in services.history.find_passages(key, query, limit=_MOST_FOUND):
             url = f"/agents/{agent.name}/turns/{hit.turn.id}#turn-{hit.turn.id}"
-            yield Place(highlight(hit.prompt) or highlight(hit.reply), agent.name, url, "find")
+            yield Place(highlight(hit.prompt) or highlight(hit.reply), shown_name(agent), url, "find")
+
+
+def _about(agent: Agent) -> str:
+    """Its role; and its own name, by which it is found as well."""
+    return f"{agent.role} · {agent.name}" if agent.display_name else agent.role
 
 
 def _agents() -> list[Agent]:

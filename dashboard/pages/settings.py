@@ -15,6 +15,7 @@ from dashboard.pages.frame import agent_frame
 from dashboard.pages.money import money_of
 from dashboard.services import get_services
 from orchestrator.agents.agent_fields import BOUNDS, LIMITS
+from orchestrator.agents.looks import COLORS, SIGNS, Look
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.models import Agent, Role
 
@@ -66,6 +67,11 @@ _RUNS = (10, 30, 60, 120, 300, 600, 1_800, 3_600, 6 * 3_600)
 _UNITS = (86_400, 3_600, 60, 1)
 
 
+def look_choices() -> dict[str, Any]:
+    """The signs and colours that there are."""
+    return {"signs": [Look(sign, "", "") for sign in SIGNS], "colors": COLORS}
+
+
 @pages.get("/agents/<name>/settings")
 def settings(name: str) -> str:
     """The whole page."""
@@ -73,6 +79,7 @@ def settings(name: str) -> str:
     return render_template(
         "settings.html",
         **framed,
+        **look_choices(),
         **_choices(framed["agent"]),
         money=money_of(name),
         grants=get_services().grants.of_agent(name, viewer=require_asker().user),

@@ -194,7 +194,7 @@ async function say(target) {
 
 async function clear(target) {
   target.closest("details").open = false;
-  if (!(await ask(t("Clear this conversation with %(agent)s? Files stay, and the audit log keeps what was said.", { agent }), t("Clear")))) return;
+  if (!(await ask(t("Clear this conversation with %(agent)s? Files stay, and the audit log keeps what was said.", { agent: called() }), t("Clear")))) return;
   try {
     await call("DELETE", `/api/agents/${agent}/history?conversation=${conversation}`);
     reload();
@@ -205,12 +205,17 @@ async function clear(target) {
 
 async function reset(target) {
   target.closest("details").open = false;
-  if (!(await ask(t("Reset the cubicle? %(agent)s gets a new container. Running programs end; files in the workspace stay.", { agent }), t("Reset")))) return;
+  if (!(await ask(t("Reset the cubicle? %(agent)s gets a new container. Running programs end; files in the workspace stay.", { agent: called() }), t("Reset")))) return;
   try {
     await call("POST", `/api/agents/${agent}/cubicle/reset`);
   } catch (error) {
     show(trouble, error);
   }
+}
+
+// What people call the agent.
+function called() {
+  return document.querySelector(".talk-who h1")?.textContent ?? agent;
 }
 
 // --- what the agent does ---
@@ -348,7 +353,7 @@ function settle() {
   working.hidden = open.length === 0;
   const first = open[0]?.dataset.status;
   const isAsking = first === "waiting_approval" || asking.querySelector("section") !== null;
-  const text = !first ? "" : isAsking ? t("%(agent)s is waiting for your answer", { agent }) : t("%(agent)s is working", { agent });
+  const text = !first ? "" : isAsking ? t("%(agent)s is waiting for your answer", { agent: called() }) : t("%(agent)s is working", { agent: called() });
   const place = working.querySelector(".working-text");
   if (place.textContent !== text) place.textContent = text;
   if (isBroken()) soon("branch", () => showBranch());

@@ -27,7 +27,7 @@ class AskField {
     this.isSending = false;
     this.draft = new Draft(this.field, "", "any", Number(document.body.dataset.viewer), signal);
     this.draft.restore();
-    this.field.addEventListener("input", () => this.choose(/^\s*@([a-z0-9-]+)[\s:,]+/i));
+    this.field.addEventListener("input", () => this.choose());
     this.field.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
@@ -40,12 +40,15 @@ class AskField {
   }
 
   // A name at the beginning chooses who is asked, and is no part of the message.
-  choose(pattern) {
-    const found = pattern.exec(this.field.value);
-    const option = found && [...this.agent.options].find(({ value }) => value === found[1].toLowerCase());
-    if (!option) return;
-    this.agent.value = option.value;
-    this.field.value = this.field.value.slice(found[0].length);
+  choose() {
+    const text = this.field.value.trimStart();
+    if (!text.startsWith("@")) return;
+    const names = [...this.agent.options].flatMap((option) => [[option.value, option], [option.textContent, option]]);
+    const begins = ([name]) => text.slice(1, name.length + 1).toLowerCase() === name.toLowerCase() && /^[\s:,]/.test(text.slice(name.length + 1));
+    const found = names.sort(([a], [b]) => b.length - a.length).find(begins);
+    if (!found) return;
+    this.agent.value = found[1].value;
+    this.field.value = text.slice(found[0].length + 1).replace(/^[\s:,]+/, "");
   }
 
   async send(task) {

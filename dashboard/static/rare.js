@@ -1,7 +1,9 @@
 // What only some pages have: they name this script, and no other page waits for it.
 
 import { startFiles } from "./files.js";
+import { startImport } from "./importing.js";
 import { startLog } from "./log.js";
+import { startLooks } from "./looks.js";
 import { startModels } from "./models.js";
 import { startOidc } from "./oidc.js";
 import { addParts } from "./pages.js";
@@ -13,4 +15,4 @@ import { startWizard } from "./wizard.js";
 startPasskeyLogin();
 startPasskeys();
 startOidc();
-addParts([startFiles, startLog, startModels, startPlanner, startProviders, startWizard]);
+addParts([startFiles, startImport, startLog, startLooks, startModels, startPlanner, startProviders, startWizard]);

@@ -3,6 +3,7 @@
 
 import { fieldsOf } from "./acts.js";
 import { call, leaving, show } from "./api.js";
+import { setLook } from "./looks.js";
 import { t } from "./texts.js";
 
 export function startWizard() {
@@ -22,7 +23,8 @@ export function startWizard() {
     });
     form.querySelector("[data-back]").hidden = at === 0;
     const name = form.elements.name.value.trim();
-    form.querySelector("[data-forward]").textContent = at < steps.length - 1 ? t("Continue") : t("Create %(name)s", { name });
+    const called = form.elements.display_name.value.trim() || name;
+    form.querySelector("[data-forward]").textContent = at < steps.length - 1 ? t("Continue") : t("Create %(name)s", { name: called });
     form.querySelector("[data-called]").textContent = name || "NAME";
     steps[at].querySelector("h2").focus({ preventScroll: true });
     document.querySelector("[data-step-number]").textContent = at + 1;
@@ -45,7 +47,9 @@ export function startWizard() {
     if (event.target.dataset.filling) fill(form, JSON.parse(event.target.dataset.filling), taken);
     if (event.target.name === "provider") hint(form);
     if (event.target.name === "toolsets") event.target.dataset.chosen = "";
+    if (event.isTrusted && event.target.closest("[data-look]")) form.dataset.hasLook = "";
   });
+  form.elements.display_name.addEventListener("input", ({ target }) => suggest(form, target.value, taken));
   fill(form, JSON.parse(form.querySelector("[data-filling]:checked").dataset.filling), taken);
   hint(form);
 }
@@ -60,7 +64,8 @@ function isFine(step, form, taken, isSaid = false) {
 // A role fills what nobody has typed into: empty fields, and those that a role has filled before.
 function fill(form, role, taken) {
   for (const [key, value] of Object.entries({ ...role, name: free(role.name, taken) })) {
-    if (key === "toolsets") continue;
+    if (["toolsets", "avatar", "color"].includes(key)) continue;
+    if (key === "name" && form.elements.display_name.value.trim()) continue; // it has one that goes with that
     const field = form.elements[key];
     const isOurs = !field.value.trim() || field.value === (field.dataset.filled ?? field.defaultValue);
     if (isOurs) field.dataset.filled = field.value = value;
@@ -68,6 +73,15 @@ function fill(form, role, taken) {
   for (const box of form.querySelectorAll('[name="toolsets"]')) {
     if (box.dataset.chosen === undefined) box.checked = role.toolsets.includes(box.value);
   }
+  if (form.dataset.hasLook === undefined) setLook(form, role);
+}
+
+// What it is called suggests its name, as long as nobody has typed one.
+function suggest(form, called, taken) {
+  const plain = called.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+  const name = plain.replace(/[^a-z0-9]+/g, "-").slice(0, 28).replace(/^-+|-+$/g, "");
+  const field = form.elements.name;
+  if (name && (!field.value.trim() || field.value === field.dataset.filled)) field.dataset.filled = field.value = free(name, taken);
 }
 
 function free(name, taken) {

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from orchestrator.agents.looks import parse_avatar, parse_color, parse_display_name
 from orchestrator.core.errors import BadInput
 from orchestrator.core.models import ApprovalPolicy, CubicleLimits
 from orchestrator.languages.told import worded
@@ -75,6 +76,9 @@ BOUNDS: dict[str, tuple[int, int]] = {
 """The least and the most of each setting that is a whole number."""
 
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "display_name": parse_display_name,
+    "avatar": parse_avatar,
+    "color": parse_color,
     "role": _text_parser(200),
     "personality": _text_parser(4000),
     "provider": _text_parser(64),

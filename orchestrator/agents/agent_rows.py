@@ -12,8 +12,9 @@ from orchestrator.core.models import Agent, ApprovalPolicy, CubicleKey, CubicleL
 FIRST_NUMBERS = 1_000
 """Among so many the first cubicle of an install gets its number."""
 _COLUMNS = (
-    "name, role, personality, provider, model, fallback_model, image, approval, approval_timeout_s, step_limit, "
-    "command_timeout_s, daily_budget_micro, daily_budget_tokens, limits, toolsets, created_at"
+    "name, display_name, avatar, color, role, personality, provider, model, fallback_model, image, approval, "
+    "approval_timeout_s, step_limit, command_timeout_s, daily_budget_micro, daily_budget_tokens, limits, "
+    "toolsets, created_at"
 )
 
 
@@ -38,6 +39,15 @@ def get_agent(db: sqlite3.Connection, name: str) -> Agent | None:
     """The agent of this name."""
     row = db.execute(f"SELECT {_COLUMNS} FROM agents WHERE name = ?", (name,)).fetchone()  # noqa: S608 - constants
     return None if row is None else _make_agent(row)
+
+
+def find_called(db: sqlite3.Connection, words: str, but: str) -> str | None:
+    """The name of another agent than ``but`` that people know by these words, whatever their capitals."""
+    wanted = words.casefold()
+    for row in db.execute("SELECT name, display_name FROM agents WHERE name <> ? ORDER BY created_at, name", (but,)):
+        if wanted in (row["name"], row["display_name"].casefold()):
+            return str(row["name"])
+    return None
 
 
 def delete_agent(db: sqlite3.Connection, name: str) -> None:
@@ -80,6 +90,9 @@ def list_cubicles(db: sqlite3.Connection, agent: str | None = None) -> list[Cubi
 def _row_values(agent: Agent) -> tuple[object, ...]:
     return (
         agent.name,
+        agent.display_name,
+        agent.avatar,
+        agent.color,
         agent.role,
         agent.personality,
         agent.provider,

@@ -11,6 +11,7 @@ from typing import Any
 
 from orchestrator.agents import agent_rows as rows
 from orchestrator.agents.agent_fields import CHECKS, FIELDS, NAME, RESERVED, check_token, parse_limits, parse_number
+from orchestrator.agents.looks import shown_name
 from orchestrator.core.cache import Cache
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
@@ -49,6 +50,13 @@ class Agents:
         it changes here, where alone agents are changed."""
         return self._known.get(name, partial(self._read, name))
 
+    def called(self, name: str) -> str:
+        """What people call the agent of this name; the name itself for one that is gone."""
+        try:
+            return shown_name(self.get(name))
+        except NotFound:
+            return name
+
     def has_telegram(self, name: str) -> bool:
         """The agent has a bot of its own."""
         with self._store.reading() as db:
@@ -67,6 +75,7 @@ class Agents:
             )
         agent = self._with(_make_agent(name, self._toolsets), {k: v for k, v in fields.items() if k != "name"})
         with self._store.writing() as db:
+            _check_called(db, agent)
             try:
                 rows.insert_agent(db, agent)
             except sqlite3.IntegrityError as error:
@@ -81,9 +90,10 @@ class Agents:
     def update_agent(self, name: str, fields: Mapping[str, Any]) -> Agent:
         """Change some settings; raises NotFound or BadInput, and then nothing has changed."""
         if fields.get("name", name) != name:
-            raise BadInput("name: an agent's name can't be changed. Create another agent instead.")
+            raise BadInput("name: an agent's name can't be changed, but what it is called can: set display_name.")
         with self._store.writing() as db:
             agent = self._with(_get_agent(db, name), {k: v for k, v in fields.items() if k != "name"})
+            _check_called(db, agent)
             rows.update_agent(db, agent)
             self._store_token(db, name, fields)
             detail = {k: v for k, v in fields.items() if k != "telegram_token"}
@@ -174,9 +184,21 @@ def _get_agent(db: sqlite3.Connection, name: str) -> Agent:
     return found
 
 
+def _check_called(db: sqlite3.Connection, agent: Agent) -> None:
+    """Nobody shall take one agent for another. Raises Conflict."""
+    words = agent.display_name
+    if words and (other := rows.find_called(db, words, agent.name)) is not None:
+        raise Conflict(f"display_name: the agent {other} is called {words} already. Choose another name.")
+    if (other := rows.find_called(db, agent.name, agent.name)) is not None:
+        raise Conflict(f"name: the agent {other} is called {agent.name} already. Choose another name.")
+
+
 def _make_agent(name: str, toolsets: tuple[str, ...]) -> Agent:
     return Agent(
         name=name,
+        display_name="",
+        avatar="",
+        color="",
         role="General assistant",
         personality="Friendly, practical and brief.",
         provider="",

@@ -220,7 +220,7 @@ class App:
             metrics=self._metrics,
             **build_views(context, self._capabilities.jobs),
             **build_logins(context),
-            **build_upkeep(context, self._cubicles, self._turns),
+            **build_upkeep(context, self._cubicles, self._turns, self._capabilities),
         )
 
     def _publish_agents(self, hooks: Hooks) -> None:
@@ -325,6 +325,7 @@ class App:
         self._step_approvals.reconcile()
         self._deletion.reconcile()
         self._closing.end_closed()
+        services.imports.lay_files()
         for views in (services.pdf_pages, services.sheets, services.page_pictures):
             views.start()
         for rounds in (self._watchdog, self._idle_stop, self._quota, self._usage_samples, self._retention):

@@ -28,7 +28,7 @@ class Calendar:
     def __init__(self, context: AppContext, turns: Turns, *, now: Callable[[], float] = time.time) -> None:
         store, broker, home, hooks = context.store, context.broker, context.home, context.hooks
         self._turns = turns
-        announcer = CalendarNotifications(context.notifications, context.users)
+        announcer = CalendarNotifications(context.notifications, context.users, called=context.agents.called)
         self._runs = CalendarRuns(
             store=store, broker=broker, announcer=announcer, submit=self._submit_turn, hooks=hooks, now=now
         )

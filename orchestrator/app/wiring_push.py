@@ -25,6 +25,7 @@ def build_push(context: AppContext, approvals: Approvals, capabilities: Capabili
         approvals,
         questions,
         context.notifications,
+        called=context.agents.called,
         speak=lambda user: speeches.of(context.users.get(user).language),
     )
     sender = PushSender(

@@ -1,4 +1,5 @@
-"""What people use to look after an install: the doctor, proofs, backups and the look for a new version."""
+"""What people use to look after an install: the doctor, proofs, backups, the look for a new version and
+imports from other products."""
 
 from __future__ import annotations
 
@@ -6,7 +7,9 @@ from typing import TypedDict
 
 from orchestrator.agents.cubicles import Cubicles
 from orchestrator.app.wiring import AppContext, build_proofs
+from orchestrator.app.wiring_capabilities import Capabilities
 from orchestrator.core.audit import Audit
+from orchestrator.operations.agent_import.imports import Imports
 from orchestrator.operations.backup.backups import Backups
 from orchestrator.operations.backup.schedule import BackupSchedule
 from orchestrator.operations.doctor.runner import DoctorRunner
@@ -23,9 +26,10 @@ class UpkeepServices(TypedDict):
     backups: Backups
     backup_schedule: BackupSchedule
     version_watch: VersionWatch
+    imports: Imports
 
 
-def build_upkeep(context: AppContext, cubicles: Cubicles, turns: Turns) -> UpkeepServices:
+def build_upkeep(context: AppContext, cubicles: Cubicles, turns: Turns, capabilities: Capabilities) -> UpkeepServices:
     """Each of them; nothing runs yet."""
     backups = Backups(context.home, Audit(context.store), context.broker)
     return UpkeepServices(
@@ -34,4 +38,12 @@ def build_upkeep(context: AppContext, cubicles: Cubicles, turns: Turns) -> Upkee
         backups=backups,
         backup_schedule=BackupSchedule(context.store, backups),
         version_watch=VersionWatch(context.settings.update_url, context.parts.internet),
+        imports=Imports(
+            context.store,
+            agents=context.agents,
+            memories=capabilities.memories,
+            calendar=capabilities.calendar,
+            workspaces=context.workspaces,
+            hooks=context.hooks,
+        ),
     )

@@ -22,6 +22,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     agent = commands.add_parser("agent", help="agents and their settings")
     verbs = agent.add_subparsers(dest="verb", metavar="VERB", required=True)
     listing = verbs.add_parser("list", help="all agents")
+    roles = verbs.add_parser("roles", help="roles that a new agent may begin with")
     create = verbs.add_parser("create", help="make an agent")
     showing = verbs.add_parser("show", help="an agent's settings")
     setting = verbs.add_parser("set", help="change settings")
@@ -32,11 +33,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         verb.add_argument(
             "settings", metavar="SETTING=VALUE", nargs="*" if verb is create else "+", help="e.g. approval=all"
         )
+    create.add_argument("--role", dest="template", metavar="ROLE", help="begin with a role: 'agent roles' shows all")
     showing.add_argument("--secrets", action="store_true", help="with the secret address of your calendar")
     add_yes(removing)
     add_access(verbs)
     for verb, run in (
         (listing, _list),
+        (roles, _list_roles),
         (create, _create),
         (showing, _show),
         (setting, _set),
@@ -50,10 +53,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         agent, "Agents: each has its own settings, files, memories and calendar.", "agent list", "agent create clerk"
     )
     add_help(listing, "All agents with their status.", "agent list", "agent list --json")
+    add_help(roles, "Roles that a new agent may begin with, by 'agent create --role'.", "agent roles")
     add_help(
         create,
         "Make an agent. What you don't set has a sensible default.",
         "agent create clerk",
+        "agent create professor --role tutor display_name='Professor Owl'",
         'agent create clerk role="You keep my papers in order." image=studio',
         more=known,
     )
@@ -62,6 +67,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         setting,
         "Change settings of an agent.",
         "agent set crab approval=all",
+        "agent set crab display_name=Juno avatar=owl color=plum",
         "agent set crab daily_budget_usd=2.5 limits.memory_mb=2048",
         more=known,
     )
@@ -78,18 +84,31 @@ def without_secrets(agent: Mapping[str, Any]) -> dict[str, Any]:
 def _list(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         body = {"agents": [without_secrets(agent) for agent in client.get("/agents")["agents"]]}
-    rows = [(a["name"], a["status"], a["approval"], one_line(a["role"], 60)) for a in body["agents"]]
+    rows = [
+        (a["name"], one_line(a["display_name"], 40), a["status"], a["approval"], one_line(a["role"], 60))
+        for a in body["agents"]
+    ]
     print_body(
         body,
         as_json=options.json,
-        lines=format_table(rows, head=("NAME", "STATUS", "APPROVAL", "ROLE"), paint=context.paint),
+        lines=format_table(rows, head=("NAME", "CALLED", "STATUS", "APPROVAL", "ROLE"), paint=context.paint),
     )
     return 0
 
 
-def _create(context: Context, options: argparse.Namespace) -> int:
+def _list_roles(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
-        body = client.post("/agents", {"name": options.name, **_settings(options.settings)})
+        body = client.get("/roles")
+    rows = [(role["id"], role["title"], role["does"]) for role in body["roles"]]
+    lines = format_table(rows, head=("ROLE", "TITLE", "WHAT IT DOES"), paint=context.paint)
+    print_body(body, as_json=options.json, lines=lines)
+    return 0
+
+
+def _create(context: Context, options: argparse.Namespace) -> int:
+    template = {"template": options.template} if options.template else {}
+    with context.client as client:
+        body = client.post("/agents", {"name": options.name, **template, **_settings(options.settings)})
     shown = without_secrets(body)
     print_body(
         shown, as_json=options.json, lines=[f"Agent {options.name} is there. Talk to it: ./hermit chat {options.name}"]

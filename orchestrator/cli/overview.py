@@ -47,6 +47,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Set up": {
         "agent": "agents and their settings",
+        "import": "bring an agent over from OpenClaw, Hermes or nanobot",
         "telegram": "agents' Telegram bots",
         "user": "people who may talk to your agents",
         "token": "API tokens",

@@ -144,6 +144,12 @@ class Agent:
     """A persona with its settings; ``name`` is its key and never changes."""
 
     name: str
+    display_name: str
+    """What people call it; empty for its name."""
+    avatar: str
+    """The name of a sign, or an emoji (``agents.looks``); empty for the usual sign."""
+    color: str
+    """The name of a colour; empty for the one that goes with its name."""
     role: str
     personality: str
     provider: str

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from orchestrator.agents.agents import Agents
+from orchestrator.agents.looks import shown_name
 from orchestrator.agents.users import Users
 from orchestrator.capabilities.calls import MAX_BATCH, Calls
 from orchestrator.capabilities.capability import Caller
@@ -197,7 +198,7 @@ def _turn_json(door: DoorContext, turn: Turn) -> dict[str, Any]:
         "time_zone": door.users.get(turn.cubicle.user).time_zone,
         "history": door.told(turn),
         "agent": {
-            "name": agent.name,
+            "name": shown_name(agent),
             "role": agent.role,
             "personality": agent.personality,
             "image": agent.image,

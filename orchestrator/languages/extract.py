@@ -52,6 +52,7 @@ _TABLES = (
     ("orchestrator/web/url_warnings.py", "Hint", (1,)),
     ("orchestrator/llm/first_tasks.py", "FirstTask", (1, 2, 4)),
     ("orchestrator/operations/proof/attempts.py", "Attempt", (1, 2, 5)),
+    ("orchestrator/capabilities/roles.py", "RoleTemplate", (1, 2, 4, 5)),
     ("orchestrator/capabilities", "Toolset", (1, 2)),
     ("orchestrator/capabilities", "ApprovalKind", ("many", "wants", "asks")),
 )

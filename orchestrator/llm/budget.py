@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from orchestrator.agents import agent_rows
+from orchestrator.agents.looks import shown_name
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import NotFound, OverBudget
@@ -263,12 +264,12 @@ def _refusal_text(agent: Agent, day: rows.SpendingDay, micro: int, model: str, d
     if day.spent_micro + day.reserved_micro + micro > agent.daily_budget_micro:
         held = f", {format_dollars(day.reserved_micro)} held for calls under way" if day.reserved_micro else ""
         return (
-            f"{agent.name} has no budget left today for another call: {format_dollars(day.spent_micro)} of "
+            f"{shown_name(agent)} has no budget left today for another call: {format_dollars(day.spent_micro)} of "
             f"{format_dollars(agent.daily_budget_micro)} spent{held}, and this one may cost {format_dollars(micro)}. "
             f"{goes_on}; './hermit agent set {agent.name} daily_budget_usd=…' lets it continue now."
         )
     return (
-        f"{agent.name} has used up today's tokens for models whose price is unknown: "
+        f"{shown_name(agent)} has used up today's tokens for models whose price is unknown: "
         f"{day.spent_tokens + day.reserved_tokens:,} of {agent.daily_budget_tokens:,}. {goes_on}; "
         f"'./hermit agent set {agent.name} daily_budget_tokens=…' lets it continue now, and so does a price: "
         f"'./hermit prices set {model} in=… out=…'."

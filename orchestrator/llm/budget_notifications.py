@@ -9,6 +9,7 @@ from functools import partial
 
 from orchestrator.agents import user_rows as people_rows
 from orchestrator.agents.agents import Agents
+from orchestrator.agents.looks import shown_name
 from orchestrator.approvals.notifications import Notifications
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import NotFound
@@ -76,10 +77,11 @@ def notice_text(agent: Agent, day: SpendingDay, level: int, booking: Booking, *,
         if is_operator
         else "The operator can raise it."
     )
+    name = shown_name(agent)
     if level == NEARLY:
-        return f"{agent.name} has used four fifths of today's budget: {used}. Used up, it stops {when}. {raising}"
+        return f"{name} has used four fifths of today's budget: {used}. Used up, it stops {when}. {raising}"
     what = "what is left does not cover another call" if booking.is_refused else "it is used up"
-    return f"{agent.name} has reached today's budget, {what}: {used}. It stops {when}; commands still work. {raising}"
+    return f"{name} has reached today's budget, {what}: {used}. It stops {when}; commands still work. {raising}"
 
 
 def _is_new(db: sqlite3.Connection, booking: Booking, level: int, user: int) -> bool:

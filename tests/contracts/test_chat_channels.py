@@ -52,6 +52,24 @@ def test_a_message_becomes_a_turn_and_its_answer_comes_back(phone: Phone) -> Non
     assert len(_seen(phone, "You said: hello there")) == 1
 
 
+def test_people_see_what_an_agent_is_called(phone: Phone) -> None:
+    """Over its answers, in what it asks and in commands; in any script, and never with the install's own mark."""
+    before = [one.number for one in phone.shown(ADA)]
+    phone.install.services.agents.update_agent("crab", {"display_name": "Łucja ◆ 海"})
+    phone.says("hello there")
+    assert _wait(phone, "You said: hello there").text.startswith("◆ Łucja ◇ 海:\n")
+    phone.install.plays["tidy up"] = lambda scene: [scene.run(1, "rm -rf build")].clear()
+    phone.says("tidy up")
+    asked = _wait(phone, "Łucja ◇ 海 asks: may this run?")
+    phone.presses(asked.number, "Deny")
+    _wait(phone, "Łucja ◇ 海 asked: may this run?")
+    phone.says("/budget")
+    assert _wait(phone, "Łucja ◇ 海's budget")
+    phone.says("/start")
+    assert _wait(phone, "I'm Łucja ◇ 海")
+    assert [one for one in _seen(phone, "crab") if one.number not in before] == []
+
+
 def test_progress_is_one_message_that_changes_and_goes(phone: Phone) -> None:
     """A turn that takes a while shows what it does, and in the end only the answer is left."""
 

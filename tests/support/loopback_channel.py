@@ -164,7 +164,7 @@ class LoopbackChannel:
         self._is_open = False
         self._seen: dict[tuple[int, str], str] = {}
         """What buttons held: a phone may show an old one for a while."""
-        self.runner = ChatRunner(services, ChannelStore(store, TRAITS), self, folder=folder)
+        self.runner = ChatRunner(services, ChannelStore(store, TRAITS, services.agents.called), self, folder=folder)
 
     # --- what the core asks ------------------------------------------------------------------------------------
 

@@ -128,6 +128,9 @@ def store_with(path: Path, *names: str) -> Store:
                 db,
                 Agent(
                     name=name,
+                    display_name="",
+                    avatar="",
+                    color="",
                     role="",
                     personality="",
                     provider="",

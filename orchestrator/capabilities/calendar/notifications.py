@@ -3,7 +3,7 @@ is a notice with what the person may do about it; the deeds are ``agenda``'s."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import datetime
 
@@ -28,9 +28,10 @@ _CANCEL = Offer("Cancel it", CANCEL)
 class CalendarNotifications:
     """The calendar's voice."""
 
-    def __init__(self, notifications: Notifications, users: Users) -> None:
+    def __init__(self, notifications: Notifications, users: Users, *, called: Callable[[str], str] = str) -> None:
+        """``called`` knows what people call an agent."""
         self._notifications = notifications
-        self._users = users
+        self._users, self._called = users, called
 
     def zone_of(self, key: CubicleKey) -> str:
         """The time zone of the person whose cubicle this is."""
@@ -45,7 +46,7 @@ class CalendarNotifications:
         zone = self.zone_of(entry.cubicle)
         ahead = f" {saying.due_next(entry, zone)}" if entry.repeat else ""
         text = (
-            f"{entry.cubicle.agent} put {saying.quote_title(entry)} into the calendar: "
+            f"{self._called(entry.cubicle.agent)} put {saying.quote_title(entry)} into the calendar: "
             f"{saying.describe_rhythm(EntryInput.from_entry(entry), zone)}.{ahead}\n"
             f"Its prompt: {saying.prompt_of(entry)}"
         )
@@ -56,7 +57,7 @@ class CalendarNotifications:
         self._check_flood(entry)
         zone = self.zone_of(entry.cubicle)
         was, now = EntryInput.from_entry(before), EntryInput.from_entry(entry)
-        told = [f"{entry.cubicle.agent} changed {saying.quote_title(before)} in the calendar."]
+        told = [f"{self._called(entry.cubicle.agent)} changed {saying.quote_title(before)} in the calendar."]
         if was.title != now.title:
             told.append(f"It is called {saying.quote_title(entry)} now.")
         if was.when != now.when:
@@ -70,7 +71,7 @@ class CalendarNotifications:
         """An agent deleted an entry."""
         self._check_flood(before)
         text = (
-            f"{before.cubicle.agent} deleted {saying.quote_title(before)} from the calendar. "
+            f"{self._called(before.cubicle.agent)} deleted {saying.quote_title(before)} from the calendar. "
             f"It was {saying.describe_rhythm(EntryInput.from_entry(before), self.zone_of(before.cubicle))}."
         )
         return self._post_notification(before, text, turn, (Offer("Undo", UNDO),), before)

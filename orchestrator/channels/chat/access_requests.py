@@ -52,6 +52,9 @@ class AccessRequests:
             SHUT_OUT: self._shut_out,
         }
 
+    def _called(self, agent: str) -> str:
+        return self._access_context.store.called(agent)
+
     # --- strangers ---------------------------------------------------------------------------------------------
 
     def on_stranger(self, stranger: StrangerMessage) -> None:
@@ -117,7 +120,7 @@ class AccessRequests:
             for label, kind in (("Allow as a member", ALLOW), ("Ignore", IGNORE), ("Block", BLOCK))
         )
         rich = system_note(
-            f"Somebody new wrote to {agent}",
+            f"Somebody new wrote to {self._called(agent)}",
             ("They call themselves ", QuotedText(sender.name), *_username(sender), "."),
             f"{self._label} id {sender.id}. They choose the name; the id can't be faked.",
             "",
@@ -131,7 +134,11 @@ class AccessRequests:
     def _whom(self, agent: str) -> str:
         """Whom somebody can talk to who is let in here."""
         is_limited = self._access_context.access.list_people(agent) is not None
-        return f"{agent} and the agents that are for everybody" if is_limited else "all agents that are for everybody"
+        return (
+            f"{self._called(agent)} and the agents that are for everybody"
+            if is_limited
+            else "all agents that are for everybody"
+        )
 
     def _allow_person(self, taken: TakenButton, press: ButtonPress, user: User) -> PressResult:
         """They are a member now, under a name that nobody has."""
@@ -149,7 +156,9 @@ class AccessRequests:
         self._access_context.access.let_in(agent, member.id, by=by.name)
         with self._store.writing() as db:
             rows.put_chat(db, KnownChat(agent, person, member.name, "open", self._now()))
-        welcome = system_note(f"Welcome, {member.name}", f"You can talk to {agent} now. /help shows what you can do.")
+        welcome = system_note(
+            f"Welcome, {member.name}", f"You can talk to {self._called(agent)} now. /help shows what you can do."
+        )
         self._outbox.post_message(Message(agent, person, f"welcome:{agent}:{member.id}", MessageBody(welcome)))
         return member
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from orchestrator.channels.chat.rich_text import RichText, TextEntity, move_entities, utf16_len
 from orchestrator.channels.chat.split import MAX_ENTITIES, reach, split_pieces, whole
-from orchestrator.core.text import chat_safe, one_line
+from orchestrator.core.text import chat_safe
 
 MESSAGE_UNITS = 4096
 """What most chat apps take in a message, in UTF-16 units; no message of the install itself is longer."""
@@ -22,6 +22,7 @@ it.
 """
 _NOT_THE_MARK = "◇"
 _HEADER_UNITS = 80
+_NAME_UNITS = 60
 """Room for the longest header, with its numbers."""
 
 
@@ -53,11 +54,17 @@ def caption_text(rich: RichText, limit: int = CAPTION_UNITS) -> RichText:
 def add_header(agent_name: str, rich: RichText, part: str = "") -> RichText:
     """The agent's text under the line that says whose it is, which no agent can write: it begins with the install's
     mark and is the first of its message. ``part`` is, say, ``2/3``."""
-    line = f"{MARK} {one_line(agent_name, 40)}{f' ({part})' if part else ''}:"
+    line = f"{MARK} {safe_name(agent_name)}{f' ({part})' if part else ''}:"
     units = utf16_len(line)
     body = rich.text.replace(MARK, _NOT_THE_MARK)  # as long, so that no entity moves
     entities = (TextEntity("bold", 0, units), *move_entities(rich.entities, units + 1))
     return RichText(f"{line}\n{body}" if body else line, entities[:MAX_ENTITIES])
+
+
+def safe_name(called: str) -> str:
+    """What an agent is called, within a line of the install's own."""
+    name = chat_safe(called).replace(MARK, _NOT_THE_MARK)
+    return name.encode("utf-16-le", "replace")[: 2 * _NAME_UNITS].decode("utf-16-le", "ignore")
 
 
 def agent_messages(agent_name: str, rich: RichText, limit: int = MESSAGE_UNITS) -> list[RichText]:

@@ -111,11 +111,15 @@ class AppMessages:
         lines: list[NoteLine] = [QuotedText(app.title)]
         url = self._dashboard + _path(app)
         has_button = url.startswith("https://")
-        lines += [] if has_button else [f"It's in the dashboard, on {app.cubicle.agent}'s Apps page: {url}"]
+        lines += (
+            []
+            if has_button
+            else [f"It's in the dashboard, on {self._store.called(app.cubicle.agent)}'s Apps page: {url}"]
+        )
         lines += [f"And {rest} more on the Apps page in the dashboard."] if rest > 0 else []
         label = f"Open {show_foreign(QuotedText(app.title, _BUTTON_CHARS))}"
         return MessageBody(
-            system_note(f"A web app by {app.cubicle.agent}", *lines),
+            system_note(f"A web app by {self._store.called(app.cubicle.agent)}", *lines),
             buttons=((MessageButton(label, url=self._way_in(app, place)),),) if has_button else (),
             files=() if picture is None else (AttachedFile(picture, "app.png", "photo"),),
             thread=place.thread,

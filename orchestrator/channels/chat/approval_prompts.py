@@ -203,7 +203,8 @@ class ApprovalPrompts:
         zone = "UTC" if reader is None else reader.time_zone
         named = "somebody who was removed" if owner is None else owner.name
         is_own = reader is not None and owner is not None and reader.id == owner.id
-        return ApprovalQuestion(approval, named, zone, self._conversation_of(approval) if is_own else "")
+        where, called = self._conversation_of(approval) if is_own else "", self._store.called(approval.cubicle.agent)
+        return ApprovalQuestion(approval, named, zone, where, called)
 
     def _conversation_of(self, approval: Approval) -> str:
         """In which conversation it was asked, where the chat that it belongs in writes to another."""
@@ -321,7 +322,7 @@ class ApprovalPrompts:
             ended_body(self._question_of(approval, user), self._now()),
             files=self._text_file(self._question_of(approval, user)),
         )
-        return PressResult(f"{key.agent} was asked to try again.", body)
+        return PressResult(f"{self._store.called(key.agent)} was asked to try again.", body)
 
     def _submit_again(self, approval: Approval, press: ButtonPress, user: User, origin: str) -> None:
         """In the conversation where it was asked; where that is gone, in the one that the person writes to."""

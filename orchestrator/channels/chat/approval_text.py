@@ -43,11 +43,13 @@ class ApprovalQuestion:
     """The reader's."""
     conversation: str = ""
     """In which it was asked, where the chat writes to another."""
+    called: str = ""
+    """What people call the agent, where that is another name."""
 
     @property
     def agent(self) -> str:
         """Who asks."""
-        return self.approval.cubicle.agent
+        return self.called or self.approval.cubicle.agent
 
     @property
     def shown(self) -> str:
@@ -83,7 +85,7 @@ class ApprovalQuestion:
     @property
     def file_name(self) -> str:
         """What that file is called."""
-        return f"{self.agent}-asks-{self.approval.id}.txt"
+        return f"{self.approval.cubicle.agent}-asks-{self.approval.id}.txt"
 
 
 def asked_body(question: ApprovalQuestion, now: float) -> RichText:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from orchestrator.channels.chat.adapter import ChannelTraits
+from orchestrator.channels.chat.agent_text import safe_name
 from orchestrator.core.db.database import Store
 
 
@@ -22,9 +23,14 @@ class ChannelDb:
 class ChannelStore:
     """The same transactions as the store's: within one of those, these join it."""
 
-    def __init__(self, store: Store, traits: ChannelTraits) -> None:
-        self._store = store
+    def __init__(self, store: Store, traits: ChannelTraits, called: Callable[[str], str] = str) -> None:
+        """``called`` knows what people call an agent."""
+        self._store, self._called = store, called
         self.traits = traits
+
+    def called(self, agent: str) -> str:
+        """What people call the agent of this name, fit for a line of the install's own."""
+        return safe_name(self._called(agent))
 
     @property
     def channel(self) -> str:

@@ -60,6 +60,11 @@ class CommandCall:
         return ChatSpot(self.key, self.message.place.chat, self.message.place.thread)
 
     @property
+    def called(self) -> str:
+        """What people call it."""
+        return self.context.store.called(self.agent)
+
+    @property
     def agent(self) -> str:
         """Whose bot was called."""
         return self.message.agent

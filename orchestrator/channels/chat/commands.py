@@ -93,9 +93,9 @@ class Commands:
 
     def _show_help(self, call: CommandCall) -> list[MessageBody]:
         return note_reply(
-            f"What you can do with {call.agent}",
+            f"What you can do with {call.called}",
             "Just write what you want done. You can attach files, or reply to a message to refer to it.",
-            f"{call.agent} works in a locked container without internet access, and asks before doing anything risky.",
+            f"{call.called} works in a locked container without internet access, and asks before doing anything risky.",
             "",
             *(f"/{name} – {description}" for name, description in self._menu_here(call)),
         )

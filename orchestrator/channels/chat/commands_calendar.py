@@ -40,7 +40,7 @@ def calendar(call: CommandCall) -> list[MessageBody]:
     if call.message.argument.strip().casefold() == "link":
         url = call.context.services.calendar.feed_url(call.key)
         return note_reply(
-            f"{call.agent}'s calendar in your calendar app",
+            f"{call.called}'s calendar in your calendar app",
             "Subscribe to this address there. Anyone who has it can read the calendar, and nothing else:",
             QuotedText(url, 500),
         )
@@ -48,13 +48,13 @@ def calendar(call: CommandCall) -> list[MessageBody]:
 
 
 def _calendar(context: CommandContext, key: CubicleKey, user: User, *, ref: str, person: int) -> MessageBody:
-    calendar = context.services.calendar
+    calendar, called = context.services.calendar, context.store.called(key.agent)
     entries = [e for e in calendar.list_entries(key.agent, key.user) if e.status is not EntryStatus.ENDED]
     if not entries:
         return MessageBody(
             system_note(
-                f"{key.agent}'s calendar is empty",
-                f"Tell {key.agent} what to do and when: “Every weekday at nine, look for new invoices.”",
+                f"{called}'s calendar is empty",
+                f"Tell {called} what to do and when: “Every weekday at nine, look for new invoices.”",
             )
         )
     entries.sort(key=lambda entry: (entry.next_at is None, entry.next_at or 0.0, entry.id))
@@ -77,7 +77,7 @@ def _calendar(context: CommandContext, key: CubicleKey, user: User, *, ref: str,
         lines.append(f"… and {format_count(rest, 'more entry', 'more entries')}. The dashboard shows them all.")
     unsure = "" if user.time_zone_known else " (you haven't set yours)"
     lines += ["", f"Times are {user.time_zone}{unsure}: /timezone. For your calendar app: /calendar link"]
-    return MessageBody(system_note(f"{key.agent}'s calendar", *lines), buttons=tuple(buttons))
+    return MessageBody(system_note(f"{called}'s calendar", *lines), buttons=tuple(buttons))
 
 
 def _entry_lines(context: CommandContext, entry: CalendarEntry, user: User) -> list[NoteLine]:
@@ -133,7 +133,8 @@ def memory(call: CommandCall) -> list[MessageBody]:
 
 def _memory(context: CommandContext, key: CubicleKey, *, ref: str, person: int) -> MessageBody:
     found = context.services.memories.list_facts(key, limit=_MOST_FACTS)
-    return _facts(context, key, found, f"What {key.agent} remembers, newest first", ref=ref, person=person)
+    title = f"What {context.store.called(key.agent)} remembers, newest first"
+    return _facts(context, key, found, title, ref=ref, person=person)
 
 
 def _facts(

@@ -115,9 +115,13 @@ class _Listing:
         """A page of it, from the last used one on or after a conversation."""
         key, current = self.spot.key, self.context.choices.get_current(self.spot)
         found = self.context.services.conversations.list_conversations(key, limit=_PAGE + 1, before=before)
-        page, title = found[:_PAGE], f"Your conversations with {key.agent}"
+        page, title = found[:_PAGE], f"Your conversations with {self.context.store.called(key.agent)}"
         if not page:
-            return MessageBody(system_note("No conversations yet", f"Write to {key.agent}, and there is one."))
+            return MessageBody(
+                system_note(
+                    "No conversations yet", f"Write to {self.context.store.called(key.agent)}, and there is one."
+                )
+            )
         lines = [_line(one, self.context.now(), is_current=_is_current(one, current)) for one in page]
         if self.spot.thread is not None:
             return MessageBody(system_note(title, *lines, "", f"{_TOPIC}."))

@@ -52,7 +52,9 @@ def files(call: CommandCall) -> list[MessageBody]:
         return [_copy(call.context, call.key, _named(call.context, call.key, call.message.argument.strip()))]
     found = sorted(_every(call.context, call.key, _FOLDERS), key=lambda one: (-one.entry.modified, one.entry.raw))
     if not found:
-        return note_reply("No files yet", f"Files that {call.agent} makes for you or that you send me are listed here.")
+        return note_reply(
+            "No files yet", f"Files that {call.called} makes for you or that you send me are listed here."
+        )
     lines: list[NoteLine] = [_line(one, call.context.now()) for one in found[:_MOST_LISTED]]
     if len(found) > _MOST_LISTED:
         lines.append(f"… and {len(found) - _MOST_LISTED:,} older ones. The dashboard has them all.")
@@ -111,7 +113,7 @@ def apps(call: CommandCall) -> list[MessageBody]:
         if one.entry.kind == "folder" and _has_page(call.context, call.key, one.entry.raw)
     ]
     if not found:
-        return note_reply("No web apps yet", f"Ask {call.agent} for one: “Make me a web page that …”.")
+        return note_reply("No web apps yet", f"Ask {call.called} for one: “Make me a web page that …”.")
     names: list[NoteLine] = [("– ", QuotedText(name)) for name in sorted(found)[:_MOST_APPS]]
     return note_reply(format_count(len(found), "web app"), *names, _at_home(call))
 
@@ -120,10 +122,10 @@ def logs(call: CommandCall) -> list[MessageBody]:
     """The end of the agent's own log, as a file."""
     text = call.context.services.log_text(call.key)
     if not text.strip():
-        return note_reply("No log yet", f"{call.agent} records there what it does for you.")
+        return note_reply("No log yet", f"{call.called} records there what it does for you.")
     path = call.context.temp_files.write(terminal_safe(text).encode("utf-8", "backslashreplace"))
     rich = system_note(
-        f"The end of {call.agent}'s log", "Every thought, command and output, written by the agent itself."
+        f"The end of {call.called}'s log", "Every thought, command and output, written by the agent itself."
     )
     return [MessageBody(rich, files=(AttachedFile(path, f"{call.agent}-log.txt", "document"),))]
 

@@ -36,7 +36,7 @@ def _agent(call: CommandCall, agent: Agent, username: str, *, is_busy: bool) -> 
     spent = format_dollars(call.context.services.budget.get_today(agent.name).spent_micro)
     bot = f" {username}" if username else " (no bot)"
     return (
-        f"– {agent.name}{bot}: ",
+        f"– {call.context.store.called(agent.name)}{bot}: ",
         QuotedText(agent.role, 60),
         f". {'Working' if is_busy else 'Idle'}, {spent} of {format_dollars(agent.daily_budget_micro)} today.",
     )
@@ -59,13 +59,13 @@ def _container(call: CommandCall, key: CubicleKey, name: str) -> NoteLine:
     try:
         state = call.context.services.cubicles.get_state(key)
     except OrchestratorError as error:
-        return (f"– {key.agent} for ", QuotedText(name), f": {error.message}")
+        return (f"– {call.context.store.called(key.agent)} for ", QuotedText(name), f": {error.message}")
     if not state.running or state.usage is None:
-        return (f"– {key.agent} for ", QuotedText(name), ": it ended just now.")
+        return (f"– {call.context.store.called(key.agent)} for ", QuotedText(name), ": it ended just now.")
     since = format_ago(state.started_at or 0.0, call.context.now())
     programs = format_count(state.usage.pids, "process", "processes")
     uses = f"{format_size(state.usage.memory_bytes)}, {state.usage.cpu_percent:.0f} % CPU, {programs}"
-    return (f"– {key.agent} for ", QuotedText(name), f": {uses}, started {since}")
+    return (f"– {call.context.store.called(key.agent)} for ", QuotedText(name), f": {uses}, started {since}")
 
 
 def users(call: CommandCall) -> list[MessageBody]:
@@ -94,7 +94,7 @@ def groups(call: CommandCall) -> list[MessageBody]:
     with call.context.store.reading() as db:
         found = rows.list_groups(db, call.agent)
     if not found:
-        return note_reply("No groups", f"Add {call.agent}'s bot to a group, and I'll ask whether it may listen there.")
+        return note_reply("No groups", f"Add {call.called}'s bot to a group, and I'll ask whether it may listen there.")
     bodies = note_reply(
         format_count(len(found), "group"), *([f"The first {_MOST_CARDS}:"] if len(found) > _MOST_CARDS else [])
     )

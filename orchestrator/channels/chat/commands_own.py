@@ -24,7 +24,7 @@ def start(call: CommandCall) -> list[MessageBody]:
     """The first words."""
     agent = call.context.services.agents.get(call.agent)
     return note_reply(
-        f"Hello {call.user.name}, I'm {agent.name}",
+        f"Hello {call.user.name}, I'm {call.called}",
         ("My role: ", QuotedText(agent.role, 200), "."),
         "Write what you want done, or send me a file. I work in a locked container without internet access, "
         "and ask before doing anything risky.",
@@ -45,7 +45,7 @@ def status(call: CommandCall) -> list[MessageBody]:
         lines.append(f"{format_count(asked, 'question')} for you: /approvals")
     lines += [_container(call), _disk(call), _spent(call)]
     model = services.agents.get(call.agent).model or str(services.models()["default"])
-    return note_reply(f"Status of {call.agent}", *lines, ("Model: ", QuotedText(model), "."))
+    return note_reply(f"Status of {call.called}", *lines, ("Model: ", QuotedText(model), "."))
 
 
 def _conversation(call: CommandCall) -> NoteLine:
@@ -97,7 +97,7 @@ def stop(call: CommandCall) -> list[MessageBody]:
     """What runs ends, and what waited before this message is dropped."""
     stopped = _stop_all(call.context, call.key)
     if not stopped:
-        return note_reply("Nothing to stop", f"{call.agent} has nothing to do for you right now.")
+        return note_reply("Nothing to stop", f"{call.called} has nothing to do for you right now.")
     lines: list[NoteLine] = [("– ", QuotedText(turn.prompt, 80)) for turn in stopped[:5]]
     if len(stopped) > 5:
         lines.append(f"… and {format_count(len(stopped) - 5, 'more message', 'more messages')}.")
@@ -115,7 +115,9 @@ def clear(call: CommandCall) -> list[MessageBody]:
     forgotten = call.context.services.turns.clear_history(call.key, current.conversation.id)
     if not forgotten:
         return note_reply("Nothing to forget", "There is no message in this conversation yet.")
-    lines = [f"{call.agent} no longer remembers {format_count(forgotten, 'message')} of this conversation. Files stay."]
+    lines = [
+        f"{call.called} no longer remembers {format_count(forgotten, 'message')} of this conversation. Files stay."
+    ]
     if any(_open_turns(call.context, call.key)):
         lines.append("What is running now continues. /stop ends it.")
     return note_reply("Forgotten", *lines)
@@ -142,7 +144,7 @@ def find(call: CommandCall) -> list[MessageBody]:
             " ".join("".join(text for text, _ in part).split()) for part in (passages.prompt, passages.reply)
         )
         lines += ["", call.format_time(passages.turn.created_at), ("– You: ", QuotedText(said, 200))]
-        lines += [(f"– {call.agent}: ", QuotedText(replied, 250))] if replied else []
+        lines += [(f"– {call.called}: ", QuotedText(replied, 250))] if replied else []
     if len(found) > _MOST_FOUND:
         lines += ["", "These are the newest. Use more words to narrow it down; the dashboard shows all of them."]
     return note_reply("Found in our conversation", *lines)
@@ -171,9 +173,9 @@ def budget(call: CommandCall) -> list[MessageBody]:
         used = f"{day.tokens:,} of {day.token_budget:,} tokens"
         lines.append(f"Models with an unknown price: {used}.")
     if day.is_stopped:
-        lines.append(f"{call.agent} has stopped for today. Commands still work.")
+        lines.append(f"{call.called} has stopped for today. Commands still work.")
     begins = f"It resets at {call.format_time(day.resets_at)} (midnight UTC)."
-    return note_reply(f"{call.agent}'s budget", *lines, begins)
+    return note_reply(f"{call.called}'s budget", *lines, begins)
 
 
 def approvals(call: CommandCall) -> list[MessageBody]:
@@ -200,7 +202,7 @@ def _asked(call: CommandCall) -> list[NoteLine]:
     pending = call.context.services.questions.list_questions(status=PENDING, user=call.user.id)
     own = [question for question in reversed(pending) if question.cubicle == call.key]
     return [
-        (f"{call.agent} asks: ", QuotedText(question.text, 120), " Answer it above, where it asked.")
+        (f"{call.called} asks: ", QuotedText(question.text, 120), " Answer it above, where it asked.")
         for question in own
     ]
 

@@ -89,7 +89,7 @@ class Groups:
     def group_body(self, chat: KnownChat, ref: str, reader: int, *, by: Sender | None = None) -> MessageBody:
         """A group, how it stands, and the button to change that."""
         agent, subject = chat.agent, f"{chat.agent}:{chat.chat}"
-        title, what = (words.format(agent=agent) for words in _ABOUT[chat.state])
+        title, what = (words.format(agent=self._access_context.store.called(agent)) for words in _ABOUT[chat.state])
         who = (
             ()
             if by is None

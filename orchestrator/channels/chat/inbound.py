@@ -214,7 +214,7 @@ class Inbound:
         digits = message.text.strip()
         is_six = len(digits) == 6 and digits.isascii() and digits.isdigit()
         if is_six and self._deeds.is_code(message.agent, message.sender.id, digits):
-            return [_paired(message.agent)]
+            return [_paired(self._store.called(message.agent))]
         rich = system_note(
             "This bot is not connected yet",
             self._deeds.how_to_link(message.agent),
@@ -224,7 +224,7 @@ class Inbound:
     def _on_stranger(self, stranger: StrangerMessage) -> list[MessageBody]:
         digits = stranger.six_digits
         if digits and self._deeds.is_code(stranger.agent, stranger.sender.id, digits):
-            return [_paired(stranger.agent)]
+            return [_paired(self._store.called(stranger.agent))]
         self._deeds.stranger(stranger)
         return []
 

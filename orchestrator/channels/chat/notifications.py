@@ -124,7 +124,7 @@ class ChatNotifications:
             self._ask_zone(notice.cubicle)
 
     def _message_body(self, notice: Notice) -> MessageBody:
-        title = _TITLES.get(notice.kind, "About {agent}").format(agent=notice.cubicle.agent)
+        title = _TITLES.get(notice.kind, "About {agent}").format(agent=self._store.called(notice.cubicle.agent))
         ending = [notice.outcome] if notice.outcome else []
         text = f"{self._conversation_line(notice)}{notice.text}"
         return MessageBody(quote_in_note(title, text, *ending), buttons=self._build_message(notice))

@@ -58,7 +58,7 @@ class ProgressDisplay:
     ) -> None:
         """``adapter_of`` gives an agent's line, or None while it has none; ``wall`` is the time that rows carry."""
         self._board = ProgressRowsView(store, outbox, turns, wall=wall)
-        self._means = ProgressParts(self._board, store.traits, render, adapter_of, clock or LoopClock(), ChatThrottle())
+        self._means = ProgressParts(self._board, store, render, adapter_of, clock or LoopClock(), ChatThrottle())
         self._channel = store.channel
         self._wall = wall
         self._watched: dict[int, _Watched] = {}
@@ -116,7 +116,12 @@ class ProgressDisplay:
         self, turn: int, cubicle: CubicleKey, phase: TurnPhase, *, age_s: float = 0.0, is_up: bool = False
     ) -> None:
         began_at = self._means.clock.now() - max(age_s, 0.0)
-        showing = ProgressView(self._means, TurnProgress(turn, cubicle.agent, phase), began_at=began_at, is_up=is_up)
+        showing = ProgressView(
+            self._means,
+            TurnProgress(turn, self._means.store.called(cubicle.agent), phase),
+            began_at=began_at,
+            is_up=is_up,
+        )
         self._watched[turn] = _Watched(cubicle, showing)
         task = self._start_task(showing.run(), f"progress-{turn}")
         task.add_done_callback(lambda _: self._watched.pop(turn, None))

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from orchestrator.channels.chat import system_text
-from orchestrator.channels.chat.agent_text import MARK, add_header, agent_messages
+from orchestrator.channels.chat.agent_text import MARK, add_header, agent_messages, safe_name
 from orchestrator.channels.chat.rich_text import RichText, TextEntity, plain_text, utf16_len
 from orchestrator.core.models import ApprovalStatus, Event, TurnStatus
 from orchestrator.core.text import one_line
@@ -39,6 +39,7 @@ class TurnProgress:
 
     turn: int
     agent: str
+    """What people call it."""
     phase: TurnPhase = TurnPhase.STARTING
     steps: int = 0
     command: str = ""
@@ -112,13 +113,13 @@ def status_line(standing: TurnProgress, elapsed_s: float) -> RichText:
     about = ", ".join(filter(None, facts))
     if standing.phase is TurnPhase.OVER:
         return finished_text(standing.agent)
-    does = f"{MARK} {one_line(standing.agent, 40)} {_DOES[standing.phase]}…"
+    does = f"{MARK} {safe_name(standing.agent)} {_DOES[standing.phase]}…"
     return RichText(f"{does} ({about})" if about else does)
 
 
 def finished_text(agent: str) -> RichText:
     """What a status message says that can't be deleted any more."""
-    return RichText(f"{MARK} {one_line(agent, 40)} is done.")
+    return RichText(f"{MARK} {safe_name(agent)} is done.")
 
 
 def so_far(agent: str, render: Callable[[str], RichText], text: str) -> RichText:

@@ -9,7 +9,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from orchestrator.channels.chat.adapter import ChannelAdapter, ChannelTraits
+from orchestrator.channels.chat.adapter import ChannelAdapter
+from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.progress_rows_view import ProgressRowsView
 from orchestrator.channels.chat.progress_text import (
@@ -49,7 +50,7 @@ class ProgressParts:
     """What every showing works with."""
 
     board: ProgressRowsView
-    traits: ChannelTraits
+    store: ChannelStore
     render: Callable[[str], RichText]
     """An agent's Markdown as the app can show it."""
     adapter_of: Callable[[str], ChannelAdapter | None]
@@ -143,7 +144,7 @@ class ProgressView:
         if text == self._drafted and not self._is_due(self._drafted_at, pace.keep_draft_s):
             return
         self._drafted_at, self._drafted = self._means.clock.now(), text
-        rich = unlink_text(so_far(place.agent, self._means.render, text))
+        rich = unlink_text(so_far(self._standing.agent, self._means.render, text))
         try:
             await wire.send_draft(place.chat, self._standing.turn, rich, place.thread)
         except (FloodWait, Unreachable) as error:
@@ -156,7 +157,7 @@ class ProgressView:
 
     async def _send_status(self, wire: ChannelAdapter, place: TurnPlace, pace: ProgressPace) -> None:
         """The status message: posted once, then edited in place."""
-        if self.is_over or not self._means.traits.can_edit or not self._is_due(self._began_at, pace.quiet_s):
+        if self.is_over or not self._means.store.traits.can_edit or not self._is_due(self._began_at, pace.quiet_s):
             return
         if not self._is_up:
             if not self._is_streaming(place):
@@ -178,14 +179,16 @@ class ProgressView:
 
     def _status_text(self, place: TurnPlace) -> RichText:
         if self._standing.phase is TurnPhase.WRITING and not self._is_streaming(place):
-            return so_far(place.agent, self._means.render, self._standing.text)
+            return so_far(self._standing.agent, self._means.render, self._standing.text)
         return status_line(self._standing, self._means.clock.now() - self._began_at)
 
     # --- what it depends on ------------------------------------------------------------------------------------
 
     def _is_streaming(self, place: TurnPlace) -> bool:
         """The reply is on its way and is shown as a draft."""
-        may_draft = self._means.traits.has_drafts and place.is_private and self._means.manners.takes_drafts(place.agent)
+        may_draft = (
+            self._means.store.traits.has_drafts and place.is_private and self._means.manners.takes_drafts(place.agent)
+        )
         return may_draft and self._standing.phase is TurnPhase.WRITING
 
     def _is_due(self, last: float, every_s: float) -> bool:
@@ -229,7 +232,7 @@ async def _is_down(means: ProgressParts, turn: int, agent: str, chat: int) -> bo
         if down.is_under_way or (down.message is not None and wire is None):
             return False
         if down.message is not None and wire is not None:
-            await _end(wire, chat, down.message, agent, is_old=down.is_old)
+            await _end(wire, chat, down.message, means.store.called(agent), is_old=down.is_old)
     except (FloodWait, Unreachable, TokenRevoked, OrchestratorError) as error:  # a new token may come
         logger.debug("the status message of turn %s is still there: %s", turn, error)
         return False

@@ -111,7 +111,11 @@ class QuestionPrompts:
         ]
         elsewhere = self._elsewhere(question)
         rich = question_text.asked_body(
-            question, reader, self._now(), conversation="" if elsewhere is None else elsewhere.shown_name
+            question,
+            self._called(question),
+            reader,
+            self._now(),
+            conversation="" if elsewhere is None else elsewhere.shown_name,
         )
         return MessageBody(rich, buttons=question_text.in_rows(made), files=self._text_file(question))
 
@@ -149,9 +153,12 @@ class QuestionPrompts:
             self._buttons.retire_buttons(ref)
             shown = self._outbox.body_of(ref)
             owner = self._address_book.owner_of(question.cubicle)
-            rich = question_text.ended_body(question, owner)
+            rich = question_text.ended_body(question, self._called(question), owner)
             if shown is not None and (shown.rich != rich or shown.buttons):
                 self._outbox.amend_message(ref, replace(shown, rich=rich, buttons=()))
+
+    def _called(self, question: Question) -> str:
+        return self._store.called(question.cubicle.agent)
 
     def _text_file(self, question: Question) -> tuple[AttachedFile, ...]:
         if not question_text.is_long(question):
@@ -186,7 +193,9 @@ class QuestionPrompts:
 
         def along(_: Question) -> None:
             if message.answers is None:
-                for stored in build_replies(message, [MessageBody(question_text.taken_note(question))]):
+                for stored in build_replies(
+                    message, [MessageBody(question_text.taken_note(question, self._called(question)))]
+                ):
                     self._outbox.post_message(stored)
             self._handled(message)
 
@@ -197,7 +206,9 @@ class QuestionPrompts:
         except (Conflict, NotFound):
             return None  # it is too late: the agent may read it as a message
         except BadInput as error:
-            return build_replies(message, [MessageBody(question_text.unfit_note(question, error.message))])
+            return build_replies(
+                message, [MessageBody(question_text.unfit_note(question, self._called(question), error.message))]
+            )
         self._close_prompts(answered)
         return []
 

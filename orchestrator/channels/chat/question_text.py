@@ -29,19 +29,20 @@ _NAME_CHARS = 60
 _TOAST_CHARS = 120
 
 
-def asked_body(question: Question, reader: User, now: float, *, conversation: str = "") -> RichText:
-    """The question, and how to answer it; with the name of a conversation, in which one it was asked."""
+def asked_body(question: Question, called: str, reader: User, now: float, *, conversation: str = "") -> RichText:
+    """The question of an agent that is so called, and how to answer it; with the name of a conversation, in which one
+    it was asked."""
     until = format_clock(question.expires_at, reader.time_zone, now)
     named = show_foreign(QuotedText(conversation, _NAME_CHARS)) if conversation else ""
-    title = f"{question.cubicle.agent} has a question" + (f" in “{unlink_text(named)}”" if named else "")
+    title = f"{called} has a question" + (f" in “{unlink_text(named)}”" if named else "")
     return _laid_out(question, title, f"{_how(question)} It expires at {until}.")
 
 
-def ended_body(question: Question, reader: User | None) -> RichText:
+def ended_body(question: Question, called: str, reader: User | None) -> RichText:
     """What was asked, and how that ended."""
     at = question.answered_at or question.asked_at
     when = format_clock(at, "UTC" if reader is None else reader.time_zone, at)
-    title = f"{question.cubicle.agent} asked"
+    title = f"{called} asked"
     by = one_line(question.answered_by or "somebody", 100).replace(MARK, NOT_THE_MARK)
     if question.status == ANSWERED:
         answer = show_foreign(QuotedText(question.answer or "", _ANSWER_CHARS))
@@ -51,21 +52,20 @@ def ended_body(question: Question, reader: User | None) -> RichText:
     return _laid_out(question, title, f"No answer is needed anymore ({by}).")
 
 
-def taken_note(question: Question) -> RichText:
+def taken_note(question: Question, called: str) -> RichText:
     """To words that were no reply: what they were taken for."""
     return system_note(
         "Answer received",
-        (f"{question.cubicle.agent} had asked: ", QuotedText(question.text, 120)),
+        (f"{called} had asked: ", QuotedText(question.text, 120)),
     )
 
 
-def unfit_note(question: Question, why: str) -> RichText:
+def unfit_note(question: Question, called: str, why: str) -> RichText:
     """To a reply that can't be the answer."""
-    agent = question.cubicle.agent
     return system_note(
         "That is not one of the answers" if question.choices else "That can't be the answer",
         QuotedText(why.removeprefix("answer: "), 400),
-        f"To tell {agent} something else, write it without replying.",
+        f"To tell {called} something else, write it without replying.",
     )
 
 

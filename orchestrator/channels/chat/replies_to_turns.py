@@ -136,7 +136,7 @@ class TurnReplies:
             return [MessageBody(RichText(_NOT_LAID_OUT.format(app=self._store.traits.label)))]
 
     def _answer_text(self, turn: Turn, about: RichText) -> list[MessageBody]:
-        agent, reply = turn.cubicle.agent, turn.reply or ""
+        agent, reply = self._store.called(turn.cubicle.agent), turn.reply or ""
         said = self._render(reply)
         said = _under(about, said) if said.text.strip() else said
         bodies = (
@@ -168,7 +168,7 @@ class TurnReplies:
 
     def _as_file(self, turn: Turn, title: RichText) -> list[MessageBody]:
         """The beginning as a message, the whole as a file."""
-        agent, reply = turn.cubicle.agent, turn.reply or ""
+        agent, reply = self._store.called(turn.cubicle.agent), turn.reply or ""
         beginning = (split_text(self._render(reply[: 3 * _BEGINNING_UNITS]), _BEGINNING_UNITS) or [RichText("")])[0]
         shown = _under(title, RichText(f"{beginning.text}\n…", beginning.entities))
         first = MessageBody(add_header(agent, shown, "beginning"))
@@ -178,9 +178,9 @@ class TurnReplies:
             logger.warning("the file of turn %s can't be written: %s", turn.id, error)
             return [
                 first,
-                MessageBody(RichText(f"{MARK} The whole answer of {one_line(agent, 40)} is in the dashboard.")),
+                MessageBody(RichText(f"{MARK} The whole answer of {agent} is in the dashboard.")),
             ]
-        about = f"{MARK} The whole answer of {one_line(agent, 40)}: {len(reply):,} characters."
+        about = f"{MARK} The whole answer of {agent}: {len(reply):,} characters."
         return [first, MessageBody(RichText(about), files=(AttachedFile(path, path.name, "document"),))]
 
     def _write_file(self, turn: int, content: bytes) -> Path:

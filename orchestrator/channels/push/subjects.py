@@ -52,11 +52,12 @@ class PushSubjects:
         questions: Questions,
         notifications: Notifications,
         *,
+        called: Callable[[str], str] = str,
         speak: Callable[[int], SpokenLanguage] = lambda _: IN_ENGLISH,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``speak``: in which language a person is spoken to."""
-        self._store, self._speak, self._now = store, speak, now
+        """``called``: what people call an agent; ``speak``: in which language a person is spoken to."""
+        self._store, self._called, self._speak, self._now = store, called, speak, now
         self._approvals, self._questions, self._notifications = approvals, questions, notifications
 
     def list_waiting(self) -> list[tuple[int, PushSubject]]:
@@ -117,11 +118,9 @@ class PushSubjects:
                 case "turn":
                     return self._turn_text(int(number), device)
                 case _:
-                    return texts.notice_text(
-                        self._notifications.get(int(number)),
-                        shows_text=device.shows_text,
-                        speech=self._speak(device.user),
-                    )
+                    told = self._notifications.get(int(number))
+                    called, speech = self._called(told.cubicle.agent), self._speak(device.user)
+                    return texts.notice_text(told, called, shows_text=device.shows_text, speech=speech)
         except NotFound:
             return None
 
@@ -139,51 +138,43 @@ class PushSubjects:
         speech = self._speak(device.user)
         try:
             if kind == "approval":
-                return texts.approval_end_text(self._approvals.get(number), speech)
+                found = self._approvals.get(number)
+                return texts.approval_end_text(found, self._called(found.cubicle.agent), speech)
             asked = self._questions.get_question(number)
             how = speech.say("No longer needed.")
             if asked.status == ANSWERED:
                 how = speech.say("Answered by %(person)s.", person=asked.answered_by)
-            return texts.end_text(ref, asked.cubicle.agent, how, speech)
+            return texts.end_text(ref, self._called(asked.cubicle.agent), how, speech)
         except NotFound:
             return texts.end_text(ref, "HermitShell", speech.say("No longer needed."), speech)
 
     def _approval_text(self, number: str, device: PushDevice) -> PushText | None:
         found = self._approvals.get(number)
         is_open = found.status is ApprovalStatus.PENDING and found.expires_at > self._now()
-        return (
-            texts.approval_text(found, shows_text=device.shows_text, now=self._now(), speech=self._speak(device.user))
-            if is_open
-            else None
-        )
+        if not is_open:
+            return None
+        called, speech = self._called(found.cubicle.agent), self._speak(device.user)
+        return texts.approval_text(found, called, shows_text=device.shows_text, now=self._now(), speech=speech)
 
     def _question_text(self, number: str, device: PushDevice) -> PushText | None:
         found = self._questions.get_question(number)
         is_open = found.status == PENDING and found.expires_at > self._now()
-        return (
-            texts.question_text(found, shows_text=device.shows_text, now=self._now(), speech=self._speak(device.user))
-            if is_open
-            else None
-        )
+        if not is_open:
+            return None
+        called, speech = self._called(found.cubicle.agent), self._speak(device.user)
+        return texts.question_text(found, called, shows_text=device.shows_text, now=self._now(), speech=speech)
 
     def _turn_text(self, number: int, device: PushDevice) -> PushText | None:
         with self._store.reading() as db:
             found = turn_rows.get_turn(db, number)
             is_news = found is not None and not found.is_cleared and not push_rows.is_turn_seen(db, found)
-        return (
-            texts.turn_text(_require(found), shows_text=device.shows_text, speech=self._speak(device.user))
-            if is_news
-            else None
-        )
+        if found is None or not is_news:
+            return None
+        called, speech = self._called(found.cubicle.agent), self._speak(device.user)
+        return texts.turn_text(found, called, shows_text=device.shows_text, speech=speech)
 
 
 def _topic_of(turn: Turn) -> str:
     if turn.source in ANSWERED_ELSEWHERE or turn.status is TurnStatus.STOPPED or not is_told(turn):
         return ""
     return CALENDAR if turn.may_be_silent else ANSWERS
-
-
-def _require(turn: Turn | None) -> Turn:
-    if turn is None:
-        raise NotFound("There is no such turn.")
-    return turn

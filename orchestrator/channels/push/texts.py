@@ -66,17 +66,19 @@ class PushText:
         return hashlib.sha256(self.tag.encode()).hexdigest()[:32]
 
 
-def approval_text(approval: Approval, *, shows_text: bool, now: float, speech: SpokenLanguage = IN_ENGLISH) -> PushText:
-    """Whether something may be done."""
-    agent, kind = approval.cubicle.agent, REGISTRY.approval_kind(approval.kind)
+def approval_text(
+    approval: Approval, called: str, *, shows_text: bool, now: float, speech: SpokenLanguage = IN_ENGLISH
+) -> PushText:
+    """Whether something may be done; ``called`` is what people call the agent."""
+    kind = REGISTRY.approval_kind(approval.kind)
     decides = ("approve", speech.say("Approve"))
     if not (shows_text and is_whole(approval)):
         decides = ("open", speech.say("Review"))
     return PushText(
         tag=f"approval:{approval.id}",
-        title=f"{agent}: {speech.say(kind.asks)}"
+        title=f"{called}: {speech.say(kind.asks)}"
         if shows_text
-        else speech.say("%(agent)s needs your approval", agent=agent),
+        else speech.say("%(agent)s needs your approval", agent=called),
         body=one_line(approval.text, _MOST_CHARS) if shows_text else speech.say(_HIDDEN),
         path="/approvals",
         ttl_s=_time_left(approval.expires_at, now),
@@ -93,14 +95,16 @@ def is_whole(approval: Approval) -> bool:
     return is_short and not any(approval.detail.get(name) for name in beside)
 
 
-def question_text(question: Question, *, shows_text: bool, now: float, speech: SpokenLanguage = IN_ENGLISH) -> PushText:
+def question_text(
+    question: Question, called: str, *, shows_text: bool, now: float, speech: SpokenLanguage = IN_ENGLISH
+) -> PushText:
     """What an agent wants to know; its choices are buttons where there are two short ones at most."""
-    agent, choices = question.cubicle.agent, question.choices
+    choices = question.choices
     fits = len(choices) <= _MOST_BUTTONS and all(0 < len(choice) <= _CHOICE_CHARS for choice in choices)
     is_told = shows_text and len(question.text) <= _MOST_CHARS
     return PushText(
         tag=f"question:{question.id}",
-        title=speech.say("%(agent)s asks you", agent=agent),
+        title=speech.say("%(agent)s asks you", agent=called),
         body=one_line(question.text, _MOST_CHARS) if shows_text else speech.say(_HIDDEN),
         path="/approvals",
         ttl_s=_time_left(question.expires_at, now),
@@ -111,13 +115,13 @@ def question_text(question: Question, *, shows_text: bool, now: float, speech: S
     )
 
 
-def turn_text(turn: Turn, *, shows_text: bool, speech: SpokenLanguage = IN_ENGLISH) -> PushText:
+def turn_text(turn: Turn, called: str, *, shows_text: bool, speech: SpokenLanguage = IN_ENGLISH) -> PushText:
     """What an agent answered, or why it did not."""
     agent = turn.cubicle.agent
     if turn.status is TurnStatus.DONE:
-        title, said = speech.say("%(agent)s answered", agent=agent), turn.reply or ""
+        title, said = speech.say("%(agent)s answered", agent=called), turn.reply or ""
     else:
-        title, said = speech.say("%(agent)s couldn’t finish", agent=agent), speech.retell(turn.error or "")
+        title, said = speech.say("%(agent)s couldn’t finish", agent=called), speech.retell(turn.error or "")
     if turn.may_be_silent:
         title += f" ({speech.say('calendar')})"
     return PushText(
@@ -130,12 +134,12 @@ def turn_text(turn: Turn, *, shows_text: bool, speech: SpokenLanguage = IN_ENGLI
     )
 
 
-def notice_text(notice: Notice, *, shows_text: bool, speech: SpokenLanguage = IN_ENGLISH) -> PushText:
+def notice_text(notice: Notice, called: str, *, shows_text: bool, speech: SpokenLanguage = IN_ENGLISH) -> PushText:
     """What the calendar has to say."""
     agent = notice.cubicle.agent
     return PushText(
         tag=f"notice:{notice.id}",
-        title=speech.say("Calendar of %(agent)s", agent=agent),
+        title=speech.say("Calendar of %(agent)s", agent=called),
         body=one_line(" ".join(notice.text.split()), _MOST_CHARS) if shows_text else speech.say(_HIDDEN),
         path=f"/agents/{agent}/calendar",
         ttl_s=_DAY_S // 2,
@@ -143,18 +147,18 @@ def notice_text(notice: Notice, *, shows_text: bool, speech: SpokenLanguage = IN
     )
 
 
-def approval_end_text(approval: Approval, speech: SpokenLanguage = IN_ENGLISH) -> PushText:
+def approval_end_text(approval: Approval, called: str, speech: SpokenLanguage = IN_ENGLISH) -> PushText:
     """It was decided elsewhere."""
     said = speech.say(_ENDS[approval.status])
     if approval.decided_by and approval.status in _ENDS_BY:
         said = speech.say(_ENDS_BY[approval.status], person=approval.decided_by)
-    return end_text(f"approval:{approval.id}", approval.cubicle.agent, said, speech)
+    return end_text(f"approval:{approval.id}", called, said, speech)
 
 
-def end_text(tag: str, agent: str, said: str, speech: SpokenLanguage = IN_ENGLISH) -> PushText:
+def end_text(tag: str, called: str, said: str, speech: SpokenLanguage = IN_ENGLISH) -> PushText:
     """What was asked under this tag needs nobody any more."""
     return PushText(
-        tag, speech.say("%(agent)s: settled", agent=agent), said, "/approvals", _DAY_S, "normal", is_over=True
+        tag, speech.say("%(agent)s: settled", agent=called), said, "/approvals", _DAY_S, "normal", is_over=True
     )
 
 

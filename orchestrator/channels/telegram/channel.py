@@ -59,7 +59,7 @@ class TelegramChannel:
         self._running: dict[str, tuple[Bot, asyncio.Task[None]]] = {}
         self._rows: dict[str, tuple[BotState, str]] = {}
         """As the last look found them, with the tokens."""
-        rows = ChannelStore(store, TRAITS)
+        rows = ChannelStore(store, TRAITS, services.agents.called)
         self._runner = ChatRunner(services, rows, self, folder=folder)
         parts = self._runner.parts
         count = partial(services.metrics.channel_updates, CHANNEL)

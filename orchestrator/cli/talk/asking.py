@@ -104,7 +104,9 @@ class Asking:
         async def act(said: str) -> None:
             await (self._decide if one.is_approval else self._answer)(tab, card, one.body, said)
 
-        card = approval_card(one.body, act) if one.is_approval else question_card(one.body, act)
+        card = (
+            approval_card(one.body, act) if one.is_approval else question_card({**one.body, "agent": tab.called}, act)
+        )
         tab.cards.append(card)
         self._desk.changed.set()
 

@@ -296,7 +296,7 @@ class _Conversation:
             return
         self._stop_answering()
         tabs.current = tab
-        tab.unprinted.insert(0, pieces.rule_of(tab.agent, tab.name))
+        tab.unprinted.insert(0, pieces.rule_of(tab.called, tab.name))
         for card in tab.cards:  # it has to be read again before a key counts
             card.guard, card.is_printed = None, False
         self._desk.begin(self._watch.mark_seen(tab))

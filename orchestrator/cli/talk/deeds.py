@@ -158,7 +158,7 @@ class Deeds:
         if not hits:
             raise NotFound(f"No conversation is called “{one_line(wanted, 60)}”. /conversations lists them.")
         tab.go_to(hits[0]["id"], hits[0]["name"])
-        self._desk.tell(tab, pieces.rule_of(tab.agent, tab.name))
+        self._desk.tell(tab, pieces.rule_of(tab.called, tab.name))
         await self._watch.open_conversation(tab)
 
     async def _rename_conversation(self, tab: Tab, name: str) -> None:
@@ -210,7 +210,7 @@ class Deeds:
 
     async def _list_agents(self, tab: Tab, _: str) -> None:
         agents = (await self._desk.call(lambda client: client.get("/agents")))["agents"]
-        rows = [(str(one["name"]), f"{one['status']:8} {one_line(one['role'], 60)}") for one in agents]
+        rows = [(str(one["name"]), f"{one['status']:8} {_about(one)}") for one in agents]
         self._desk.tell(tab, pieces.listing(rows))
 
     async def _choose_model(self, tab: Tab, name: str) -> None:
@@ -218,7 +218,7 @@ class Deeds:
         if not name:
             rows = [(str(one["name"]), str(one["default_model"] or "any model")) for one in models["providers"]]
             now = tab.facts.get("model") or f"{models['default']}, as everywhere"
-            self._desk.tell(tab, pieces.note(f"{tab.agent} answers with {now}."), pieces.listing(rows))
+            self._desk.tell(tab, pieces.note(f"{tab.called} answers with {now}."), pieces.listing(rows))
             return
         known = {one["name"]: one["default_model"] for one in models["providers"]}
         provider, slash, model = name.partition("/")
@@ -227,7 +227,7 @@ class Deeds:
             change = {"provider": provider, "model": model if slash else str(known[provider])}
         await self._desk.call(lambda client: client.patch(agent_path(tab.agent), change))
         await self._watch.refresh_facts(tab)
-        self._desk.tell(tab, pieces.note(f"{tab.agent} answers with {change['model']} from now on.", "green"))
+        self._desk.tell(tab, pieces.note(f"{tab.called} answers with {change['model']} from now on.", "green"))
 
     async def _show_asked(self, tab: Tab, _: str) -> None:
         if not await self._asking.show_all(tab):
@@ -297,6 +297,11 @@ def _last_turn(tab: Tab) -> Mapping[str, Any]:
     if tab.last_turn is None:
         raise NotFound("Nothing was said in this conversation yet.")
     return tab.last_turn
+
+
+def _about(agent: Mapping[str, Any]) -> str:
+    """What people call it, where that is another name, and what it is for."""
+    return one_line(" · ".join(part for part in (agent["display_name"], agent["role"]) if part), 60)
 
 
 def _unread(conversation: Mapping[str, Any]) -> str:

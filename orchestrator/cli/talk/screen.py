@@ -213,7 +213,7 @@ class ChatScreen:
                 complete_while_typing=Condition(lambda: buffer.text.startswith("/") and "\n" not in buffer.text),
                 enable_history_search=False,
             )
-            hint = f"Message {tab.agent}, or / for commands"
+            hint = f"Message {tab.called}, or / for commands"
             prompt = BeforeInput("› ", style="class:prompt")
             is_empty = Condition(lambda: not buffer.text) & ~is_searching
             empty = ConditionalProcessor(BeforeInput([("class:prompt", "› "), ("class:quiet", hint)]), is_empty)
@@ -284,7 +284,7 @@ class ChatScreen:
         if tab.files:
             said.append(("class:quiet", " Backspace removes"))
         if tab.cards and not self._is_asking() and not self.is_answering:
-            said.append(("class:mark.asks", f" {tab.agent} asks: pause typing to answer "))
+            said.append(("class:mark.asks", f" {tab.called} asks: pause typing to answer "))
         return said
 
     def _strip(self) -> StyleAndTextTuples:

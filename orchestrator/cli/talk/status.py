@@ -26,7 +26,7 @@ def tab_strip(tabs: Tabs, elsewhere: Sequence[str], width: int) -> StyleAndTextT
     room = width - 1
     for number, tab in enumerate(tabs.all, 1):
         sign, style = MARKS[tab.mark]
-        name = f" {number} {one_line(tab.agent, 20)}"
+        name = f" {number} {one_line(tab.called, 20)}"
         need = get_cwidth(name) + len(sign) + 1
         if need > room:
             break
@@ -78,4 +78,4 @@ def activity_line(tab: Tab, seconds: float | None, width: int) -> str:
     more = f" · {len(stories) - 1} more" if len(stories) > 1 else ""
     end = f"{took}{more} · {'Ctrl+C' if tab.cards else 'Esc'} stops"
     room = max(10, width - get_cwidth(end) - 3)
-    return f"⋯ {one_line(f'{tab.agent} {stories[0].doing}', room)}{end}"
+    return f"⋯ {one_line(f'{tab.called} {stories[0].doing}', room)}{end}"

@@ -49,6 +49,11 @@ class Tab:
         """How the last turn ended, as an exit code."""
 
     @property
+    def called(self) -> str:
+        """What people call the agent."""
+        return str(self.facts.get("display_name") or self.agent)
+
+    @property
     def open_stories(self) -> list[Story]:
         """Turns under way, in their order."""
         return [self.stories[turn] for turn in sorted(self.stories) if not self.stories[turn].is_over]

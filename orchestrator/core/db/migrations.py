@@ -1762,6 +1762,28 @@ def m060_visits(db: Database) -> None:
 
 
 @migrations()
+def m061_characters(db: Database) -> None:
+    """What people call an agent, its sign and its colour; and files of an import on their way into its workspace."""
+    _run_script(
+        db,
+        """
+        ALTER TABLE agents ADD COLUMN display_name TEXT NOT NULL DEFAULT '';
+        ALTER TABLE agents ADD COLUMN avatar TEXT NOT NULL DEFAULT '';
+        ALTER TABLE agents ADD COLUMN color TEXT NOT NULL DEFAULT '';
+        CREATE TABLE imported_files (
+            id INTEGER PRIMARY KEY,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            content BLOB NOT NULL
+        ) STRICT;
+        CREATE INDEX imported_files_of_agent ON imported_files (agent, user, id);
+        CREATE INDEX imported_files_of_user ON imported_files (user);
+        """,
+    )
+
+
+@migrations()
 def m062_oidc_accounts(db: Database) -> None:
     """Accounts at a provider of identities by which people log in: who somebody is there, never their address."""
     _run_script(

@@ -16,7 +16,7 @@ from orchestrator.__main__ import main
 
 LINES: dict[str, set[str]] = {
     "hermit age": {"agent"},
-    "hermit agent ": {"list", "create", "show", "set", "access", "rm"},
+    "hermit agent ": {"list", "roles", "create", "show", "set", "access", "rm"},
     "hermit agent rm c": {"crab", "clerk"},
     "hermit agent create c": set(),
     "hermit chat cl": {"clerk"},

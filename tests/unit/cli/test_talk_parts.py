@@ -334,6 +334,9 @@ def test_the_lines_below_fit_any_width() -> None:
     tabs.current.name, tabs.current.spent = "Boat", {1: (12_345, 0.25)}
     strip = "".join(text for _, text, *_ in tab_strip(tabs, ["smith"], 60))
     assert strip == " 1 crab …  2 clerk •  smith asks: /asked"
+    tabs.all[1].facts = {"display_name": "Ms Ledger"}
+    strip = "".join(text for _, text, *_ in tab_strip(tabs, ["smith"], 60))
+    assert strip == " 1 crab …  2 Ms Ledger •  smith asks: /asked"
     assert (
         status_line(tabs.current, is_live=True, width=80) == " m\\x1b1 · Boat · 12.3k tokens · $0.25 · $4.50 left today"
     )

@@ -219,11 +219,14 @@ def test_whoever_begins_is_given_three_tasks(webapp: AppFixture, browser: Browse
         ("@nobody hello", ("", "@nobody hello")),
         ("@crabs hello", ("", "@crabs hello")),
         ("hello @crab", ("", "hello @crab")),
+        ("@ms ledger, file it", ("clerk", "file it")),
+        ("@Ms Ledgers file it", ("second", "Ledgers file it")),
+        ("@Ms hello", ("second", "hello")),
     ],
 )
 def test_a_name_at_the_beginning_chooses(text: str, found: tuple[str, str]) -> None:
     """And is no part of the message."""
-    assert split_name(text, ["crab", "clerk"]) == found
+    assert split_name(text, {"crab": "crab", "clerk": "clerk", "Ms Ledger": "clerk", "Ms": "second"}) == found
 
 
 @pytest.mark.parametrize(

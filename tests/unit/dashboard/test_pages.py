@@ -13,7 +13,7 @@ from flask import Flask
 
 from dashboard.app import create_app
 from dashboard.pages.chat import DEMO_WORDS
-from dashboard.roles import ROLES
+from orchestrator.capabilities.roles import ROLES
 from orchestrator.llm.first_tasks import list_tasks
 from tests.support.app_fixture import AppFixture, Scene, run_app
 from tests.unit.conftest import OWN_ORIGIN, Api, Browser

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from dashboard.roles import ROLES
 from orchestrator.approvals.grant_rows import GrantKind, GrantScope
+from orchestrator.capabilities.roles import ROLES
 from orchestrator.core.errors import Conflict, OrchestratorError, Unavailable
 from orchestrator.core.events import Broker
 from orchestrator.core.finding import Finding, fail, ok, warn
@@ -249,7 +249,7 @@ def test_a_role_brings_the_container_that_its_first_task_needs(browser: Browser)
     shown = browser.client.get("/agents/new").get_data(as_text=True)
     fillings = [json.loads(html.unescape(found)) for found in re.findall(r'data-filling="([^"]*)"', shown)]
     studio = {filling["name"] for filling in fillings if filling["image"] == "studio"}
-    assert studio == {"reader", "analyst", "clerk"}
+    assert studio == {"reader", "analyst", "home"}
     assert '<select name="image"' in shown
 
 

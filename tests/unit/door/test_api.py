@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import pytest
 
+from crab.prompt import build_system_prompt
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import CubicleKey, TurnStatus
 from orchestrator.door.sockets import DoorSockets
@@ -42,6 +43,15 @@ def test_a_turn_carries_what_its_agent_should_know_of_the_disk(street: TwoDoors)
     for key, notes in ((KEY, ["Disk: nearly full."]), (OTHER, [])):
         street.rooms.turns.submit(key, "hello", source="test")
         assert street.call("GET", "turns/next?boot=b1&wait=5", key=key)[1]["turn"]["notes"] == notes
+
+
+def test_an_agent_is_told_what_it_is_called(street: TwoDoors) -> None:
+    """From its next turn on."""
+    street.rooms.agents.update_agent("crab", {"display_name": "Juno"})
+    street.rooms.turns.submit(KEY, "who are you?", source="test")
+    told = street.call("GET", "turns/next?boot=b1&wait=5")[1]["turn"]["agent"]
+    assert told["name"] == "Juno"
+    assert "Your name is Juno." in build_system_prompt(told)
 
 
 def test_a_turn_from_its_beginning_to_its_end(street: TwoDoors) -> None:

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from dashboard.roles import ROLES, tasks_of
 from orchestrator.approvals.policy.judge import judge_command
+from orchestrator.capabilities.roles import ROLES, tasks_of
 from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.core.models import ApprovalPolicy, Ruling
 from orchestrator.llm.first_tasks import FIRST_TASKS, find_task, list_tasks

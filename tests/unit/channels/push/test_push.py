@@ -119,6 +119,14 @@ def test_an_approval_is_told_and_approved_on_the_notification(install: AppFixtur
     assert phone.press(said, "deny")[0] == 409
 
 
+def test_a_notification_says_what_the_agent_is_called(install: AppFixture, phone: Phone) -> None:
+    """And leads where it led before."""
+    install.services.agents.update_agent("crab", {"display_name": "Łucja"})
+    say(install, "ask")
+    said, _ = phone.hear()
+    assert said["title"] == "Łucja: may this run?"
+
+
 def test_a_press_needs_the_login_the_ticket_and_our_own_origin(install: AppFixture, app: Flask, phone: Phone) -> None:
     """Each without the others decides nothing: a stolen notification, another login of the same person, another site's
     page, a ticket for something else, an API token."""

@@ -77,6 +77,7 @@ def driven(tmp_path: Path) -> Iterator[Driven]:
         question = install.services.questions.list_questions(status="pending")[0].id
         others: dict[str, str | int] = {
             "asset": "none",
+            "number": "none",
             "passkey": "none",
             "backup": "none.tar",
             "person": 1001,
