@@ -15,8 +15,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.models import USUAL_RATES, Rates
 from orchestrator.core.oidc_settings import OidcSettings, may_be_plain, parse_oidc
+from orchestrator.core.rates import USUAL_RATES, Rates
 
 SETTINGS = {
     "HERMIT_HOME": "where everything persistent is stored (default: data/ in the program's folder)",

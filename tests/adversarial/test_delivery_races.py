@@ -15,7 +15,7 @@ import pytest
 
 from orchestrator.capabilities.delivery.intake import IntakeOutcome
 from orchestrator.capabilities.delivery.watcher import OutboxWatcher
-from orchestrator.core.models import USUAL_RATES, Rates
+from orchestrator.core.rates import USUAL_RATES, Rates
 from tests.support.delivery_fixture import KEY, DeliveryFixture, outgoing
 
 CANARY = b"canary-" + b"7f3a" * 8

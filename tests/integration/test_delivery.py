@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from orchestrator.capabilities.delivery.debounce import QUIET_S
-from orchestrator.core.models import USUAL_RATES
+from orchestrator.core.rates import USUAL_RATES
 from tests.support.real_app import AppProcess, RealApp, Talker, eventually
 from tests.support.scripted_upstream import Reply, says
 

@@ -22,7 +22,8 @@ from orchestrator.core.errors import Unavailable
 from orchestrator.core.events import Broker
 from orchestrator.core.home import prepare_home
 from orchestrator.core.hooks import Hooks
-from orchestrator.core.models import USUAL_RATES, CubicleKey, Delivery, Rates, Turn, TurnStatus
+from orchestrator.core.models import CubicleKey, Delivery, Turn, TurnStatus
+from orchestrator.core.rates import USUAL_RATES, Rates
 from orchestrator.files.workspace import Workspaces
 from orchestrator.turns import rows as turn_rows
 from orchestrator.turns.conversation_rows import ensure_first

@@ -25,7 +25,8 @@ from orchestrator.capabilities.delivery.outbox_folder import OutboxFolders
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import Changing, NotFound, TooLarge, TooMany, Unavailable, UnsafePath
-from orchestrator.core.models import USUAL_RATES, CubicleKey, Delivery, DeliveryStatus, Rates
+from orchestrator.core.models import CubicleKey, Delivery, DeliveryStatus
+from orchestrator.core.rates import USUAL_RATES, Rates
 from orchestrator.files.names import display_path, safe_name
 
 logger = logging.getLogger(__name__)

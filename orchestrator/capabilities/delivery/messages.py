@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crab.answer import split_action
-from orchestrator.core.models import CubicleKey, Delivery, Rates
+from orchestrator.core.models import CubicleKey, Delivery
+from orchestrator.core.rates import Rates
 from orchestrator.core.text import one_line
 from orchestrator.files.names import display_path
 

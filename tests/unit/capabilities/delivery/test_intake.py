@@ -13,7 +13,8 @@ import pytest
 from orchestrator.capabilities.delivery import deliveries as rules
 from orchestrator.capabilities.delivery import intake as takes
 from orchestrator.capabilities.delivery.intake import IntakeOutcome
-from orchestrator.core.models import USUAL_RATES, DeliveryStatus
+from orchestrator.core.models import DeliveryStatus
+from orchestrator.core.rates import USUAL_RATES
 from tests.support.delivery_fixture import (
     KEY,
     DeliveryFixture,
