@@ -50,6 +50,12 @@ def find_called(db: sqlite3.Connection, words: str, but: str) -> str | None:
     return None
 
 
+def called_as(db: sqlite3.Connection, name: str) -> str:
+    """What people call the agent of this name; the name itself for one that is gone."""
+    row = db.execute("SELECT display_name FROM agents WHERE name = ?", (name,)).fetchone()
+    return name if row is None else row["display_name"] or name
+
+
 def delete_agent(db: sqlite3.Connection, name: str) -> None:
     """Delete an agent with its cubicle rows, turns, steps and approvals. The audit rows and the spending stay."""
     db.execute("DELETE FROM turns WHERE agent = ?", (name,))

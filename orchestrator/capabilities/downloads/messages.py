@@ -116,9 +116,8 @@ def agent_notes(ended: Sequence[Asset]) -> str:
     return " ".join(told)
 
 
-def person_notice(asset: Asset) -> str:
+def person_notice(asset: Asset, agent: str) -> str:
     """How it ended, for the person."""
-    agent = asset.cubicle.agent
     if asset.status is AssetStatus.DONE:
         return f"{_landed(asset)} has arrived for {agent}: {format_size(asset.size_bytes)} from {asset.host}."
     return f"The download of {one_line(asset.url, _SHOWN_URL)} for {agent} failed. {asset.error}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from functools import partial
 
+from orchestrator.agents import agent_rows
 from orchestrator.capabilities import call_rows
 from orchestrator.capabilities.downloads import messages as words
 from orchestrator.capabilities.downloads.records import KIND, Asset, AssetStatus, read_asset
@@ -70,4 +71,4 @@ def waiting_for(db: sqlite3.Connection, asset: Asset) -> list[Asset]:
 def _notice(db: sqlite3.Connection, ended: Asset) -> str:
     is_under_way = ended.turn is not None and turn_rows.is_open(db, ended.turn)
     is_told = not is_under_way and ended.status in (AssetStatus.DONE, AssetStatus.FAILED)
-    return words.person_notice(ended) if is_told else ""
+    return words.person_notice(ended, agent_rows.called_as(db, ended.cubicle.agent)) if is_told else ""

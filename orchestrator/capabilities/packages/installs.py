@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from orchestrator.agents import agent_rows
 from orchestrator.agents.agents import Agents
 from orchestrator.approvals.answers import quote_note
 from orchestrator.approvals.approvals import Approvals
@@ -202,7 +203,9 @@ def _report(db: sqlite3.Connection, job: Job) -> JobReport:
         said=error
         or f"{sentences.name_packages(one.asked)}: downloaded in a helper container, {len(one.packages)} in all.",
         detail={"install": one.id, "system": one.system, "asked": list(one.asked), "approval": one.approval},
-        notice="" if is_silent else sentences.person_notice(one.cubicle.agent, one.asked, error),
+        notice=""
+        if is_silent
+        else sentences.person_notice(agent_rows.called_as(db, one.cubicle.agent), one.asked, error),
         is_heard=is_heard,
     )
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from orchestrator.agents import agent_rows
 from orchestrator.agents.agents import Agents
 from orchestrator.capabilities import call_rows
 from orchestrator.capabilities.capability import Caller, Deeds, Outcome
@@ -139,7 +140,10 @@ class Videos:
 
 
 def _report(db: sqlite3.Connection, job: Job) -> JobReport:
-    is_heard = call_rows.is_awaited(db, job_reference(KIND, job.name))
+    is_heard, called = (
+        call_rows.is_awaited(db, job_reference(KIND, job.name)),
+        agent_rows.called_as(db, job.cubicle.agent),
+    )
     error, placed, number = job.error, job.result.get("placed", ""), int(job.name)
     size, seconds = job.result.get("size_bytes", 0), job.payload["seconds"]
     made = {"video": number, "file": f"out/{placed}", "seconds": seconds, "size": size}
@@ -149,7 +153,7 @@ def _report(db: sqlite3.Connection, job: Job) -> JobReport:
         audit=f"video.{job.state}",
         said=error or _done(job),
         detail={"video": number, "file": placed, "seconds": seconds, "size_bytes": size},
-        notice="" if is_heard or not error else sentences.person_notice(job.cubicle.agent, job.payload["name"], error),
+        notice="" if is_heard or not error else sentences.person_notice(called, job.payload["name"], error),
         is_heard=is_heard,
     )
 
