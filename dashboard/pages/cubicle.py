@@ -16,7 +16,7 @@ from flask import Blueprint, render_template, request
 
 from dashboard import ages
 from dashboard.auth import require_asker
-from dashboard.languages import say, say_many, speech, to_say
+from dashboard.languages import say, say_as, say_many, speech, to_say
 from dashboard.pages.curves import Curve, Point, draw_curve
 from dashboard.pages.filters import megabytes
 from dashboard.pages.frame import agent_frame, own_key
@@ -140,7 +140,7 @@ def _charts(
     disk_now, disk_limit = (None, 0) if disk is None else (disk.used_bytes, disk.limit_bytes)
     return [
         chart("CPU", cpu_now, cpu, 100.0, of=cpus, written=_percent),
-        chart(say("Memory"), memory_now, memory, memory_limit, of=megabytes(memory_limit), written=_megabytes),
+        chart(say_as("of a computer", "Memory"), memory_now, memory, memory_limit, of=megabytes(memory_limit), written=_megabytes),
         chart(say("Disk"), disk_now, room, limits.disk_mb * 1024**2, of=megabytes(disk_limit), written=_megabytes),
     ]
 
