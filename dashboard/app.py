@@ -11,6 +11,7 @@ from dashboard import auth, compression, faults, headers, hosts, statics, transf
 from dashboard.api import BLUEPRINTS as API
 from dashboard.api import terminal as terminal_api
 from dashboard.feed import feed
+from dashboard.languages import attach_languages
 from dashboard.metrics import metrics
 from dashboard.pages import BLUEPRINTS as PAGES
 from dashboard.pages import filters
@@ -20,6 +21,7 @@ from dashboard.pwa import pwa
 from dashboard.services import attach_services
 from dashboard.webhook import webhook
 from orchestrator.channels.services import DashboardServices
+from orchestrator.languages.speech import SpokenLanguages
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """The longest message, with every character escaped, fits."""
@@ -31,8 +33,8 @@ class _Id(IntegerConverter):
     regex = r"\d{1,15}"
 
 
-def create_app(services: DashboardServices) -> Flask:
-    """The application for one install."""
+def create_app(services: DashboardServices, speeches: SpokenLanguages | None = None) -> Flask:
+    """The application for one install, in the languages that are finished or those given."""
     app = Flask("dashboard", static_folder="static", template_folder="templates")
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.config["MAX_FORM_MEMORY_SIZE"] = auth.SMALL_BODY_BYTES
@@ -49,6 +51,7 @@ def create_app(services: DashboardServices) -> Flask:
     app.after_request(compression.compress_page)
     faults.register_handlers(app)
     filters.register_filters(app)
+    attach_languages(app, speeches or SpokenLanguages())
     statics.register_statics(app)
     for blueprint in (*API, *PAGES, feed, metrics, pwa, webhook):
         app.register_blueprint(blueprint)

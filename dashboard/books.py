@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dashboard.languages import number, say, say_many
 from dashboard.tables import Table, make_table
 from orchestrator.apps.sheets import Book, Sheet
 from orchestrator.core.text import one_line
@@ -35,16 +36,14 @@ def view_beginning(book: Book, most_rows: int) -> SheetView:
 def _view(sheet: Sheet, most_rows: int) -> SheetView:
     rows = sheet.rows[:most_rows]
     table = make_table([list(row) for row in rows]) if rows and rows[0] else None
-    name = one_line(sheet.name, _NAME_CHARS) or "Sheet"
+    name = one_line(sheet.name, _NAME_CHARS) or say("Sheet")
     return SheetView(name, table, _rest(sheet.height - len(rows), sheet.more_columns, is_whole=sheet.is_whole))
 
 
 def _rest(rows: int, columns: int, *, is_whole: bool) -> str:
-    more = [
-        f"{count:,} more {noun}{'s' if count != 1 else ''}"
-        for count, noun in ((rows, "row"), (columns, "column"))
-        if count > 0
-    ]
+    more = [say_many("%(count)s more row", "%(count)s more rows", rows, count=number(rows))] if rows > 0 else []
+    if columns > 0:
+        more.append(say_many("%(count)s more column", "%(count)s more columns", columns, count=number(columns)))
     if not is_whole:
-        more.append("more that was not read")
-    return f"and {' and '.join(more)}" if more else ""
+        more.append(say("more that was not read"))
+    return say("and %(more)s", more=f" {say('and')} ".join(more)) if more else ""

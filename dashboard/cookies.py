@@ -1,5 +1,5 @@
 """The session cookie: scripts can't read it and other sites' pages never send it; over https it is bound to this
-host. And the one for light or dark, which a script sets.
+host. And those for light or dark and for the language, which scripts set.
 """
 
 from __future__ import annotations
@@ -83,6 +83,11 @@ def chosen_theme() -> str:
     """``light`` or ``dark``, where somebody chose one for this browser; else empty. A script sets it."""
     theme = request.cookies.get("hermit_theme", "")
     return theme if theme in ("light", "dark") else ""
+
+
+def chosen_language() -> str:
+    """The language that somebody chose for this browser, before they logged in; else empty. A script sets it."""
+    return request.cookies.get("hermit_language", "")[:16]
 
 
 def _cookie_name(name: str = NAME) -> str:

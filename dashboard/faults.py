@@ -14,6 +14,7 @@ from flask import Flask, Response, jsonify, make_response, redirect, render_temp
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as AnyResponse
 
+from dashboard.languages import page_speech, to_say
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.http_statuses import status_of
 
@@ -21,16 +22,24 @@ logger = logging.getLogger(__name__)
 
 _BY_STATUS = {
     400: ("bad_input", ""),
-    404: ("not_found", "There is nothing at this address."),
-    405: ("method_not_allowed", "This address doesn't support this method. GET /api/openapi.json lists them all."),
-    413: ("too_large", "This request is too large."),
+    404: ("not_found", to_say("There is nothing at this address.")),
+    405: (
+        "method_not_allowed",
+        to_say("This address doesn't support this method. GET /api/openapi.json lists them all."),
+    ),
+    413: ("too_large", to_say("This request is too large.")),
     415: ("unsupported_media_type", ""),
     421: ("wrong_host", ""),
 }
 """Code and sentence for failures that the web framework finds; an empty sentence is the failure's own."""
 
-_HEADINGS = {403: "Not allowed", 404: "Not found", 500: "Something went wrong", 503: "Not right now"}
-_BROKEN = "HermitShell hit an internal error; its log has the details. Try again."
+_HEADINGS = {
+    403: to_say("Not allowed"),
+    404: to_say("Not found"),
+    500: to_say("Something went wrong"),
+    503: to_say("Not right now"),
+}
+_BROKEN = to_say("HermitShell hit an internal error; its log has the details. Try again.")
 
 
 def register_handlers(app: Flask) -> None:
@@ -85,7 +94,9 @@ def _to_login() -> AnyResponse:
 
 
 def _error_response(status: int, code: str, message: str) -> Response:
+    """Programs are told in English, and our own pages in their person's language."""
+    message = page_speech().retell(message)
     if wants_json():
         return make_response(jsonify({"error": {"code": code, "message": message}}), status)
-    heading = _HEADINGS.get(status, "That didn't work")
+    heading = page_speech().say(_HEADINGS.get(status, to_say("That didn't work")))
     return make_response(render_template("error.html", heading=heading, message=message), status)

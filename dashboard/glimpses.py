@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 
 from orchestrator.capabilities.delivery.media_types import size_of_image
+from orchestrator.languages.told import to_say, worded
 
 PICTURE_BYTES = 20 * 1024**2
 MOST_PIXELS = 50_000_000
@@ -18,12 +19,16 @@ PICTURES = {"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif", "webp"
 def refuse_picture(content: str, head: bytes, size_bytes: int) -> str:
     """Why a picture is not shown; empty when it is."""
     if size_bytes > PICTURE_BYTES:
-        return "This picture is too large to preview. Download it."
+        return to_say("This picture is too large to preview. Download it.")
     size = size_of_image(content, head)
     if size is None or 0 in size:
-        return "This picture doesn't say how large it is, so it isn't shown. Download it."
+        return to_say("This picture doesn't say how large it is, so it isn't shown. Download it.")
     if size[0] * size[1] > MOST_PIXELS:
-        return f"This picture is {size[0]:,} × {size[1]:,} pixels, too large to preview. Download it."
+        return worded(
+            "This picture is %(width)s × %(height)s pixels, too large to preview. Download it.",
+            width=f"{size[0]:,}",
+            height=f"{size[1]:,}",
+        )
     return ""
 
 

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from dashboard.growing import GrowingMarkdown
+from dashboard.markdown import CODE_BUTTONS, code_buttons
 from orchestrator.core.events import LIVE
 from orchestrator.core.models import Event
+from orchestrator.languages.speech import IN_ENGLISH, SpokenLanguage
 
 REST = 3.0
 """A rest is so many times as long as the rendering before it: at most a quarter of one core for a page that watches."""
@@ -35,14 +37,20 @@ class GrowingReplies:
     """Those that one page is told of."""
 
     def __init__(
-        self, clock: Callable[[], float] = time.monotonic, spent: Callable[[], float] = time.thread_time
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        spent: Callable[[], float] = time.thread_time,
+        *,
+        spoken: SpokenLanguage = IN_ENGLISH,
     ) -> None:
         """Args:
         clock: the time, in seconds.
         spent: the processor's time that this thread has used, in seconds.
+        spoken: the language of the page.
         """
         self._clock = clock
         self._spent = spent
+        self._buttons = code_buttons(spoken)
         self._due_at = 0.0
         self._replies: dict[int, _Reply] = {}
 
@@ -79,4 +87,5 @@ class GrowingReplies:
             return None
         self._due_at += sum(map(len, grown.blocks)) / CHARS_A_SECOND
         body = {key: value for key, value in event.body.items() if key != "text"}
-        return replace(event, body={**body, "from": grown.start, "blocks": list(grown.blocks)})
+        blocks = [block.replace(CODE_BUTTONS, self._buttons) for block in grown.blocks]
+        return replace(event, body={**body, "from": grown.start, "blocks": blocks})

@@ -18,6 +18,7 @@ from dashboard.formulas import add_formulas
 from dashboard.highlight import highlight_code
 from dashboard.mathml import render_formula
 from orchestrator.core.markdown_cost import is_costly
+from orchestrator.languages.speech import IN_ENGLISH, SpokenLanguage
 
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9.])?|[0-9a-f:.]+")
 
@@ -28,10 +29,19 @@ _PAIRS = {")": "(", "]": "["}
 _LANGUAGE = re.compile(r"[A-Za-z0-9+#._-]{1,20}")
 _TASK = re.compile(r"\[([ xX])\](?=\s)\s?")
 _DIAGRAM = "mermaid"
-_BUTTONS = (
-    '<button type="button" class="plain" data-wrap><span class="wrap">Wrap</span><span class="unwrap">Unwrap</span>'
-    '</button><button type="button" class="plain" data-copy>Copy</button>'
-)
+
+
+def code_buttons(spoken: SpokenLanguage) -> str:
+    """To wrap code and to copy it."""
+    wrap, unwrap, copy = spoken.say("Wrap"), spoken.say("Unwrap"), spoken.say("Copy")
+    return (
+        f'<button type="button" class="plain" data-wrap><span class="wrap">{wrap}</span>'
+        f'<span class="unwrap">{unwrap}</span></button><button type="button" class="plain" data-copy>{copy}</button>'
+    )
+
+
+CODE_BUTTONS = code_buttons(IN_ENGLISH)
+"""Beside code, in English; a page in another language puts its own in their place."""
 
 MAX_CHARS = 100_000
 """Longer texts are shown as they are, and those that would take long to lay out (``markdown_cost``)."""
@@ -162,7 +172,7 @@ def _code(token: Token) -> str:
     mark = " data-diagram" if language == _DIAGRAM else ""
     return (
         f'<div class="code"{mark}><div class="code-head"><span>{escape(language)}</span>'
-        f"{_BUTTONS}</div>"
+        f"{CODE_BUTTONS}</div>"
         f'<pre tabindex="0"><code>{highlight_code(token.content, language)}</code></pre></div>\n'
     )
 

@@ -95,6 +95,7 @@ _USER: dict[str, Schema] = {
     "role": enum_of("operator", "member"),
     "telegram_id": nullable(INTEGER),
     "time_zone": {**STRING, "description": "an IANA name such as Europe/Vienna"},
+    "language": {**STRING, "description": "the tag of the language that they read; empty: what their browser asks for"},
     "daily_budget_usd": {
         **nullable(between(NUMBER, 0, MOST_USD)),
         "description": "what their model calls may cost in a UTC day over all agents; null for no limit of their own",
@@ -267,9 +268,10 @@ SCHEMAS: dict[str, Schema] = {
     "MyChange": object_of(
         {
             "time_zone": {**STRING, "description": "an IANA name such as Europe/Vienna"},
-            "if_unknown": {**BOOLEAN, "description": "change nothing if a zone was set before"},
+            "language": {**STRING, "description": "a tag such as de; empty: what the browser asks for"},
+            "if_unknown": {**BOOLEAN, "description": "leave the zone as it is if one was set before"},
         },
-        required=("time_zone",),
+        required=(),
     ),
     "Users": object_of({"users": array_of(schema_ref("User"))}),
     "Agent": object_of(

@@ -10,6 +10,7 @@ from typing import Any
 
 from flask import render_template
 
+from dashboard.languages import say, to_say
 from dashboard.times import iso_time, with_iso_times
 from orchestrator.core.models import Stage
 from orchestrator.operations.proof.attempts import ATTEMPTS, Attempt
@@ -17,8 +18,12 @@ from orchestrator.operations.proof.proof_rows import Proof
 from orchestrator.operations.proof.reading import AttemptOutcome, WallVerdict, explain_answer
 
 FILE_NAME = "hermitshell-proof.html"
-_SAYS = {WallVerdict.HELD: "Held", WallVerdict.NOT_HELD: "NOT held", WallVerdict.UNCLEAR: "Unclear"}
-_SILENT = "The program gave no answer that can be read: something inside held it up or meddled with it."
+_SAYS = {
+    WallVerdict.HELD: to_say("Held"),
+    WallVerdict.NOT_HELD: to_say("NOT held"),
+    WallVerdict.UNCLEAR: to_say("Unclear"),
+}
+_SILENT = to_say("The program gave no answer that can be read: something inside held it up or meddled with it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +42,30 @@ class AttemptView:
     @property
     def says(self) -> str:
         """The verdict in a word or two."""
-        return "" if self.outcome is None else _SAYS[self.outcome.verdict]
+        return "" if self.outcome is None else say(_SAYS[self.outcome.verdict])
 
     @property
     def answered(self) -> str:
         """What the system answered, in words."""
         if self.outcome is None:
             return ""
-        said = dict.fromkeys(explain_answer(answer) for answer in self.outcome.answers.values())
-        return "; ".join(said) if said else _SILENT
+        said = dict.fromkeys(say(explain_answer(answer)) for answer in self.outcome.answers.values())
+        return "; ".join(said) if said else say(_SILENT)
 
     @property
     def told_by(self) -> str:
         """Whose word the verdict is."""
-        return "watched from outside" if self.about.is_watched else "told by the program inside"
+        return say("watched from outside") if self.about.is_watched else say("told by the program inside")
+
+
+def proof_words(proof: Proof) -> str:
+    """All of it in a few words."""
+    said = [say("%(held)s of %(count)s held", held=proof.held, count=len(ATTEMPTS))]
+    if proof.broken:
+        said.append(say("%(count)s NOT held", count=len(proof.broken)))
+    if unclear := proof.count(WallVerdict.UNCLEAR):
+        said.append(say("%(count)s unclear", count=unclear))
+    return ", ".join(said)
 
 
 def list_attempts(proof: Proof) -> list[AttemptView]:

@@ -120,6 +120,7 @@ def user_json(services: DashboardServices, user: User) -> dict[str, Any]:
         "telegram_id": user.id_in("telegram"),
         "time_zone": user.time_zone,
         "time_zone_known": user.time_zone_known,
+        "language": user.language,
         "has_totp": services.second_factors.is_on(user.id),
         "oidc_account": None if (account := services.oidc.account_of(user.id)) is None else account.label,
         "daily_budget_usd": None if daily is None else daily / MICRO,

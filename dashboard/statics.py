@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import mimetypes
+import threading
 from functools import cached_property
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from flask import Flask, Response, abort, request
 from dashboard import bundles, diagrams
 from dashboard.auth import mark_public
 from dashboard.headers import FOR_GOOD
+from dashboard.languages import speech
+from orchestrator.languages.speech import SpokenLanguage
 
 ROUTE = "/static/<string(length=16):digest>/<path:name>"
 _DIGEST_CHARS = 16
@@ -61,9 +65,20 @@ class Statics:
         editor = bundles.bundle_script(folder, "editor.js", url=self._add_file, beside=shared)
         self._add_body("editor.js", editor.text.encode())
         self._by_url = {static.url: static for static in self._by_name.values()}
+        self._making = threading.Lock()
 
     def url_of(self, name: str) -> str:
         """Where a page finds it; raises KeyError."""
+        return self._by_name[name].url
+
+    def texts_url(self, speech: SpokenLanguage) -> str:
+        """Where a page in this language finds what its scripts say; made when the first page asks."""
+        name = f"texts.{speech.language.tag}.js"
+        with self._making:
+            if name not in self._by_name:
+                body = f"globalThis.hermitTexts = {json.dumps(dict(speech.scripts), ensure_ascii=False)};"
+                self._add_body(name, body.encode())
+                self._by_url[self._by_name[name].url] = self._by_name[name]
         return self._by_name[name].url
 
     def answer_request(self, url: str, *, takes_gzip: bool) -> Response | None:
@@ -97,6 +112,7 @@ def register_statics(app: Flask) -> None:
     """Templates may say ``asset("main.css")``, and what they say is there."""
     statics = read_statics(Path(app.root_path) / "static")
     app.jinja_env.globals["asset"] = statics.url_of
+    app.jinja_env.globals["texts_url"] = lambda: statics.texts_url(speech())
 
     @app.get(ROUTE, endpoint="kept")
     @mark_public

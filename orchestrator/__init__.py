@@ -19,6 +19,7 @@ Packages from the top down. A package imports only those below it (``tests/test_
     engine/         containers: the protocol, one hardening profile, Docker, the set-up of the host
     web/            fetching from the public internet, and nothing else
     files/          the only code that opens what agents made
+    languages/      the texts of pages and notifications in several languages, dates and numbers
     core/           shared ground: models, errors, hooks, settings, the database
 
 ``docs/architecture.md`` follows a message, a command and a file through them.

@@ -23,6 +23,7 @@ LONGER = {"orchestrator.core.db.migrations": 2000}
 
 LAYERS = (
     "core",
+    "languages",
     "files",
     "web",
     "engine",

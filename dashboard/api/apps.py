@@ -15,6 +15,7 @@ from dashboard.services import get_services
 from orchestrator.core.errors import BadInput, NotFound
 from orchestrator.core.models import CubicleKey, User
 from orchestrator.core.text import one_line
+from orchestrator.languages.told import worded
 
 api = Blueprint("apps_api", __name__)
 
@@ -69,5 +70,5 @@ def _person_in_body() -> User:
     name = wanted.strip().casefold()
     found = next((user for user in users.list_users() if user.name.casefold() == name), None)
     if found is None:
-        raise NotFound(f"Nobody here is called {one_line(wanted.strip(), 40)}.")
+        raise NotFound(worded("Nobody here is called %(name)s.", name=one_line(wanted.strip(), 40)))
     return found

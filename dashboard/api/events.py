@@ -17,6 +17,7 @@ from flask import Blueprint, Response, request
 
 from dashboard.auth import Asker, login_holder, require_asker
 from dashboard.growing_replies import GrowingReplies
+from dashboard.languages import page_speech
 from dashboard.services import get_services
 from dashboard.shapes import event_json
 from orchestrator.core.errors import Unavailable
@@ -40,7 +41,7 @@ def stream_events() -> Response:
     holder = login_holder()
     users, is_open = get_services().users, get_services().access.is_open
     has_missed = request.args.get("since", broker.mark) != broker.mark
-    replies = GrowingReplies() if request.args.get("html") == "1" else None
+    replies = GrowingReplies(spoken=page_speech()) if request.args.get("html") == "1" else None
     stream = _event_stream(
         subscription,
         who,

@@ -18,6 +18,7 @@ from orchestrator.core.errors import BadInput, OrchestratorError, TooLarge
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.mime_types import HEAD_BYTES, type_of
 from orchestrator.files.person_changes import MOST_SAVED_BYTES
+from orchestrator.languages.told import worded
 
 api = Blueprint("file_changes", __name__)
 
@@ -77,7 +78,7 @@ def save_text(key: CubicleKey, parts: Parts) -> Any:
     if request.content_length is None:
         raise LengthRequired("Send the text as the request's body, with Content-Length.")
     if request.content_length > MOST_SAVED_BYTES:
-        raise TooLarge(f"A file that is saved so may have {MOST_SAVED_BYTES:,} bytes.")
+        raise TooLarge(worded("A file that is saved so may have %(bytes)s bytes.", bytes=f"{MOST_SAVED_BYTES:,}"))
     request.max_content_length = MOST_SAVED_BYTES
     content = request.get_data()
     with hand_changes.remembered(key, parts):

@@ -31,6 +31,7 @@ from orchestrator.files.finding import find_entries
 from orchestrator.files.mime_types import HEAD_BYTES, PLAIN, UNKNOWN, showable_type, type_of
 from orchestrator.files.models import MOST_FILE_BYTES, DirEntry, Readable, Stored
 from orchestrator.files.names import display_path, safe_name
+from orchestrator.languages.told import worded
 
 api = Blueprint("files", __name__)
 
@@ -81,7 +82,9 @@ def upload_file(name: str, path: str) -> Any:  # noqa: ARG001 - as above
         raise LengthRequired("Send the file as the request's body, with Content-Length.")
     room = _free_bytes(key)
     if request.content_length > room:
-        raise TooLarge(f"A new file may have {room:,} bytes here at present, so this one was not taken.")
+        raise TooLarge(
+            worded("A new file may have %(bytes)s bytes here at present, so this one was not taken.", bytes=f"{room:,}")
+        )
     with ExitStack() as until_stored:
         until_stored.callback(get_transfers().begin_transfer(require_asker().user.id))
         request.max_content_length = room

@@ -15,7 +15,7 @@ from dashboard.shapes import session_facts, user_json
 from dashboard.times import with_iso_times
 from orchestrator.agents.public_url import get_public_url, is_local
 from orchestrator.agents.users import LINK_S
-from orchestrator.core.errors import Conflict, Forbidden
+from orchestrator.core.errors import BadInput, Conflict, Forbidden
 
 api = Blueprint("me", __name__)
 
@@ -28,12 +28,15 @@ def get_me() -> Any:
 
 @api.patch("/api/me")
 def change_me() -> Any:
-    """Another time zone. With ``if_unknown`` only where none was ever said: a browser's guess overrides nobody."""
-    who, body = require_asker().user, bodies.json_body("time_zone", "if_unknown")
-    zone, is_guess = bodies.text_field(body, "time_zone"), bodies.flag_field(body, "if_unknown")
-    if is_guess and who.time_zone_known:
-        return user_json(get_services(), who)
-    return user_json(get_services(), get_services().users.update_user(who.id, {"time_zone": zone}))
+    """Another time zone or language. With ``if_unknown`` a zone only where none was ever said: a browser's guess
+    overrides nobody."""
+    who, body = require_asker().user, bodies.json_body("time_zone", "language", "if_unknown")
+    fields: dict[str, Any] = {name: bodies.text_field(body, name) for name in ("time_zone", "language") if name in body}
+    if not fields:
+        raise BadInput("time_zone: write an IANA name such as Europe/Vienna, or send a language.")
+    if bodies.flag_field(body, "if_unknown") and who.time_zone_known:
+        fields.pop("time_zone", None)
+    return user_json(get_services(), get_services().users.update_user(who.id, fields) if fields else who)
 
 
 @api.put("/api/me/login")

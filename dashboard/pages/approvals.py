@@ -10,6 +10,7 @@ from flask import Blueprint, render_template, request
 
 from dashboard.approval_filters import KINDS, read_filters
 from dashboard.auth import own_agents, require_asker
+from dashboard.languages import say, to_say
 from dashboard.pages.asking import ApprovalView, names_of_others, pending
 from dashboard.pages.frame import shell_frame
 from dashboard.services import get_services
@@ -20,13 +21,23 @@ pages = Blueprint("approvals_page", __name__)
 
 PAGE = 30
 OUTCOMES = (
-    (ApprovalStatus.APPROVED, "Approved"),
-    (ApprovalStatus.DENIED, "Denied"),
-    (ApprovalStatus.EXPIRED, "Expired"),
-    (ApprovalStatus.CANCELLED, "Cancelled"),
+    (ApprovalStatus.APPROVED, to_say("Approved")),
+    (ApprovalStatus.DENIED, to_say("Denied")),
+    (ApprovalStatus.EXPIRED, to_say("Expired")),
+    (ApprovalStatus.CANCELLED, to_say("Cancelled")),
 )
 _SIGNS = {ApprovalStatus.APPROVED: "ok", ApprovalStatus.DENIED: "refused", ApprovalStatus.EXPIRED: "refused"}
-_WHERE = {"dashboard": "in the dashboard", "api": "by API or command line", "telegram": "on Telegram"}
+_WHERE = {
+    "dashboard": to_say("in the dashboard"),
+    "api": to_say("by API or command line"),
+    "telegram": to_say("on Telegram"),
+}
+_EXACT = {
+    "command": to_say("The exact command"),
+    "asset": to_say("The exact address"),
+    "packages": to_say("The exact list"),
+    "checkpoint": to_say("The exact change"),
+}
 _FILTERS = ("agent", "kind", "status")
 
 
@@ -42,19 +53,19 @@ class PastView(ApprovalView):
     @property
     def ended(self) -> str:
         """How it ended, as a word."""
-        return dict(OUTCOMES).get(self.approval.status, "")
+        return say(dict(OUTCOMES).get(self.approval.status, ""))
 
     @property
     def decided(self) -> str:
         """By whom and where, in words; why nobody decided, else."""
         by = self.approval.decided_by or ""
         name, _, surface = by.removesuffix(")").rpartition(" (")
-        return f"{name}, {_WHERE[surface]}" if by.endswith(")") and surface in _WHERE else by
+        return f"{name}, {say(_WHERE[surface])}" if by.endswith(")") and surface in _WHERE else by
 
     @property
     def what(self) -> str:
         """What the exact text is called."""
-        return f"The exact {REGISTRY.approval_kind(self.approval.kind).noun}"
+        return say(_EXACT.get(self.approval.kind, f"The exact {REGISTRY.approval_kind(self.approval.kind).noun}"))
 
 
 @pages.get("/approvals")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard.auth import require_asker
+from dashboard.languages import page_speech, say, say_reason, size, to_say
 from dashboard.services import get_services
 from orchestrator.approvals.answers import note_of
 from orchestrator.capabilities.approval_kind import ByteCount, Fact, Quoted, WarningLine
@@ -20,16 +21,20 @@ from orchestrator.core.text import one_line
 
 NAMELESS = "somebody"
 _OUTCOMES = {
-    ApprovalStatus.APPROVED: "Approved",
-    ApprovalStatus.DENIED: "Denied",
-    ApprovalStatus.EXPIRED: "Expired: nobody answered in time",
-    ApprovalStatus.CANCELLED: "Cancelled",
+    ApprovalStatus.APPROVED: to_say("Approved"),
+    ApprovalStatus.DENIED: to_say("Denied"),
+    ApprovalStatus.EXPIRED: to_say("Expired: nobody answered in time"),
+    ApprovalStatus.CANCELLED: to_say("Cancelled"),
 }
 
+_BY_WHOM = {
+    ApprovalStatus.APPROVED: to_say("Approved by %(person)s"),
+    ApprovalStatus.DENIED: to_say("Denied by %(person)s"),
+}
 _LONGER = {
-    "hour": ", and this kind for an hour",
-    "conversation": ", and this kind for the conversation",
-    "always": ", and always for this host",
+    "hour": to_say(", and this kind for an hour"),
+    "conversation": to_say(", and this kind for the conversation"),
+    "always": to_say(", and always for this host"),
 }
 
 
@@ -56,7 +61,7 @@ class ApprovalView:
     def wants(self) -> str:
         """What it is about, after the agent's name."""
         kind = REGISTRY.approvals.get(self.approval.kind)
-        return "wants HermitShell to do this" if kind is None else kind.wants
+        return say("wants HermitShell to do this" if kind is None else kind.wants)
 
     @property
     def facts(self) -> list[str]:
@@ -81,7 +86,7 @@ class ApprovalView:
     @property
     def why(self) -> str:
         """Why the command is asked about, without the command where that is all that it quotes."""
-        return self.approval.reason.removesuffix(f": {self.approval.text.strip()}.").removesuffix(".") + "."
+        return say_reason(self.approval.reason, self.approval.text)
 
     @property
     def sent(self) -> str:
@@ -96,14 +101,14 @@ class ApprovalView:
         if self.approval.cubicle.user != require_asker().user.id:
             return []
         host = self.detail.get("host")
-        return [f"fetch from {host}"] if host else list(self.detail.get("kinds", ()))
+        return [say("fetch from %(host)s", host=host)] if host else list(self.detail.get("kinds", ()))
 
     @property
     def packages(self) -> list[PackageLine]:
         """The whole list, what was asked for first."""
         asked = {_bare(name) for name in self.detail.get("asked", ())}
         lines = [
-            PackageLine(p["name"], p["version"], format_size(p["size_bytes"]), _bare(p["name"]) in asked)
+            PackageLine(p["name"], p["version"], size(format_size(p["size_bytes"])), _bare(p["name"]) in asked)
             for p in self.detail.get("packages", ())
         ]
         return sorted(lines, key=lambda line: not line.is_asked)
@@ -114,22 +119,25 @@ class ApprovalView:
         if self.approval.kind != "packages" or not self.packages:
             return self.approval.text
         names = ", ".join(f"{package.name} {package.version}" for package in self.packages)
-        return f"{self.detail.get('system') or 'Packages'}: {names}"
+        return f"{self.detail.get('system') or say('Packages')}: {names}"
 
     @property
     def total(self) -> str:
         """What the packages take together."""
-        return format_size(self.detail.get("total_bytes", 0))
+        return size(format_size(self.detail.get("total_bytes", 0)))
 
     @property
     def outcome(self) -> str:
         """How it ended, as a sentence."""
         who = self.approval.decided_by
         is_decided = self.approval.status in (ApprovalStatus.APPROVED, ApprovalStatus.DENIED)
-        said = _OUTCOMES.get(self.approval.status, "")
+        said = say(_OUTCOMES.get(self.approval.status, ""))
+        if who and is_decided:
+            said = say(_BY_WHOM[self.approval.status], person=who)
         longer = _LONGER.get(str(self.detail.get("scope") or ("always" if self.detail.get("always") else "")), "")
+        longer = say(longer) if longer else ""
         note = f" “{note_of(self.approval)}”" if note_of(self.approval) else ""
-        return f"{said}{f' by {who}' if who and is_decided else ''}{longer}.{note}"
+        return f"{said}{longer}.{note}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +220,6 @@ def _said(fact: Fact) -> str:
         case WarningLine():
             return fact.text
         case ByteCount():
-            return format_size(fact.count)
+            return size(format_size(fact.count))
         case _:
-            return fact
+            return page_speech().retell(fact)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from dashboard.auth import require_asker
+from dashboard.languages import number, say, say_many
 from dashboard.pages.asking import WaitingQuestions
 from dashboard.pages.views import AgentView
 from dashboard.services import get_services
@@ -61,7 +62,7 @@ def away_view(agents: list[AgentView], waiting: WaitingQuestions) -> AwayView | 
     recap = services.recaps.sum_up(user, away, agents=[view.agent.name for view in agents])
     lines = {one.agent: _pieces(one) for one in recap.agents}
     for agent, what in _asking(waiting).items():
-        lines[agent] = [*lines.get(agent, []), AwayPiece(f"is waiting for your {what}", "#waiting")]
+        lines[agent] = [*lines.get(agent, []), AwayPiece(what, "#waiting")]
     shown = [AwayLine(agent, tuple(pieces)) for agent, pieces in lines.items()]
     return AwayView(away, tuple(shown[:MOST_AGENTS]), len(shown[MOST_AGENTS:]), recap.spent_micro, is_cut=recap.is_cut)
 
@@ -71,25 +72,28 @@ def _pieces(recap: AgentRecap) -> list[AwayPiece]:
     found = []
     if recap.done:
         where = f"{home}/turns/{recap.last_done}#turn-{recap.last_done}" if recap.done == 1 else home
-        found.append(AwayPiece(f"finished {_count(recap.done, 'task')}", where))
+        found.append(AwayPiece(_many("finished %(count)s task", "finished %(count)s tasks", recap.done), where))
     if len(recap.apps) == 1:
         name = recap.apps[0]
-        found.append(AwayPiece(f"built the app {one_line(name, 40)}", f"{home}/apps/{quote(name, safe='')}"))
+        found.append(
+            AwayPiece(say("built the app %(app)s", app=one_line(name, 40)), f"{home}/apps/{quote(name, safe='')}")
+        )
     elif recap.apps:
-        found.append(AwayPiece(f"built {_count(len(recap.apps), 'app')}", f"{home}/apps"))
+        found.append(AwayPiece(_many("built %(count)s app", "built %(count)s apps", len(recap.apps)), f"{home}/apps"))
     if recap.files:
-        found.append(AwayPiece(f"made {_count(recap.files, 'file')}", f"{home}/files/out"))
+        found.append(AwayPiece(_many("made %(count)s file", "made %(count)s files", recap.files), f"{home}/files/out"))
     if recap.failed:
         where = f"{home}/turns/{recap.last_failed}#turn-{recap.last_failed}"
-        found.append(AwayPiece(f"failed {'once' if recap.failed == 1 else f'{recap.failed:,} times'}", where, True))
+        found.append(AwayPiece(_many("failed once", "failed %(count)s times", recap.failed), where, True))
     return found
 
 
 def _asking(waiting: WaitingQuestions) -> dict[str, str]:
-    """The agents that wait for the viewer's own word, and for which."""
-    answers = {view.question.cubicle.agent: "answer" for view in waiting.questions if not view.whose}
-    return answers | {view.approval.cubicle.agent: "approval" for view in waiting.approvals if not view.whose}
+    """The agents that wait for the viewer's own word, and that they do."""
+    answer, approval = say("is waiting for your answer"), say("is waiting for your approval")
+    answers = {view.question.cubicle.agent: answer for view in waiting.questions if not view.whose}
+    return answers | {view.approval.cubicle.agent: approval for view in waiting.approvals if not view.whose}
 
 
-def _count(many: int, noun: str) -> str:
-    return f"{many:,} {noun}{'s' * (many != 1)}"
+def _many(one: str, many: str, count: int) -> str:
+    return say_many(one, many, count, count=number(count))

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from dashboard import qr
 from dashboard.auth import operator_only
+from dashboard.languages import say
 from dashboard.services import get_services
 from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus, CodeWay
 
@@ -26,7 +27,7 @@ class BotView:
     @property
     def name(self) -> str:
         """What people call it."""
-        return f"@{self.bot.username}" if self.bot.username else "the bot"
+        return f"@{self.bot.username}" if self.bot.username else say("the bot")
 
     @property
     def qr(self) -> Markup:

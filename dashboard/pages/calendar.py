@@ -10,56 +10,59 @@ from zoneinfo import ZoneInfo
 from flask import Blueprint, render_template
 
 from dashboard.auth import require_asker
+from dashboard.languages import say, speech, to_say
 from dashboard.pages.frame import agent_frame, own_key
+from dashboard.rhythms import describe_rhythm
 from dashboard.services import get_services
 from orchestrator.capabilities.calendar.rows import BY_AGENT, CalendarEntry, EntryStatus, Run, RunResult
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import Conversation, CubicleKey
+from orchestrator.languages.dates import write_clock, write_date
 
 pages = Blueprint("calendar", __name__)
 
 MOST_RUNS = 50
 MOST_PAST = 100
 PRESETS = (
-    ("", "Once"),
-    ("FREQ=DAILY", "Every day"),
-    ("FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR", "Every weekday"),
-    ("FREQ=WEEKLY", "Every week"),
-    ("FREQ=MONTHLY", "Every month"),
-    ("FREQ=YEARLY", "Every year"),
+    ("", to_say("Once")),
+    ("FREQ=DAILY", to_say("Every day")),
+    ("FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR", to_say("Every weekday")),
+    ("FREQ=WEEKLY", to_say("Every week")),
+    ("FREQ=MONTHLY", to_say("Every month")),
+    ("FREQ=YEARLY", to_say("Every year")),
 )
 COLORS = (
-    ("", "None"),
-    ("tomato", "Red"),
-    ("orange", "Orange"),
-    ("gold", "Yellow"),
-    ("mediumseagreen", "Green"),
-    ("teal", "Teal"),
-    ("dodgerblue", "Blue"),
-    ("mediumpurple", "Violet"),
-    ("hotpink", "Pink"),
-    ("slategray", "Grey"),
+    ("", to_say("None")),
+    ("tomato", to_say("Red")),
+    ("orange", to_say("Orange")),
+    ("gold", to_say("Yellow")),
+    ("mediumseagreen", to_say("Green")),
+    ("teal", to_say("Teal")),
+    ("dodgerblue", to_say("Blue")),
+    ("mediumpurple", to_say("Violet")),
+    ("hotpink", to_say("Pink")),
+    ("slategray", to_say("Grey")),
 )
 """As calendar apps know them by name, and what people call them."""
 LENGTHS = (
-    (0, "None"),
-    (15, "15 minutes"),
-    (30, "Half an hour"),
-    (60, "An hour"),
-    (120, "2 hours"),
-    (240, "4 hours"),
+    (0, to_say("None")),
+    (15, to_say("15 minutes")),
+    (30, to_say("Half an hour")),
+    (60, to_say("An hour")),
+    (120, to_say("2 hours")),
+    (240, to_say("4 hours")),
 )
 CHOICES = {"presets": PRESETS, "colors": COLORS, "lengths": LENGTHS}
 """What the form of a new entry offers."""
 _UNTIL = re.compile(r";UNTIL=([0-9]{4})([0-9]{2})([0-9]{2})(?=;|$)")
 _SAID = {
-    RunResult.CLAIMED: ("running", "about to start"),
-    RunResult.RUNNING: ("running", "running"),
-    RunResult.DONE: ("ok", "done"),
-    RunResult.FAILED: ("bad", "failed"),
-    RunResult.STOPPED: ("refused", "stopped"),
-    RunResult.MISSED: ("refused", "missed: HermitShell couldn't run it then"),
-    RunResult.OVERLAP: ("refused", "skipped: the previous run was still going"),
+    RunResult.CLAIMED: ("running", to_say("about to start")),
+    RunResult.RUNNING: ("running", to_say("running")),
+    RunResult.DONE: ("ok", to_say("done")),
+    RunResult.FAILED: ("bad", to_say("failed")),
+    RunResult.STOPPED: ("refused", to_say("stopped")),
+    RunResult.MISSED: ("refused", to_say("missed: HermitShell couldn't run it then")),
+    RunResult.OVERLAP: ("refused", to_say("skipped: the previous run was still going")),
 }
 
 
@@ -103,7 +106,7 @@ class EntryView:
     def lengths(self) -> tuple[tuple[int, str], ...]:
         """How long it may take, its own among them."""
         own = self.minutes
-        return LENGTHS if own in dict(LENGTHS) else (*LENGTHS, (own, f"{own} minutes"))
+        return LENGTHS if own in dict(LENGTHS) else (*LENGTHS, (own, say("%(count)s minutes", count=own)))
 
     @property
     def colors(self) -> tuple[tuple[str, str], ...]:
@@ -162,7 +165,7 @@ class RunView:
     @property
     def words(self) -> str:
         """What came of it."""
-        return _SAID[self.run.outcome][1]
+        return say(_SAID[self.run.outcome][1])
 
 
 @pages.get("/agents/<name>/calendar")
@@ -208,14 +211,15 @@ def entry_view(entry: CalendarEntry) -> EntryView:
     lasts = calendar.length_of(entry)
     minutes = 0 if lasts is None else round(lasts.total_seconds() / 60)
     place = calendar.conversation_of(entry) if entry.cubicle.user == require_asker().user.id else None
-    return EntryView(entry, calendar.describe_entry(entry), minutes, place)
+    return EntryView(entry, describe_rhythm(entry), minutes, place)
 
 
 def _left_out_words(text: str, zone: str) -> str:
     """``Thu 24 Dec 2026``, with the time where it is one."""
     when = datetime.fromisoformat(text)
     when = when if when.tzinfo is None else when.astimezone(ZoneInfo(zone))
-    return f"{when:%a} {when.day} {when:%b} {when.year}" + (f", {when:%H:%M}" if len(text) > 10 else "")
+    day = write_date(when, "%a %-d %b %Y", "yMMMEd", speech().language)
+    return f"{day}, {write_clock(when, speech().language)}" if len(text) > 10 else day
 
 
 def _entries(key: CubicleKey) -> list[EntryView]:

@@ -8,8 +8,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from dashboard.auth import require_asker
+from dashboard.languages import say
 from dashboard.pages.asking import NAMELESS
 from dashboard.pages.views import AgentView
+from dashboard.rhythms import describe_rhythm
 from dashboard.services import get_services
 from orchestrator.capabilities.calendar.rows import CalendarEntry, EntryStatus
 from orchestrator.core.models import CubicleKey
@@ -47,7 +49,7 @@ class AheadView:
     @property
     def repeats(self) -> str:
         """``every weekday at 09:00``; empty for what comes once."""
-        return get_services().calendar.describe_entry(self.entry) if self.entry.repeat else ""
+        return describe_rhythm(self.entry) if self.entry.repeat else ""
 
 
 def card_views(agents: Iterable[AgentView]) -> list[CardView]:
@@ -71,20 +73,20 @@ def next_entries(agents: Collection[str]) -> list[AheadView]:
 
 def _doing(view: AgentView, under_way: dict[CubicleKey, int], key: CubicleKey) -> Doing | None:
     if view.waits_for:
-        return Doing(f"Waiting for your {view.waits_for}")
+        return Doing(say("Waiting for your answer") if view.waits_for == "answer" else say("Waiting for your approval"))
     if key in under_way:
         return _doing_in(under_way[key])
     if not require_asker().is_operator or not any(other.agent == view.agent.name for other in under_way):
         return None
     names = {user.id: user.name for user in get_services().users.list_users()}
     others = sorted({names.get(other.user, NAMELESS) for other in under_way if other.agent == view.agent.name})
-    return Doing(f"Working for {', '.join(others)}")
+    return Doing(say("Working for %(people)s", people=", ".join(others)))
 
 
 def _doing_in(turn: int) -> Doing:
     step = get_services().turns.get_last_step(turn)
     is_running = step is not None and step.status == "running"
-    return Doing("Running", step.command) if step and is_running else Doing("Writing")
+    return Doing(say("Running"), step.command) if step and is_running else Doing(say("Writing"))
 
 
 def _coming_due() -> list[CalendarEntry]:

@@ -12,16 +12,15 @@ from dashboard.auth import may_see, own_turn, require_asker
 from dashboard.pages.apps import HeldApp, held
 from dashboard.pages.asking import pending_in_chat
 from dashboard.pages.delivered import ShownFile, find_file, shown_file
+from dashboard.pages.first_tasks import first_tasks
 from dashboard.pages.frame import agent_frame, own_key
 from dashboard.pages.meter import meter_facts
 from dashboard.pages.money import money_of
 from dashboard.pages.views import disk_of, is_rehearsal, page_after, page_around, page_of_talk, turn_in, turn_view
 from dashboard.services import get_services
-from orchestrator.capabilities.roles import tasks_of
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import Agent, Conversation, CubicleKey
 from orchestrator.files.attachments import MOST
-from orchestrator.llm.first_tasks import list_tasks
 
 pages = Blueprint("chat", __name__)
 
@@ -65,7 +64,7 @@ def chat(name: str) -> str:
         earlier=earlier,
         is_rehearsal=is_rehearsal(agent),
         demo_words=DEMO_WORDS,
-        tasks=list_tasks(agent.toolsets, tasks_of(agent.role)),
+        tasks=first_tasks(agent),
         first_tasks=TASKS_SHOWN,
         money=money_of(name),
         meter=meter_facts(agent, conversation.id)["meter"],

@@ -16,6 +16,7 @@ from flask import Blueprint, render_template, request
 
 from dashboard import ages
 from dashboard.auth import require_asker
+from dashboard.languages import say, say_many, speech, to_say
 from dashboard.pages.curves import Curve, Point, draw_curve
 from dashboard.pages.filters import megabytes
 from dashboard.pages.frame import agent_frame, own_key
@@ -24,13 +25,14 @@ from dashboard.services import get_services
 from orchestrator.agents.cubicles import CubicleState
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import Agent, CubicleKey, Usage
+from orchestrator.languages.numbers import respell_numbers
 from orchestrator.operations.quota.monitor import DiskUse
 
 pages = Blueprint("cubicle_page", __name__)
 
 logger = logging.getLogger(__name__)
 
-SPANS = ((1, "1 hour"), (6, "6 hours"), (24, "24 hours"))
+SPANS = ((1, to_say("1 hour")), (6, to_say("6 hours")), (24, to_say("24 hours")))
 _HOUR_S = 3600.0
 _FRESH_S = 90.0
 """How old a sample may be to be shown as what is used now; they are a minute apart."""
@@ -58,7 +60,7 @@ class UsageChart:
     @property
     def now_of_limit(self) -> str:
         """Both, as far as they are known."""
-        return self.now and f"{self.now} of {self.limit}"
+        return self.now and say("%(now)s of %(limit)s", now=self.now, limit=self.limit)
 
     @property
     def sentence(self) -> str:
@@ -131,15 +133,15 @@ def _charts(
         top = "" if made is None else written(made.top)
         return UsageChart(name, "" if now is None else written(now), of, made, top, _words(made, written))
 
-    cpus = f"{limits.cpus:g} CPU" + ("" if limits.cpus == 1 else "s")
+    cpus = say_many("%(count)s CPU", "%(count)s CPUs", 1 if limits.cpus == 1 else 2, count=f"{limits.cpus:g}")
     memory_limit = limits.memory_mb * 1024**2
     cpu_now = None if usage is None else usage.cpu_percent / limits.cpus
     memory_now = None if usage is None else usage.memory_bytes
     disk_now, disk_limit = (None, 0) if disk is None else (disk.used_bytes, disk.limit_bytes)
     return [
         chart("CPU", cpu_now, cpu, 100.0, of=cpus, written=_percent),
-        chart("Memory", memory_now, memory, memory_limit, of=megabytes(memory_limit), written=_megabytes),
-        chart("Disk", disk_now, room, limits.disk_mb * 1024**2, of=megabytes(disk_limit), written=_megabytes),
+        chart(say("Memory"), memory_now, memory, memory_limit, of=megabytes(memory_limit), written=_megabytes),
+        chart(say("Disk"), disk_now, room, limits.disk_mb * 1024**2, of=megabytes(disk_limit), written=_megabytes),
     ]
 
 
@@ -147,11 +149,16 @@ def _words(made: Curve | None, written: _Written) -> str:
     if made is None:
         return ""
     most_at = ages.day_and_time(made.most_at, require_asker().user.time_zone, time.time()).rpartition(" ")[2]
-    return f"{written(made.average)} on average, at most {written(made.most)} at {most_at}."
+    return say(
+        "%(average)s on average, at most %(most)s at %(time)s.",
+        average=written(made.average),
+        most=written(made.most),
+        time=most_at,
+    )
 
 
 def _percent(share: float) -> str:
-    return f"{share:.0f} %" if share >= 10 else f"{share:.1f} %"
+    return respell_numbers(f"{share:.0f} %" if share >= 10 else f"{share:.1f} %", speech().language)
 
 
 def _megabytes(count: float) -> str:

@@ -16,6 +16,7 @@ from dashboard.apps import dashboard_origin
 from dashboard.auth import login_digest, own_cubicle, require_asker
 from dashboard.books import view_beginning, view_book
 from dashboard.headers import HELD, allow_frame
+from dashboard.languages import size
 from dashboard.pages.frame import agent_frame
 from dashboard.pages.glimpse import held_picture
 from dashboard.ranges import ByteRange, parse_range
@@ -76,7 +77,7 @@ def shown_file(delivery: Delivery) -> ShownFile:
     return ShownFile(
         delivery,
         sight,
-        format_size(delivery.size_bytes),
+        size(format_size(delivery.size_bytes)),
         delivery_json(delivery)["url"] or "",
         "" if owner == require_asker().user.id else f"?user={owner}",
         frame,

@@ -7,16 +7,17 @@ from typing import Any
 
 from dashboard import origin
 from dashboard.auth import login_digest, require_asker
+from dashboard.languages import say, to_say
 from dashboard.push_facts import device_json
 from dashboard.services import get_services
 from orchestrator.agents.public_url import get_public_url, is_local
 from orchestrator.channels.push.devices import ANSWERS, APPROVALS, CALENDAR, QUESTIONS
 
 TOPICS = (
-    (APPROVALS, "Approvals", "An agent needs your approval."),
-    (QUESTIONS, "Questions", "An agent asks you something."),
-    (ANSWERS, "Answers", "An agent has answered, and you weren’t looking."),
-    (CALENDAR, "Calendar", "Something from the calendar ran, was missed or changed."),
+    (APPROVALS, to_say("Approvals"), to_say("An agent needs your approval.")),
+    (QUESTIONS, to_say("Questions"), to_say("An agent asks you something.")),
+    (ANSWERS, to_say("Answers"), to_say("An agent has answered, and you weren’t looking.")),
+    (CALENDAR, to_say("Calendar"), to_say("Something from the calendar ran, was missed or changed.")),
 )
 
 
@@ -34,7 +35,7 @@ def push_parts() -> dict[str, Any]:
     services, user, own = get_services(), require_asker().user, login_digest()
     browsers = {session.sha256: session.browser for session in services.users.list_sessions(user.id)}
     found = services.push.devices.list_devices(user.id)
-    views = [DeviceView(device_json(d, own), browsers.get(d.session) or "A browser", d.sent_at) for d in found]
+    views = [DeviceView(device_json(d, own), browsers.get(d.session) or say("A browser"), d.sent_at) for d in found]
     return {"devices": views, "topics": TOPICS}
 
 

@@ -11,6 +11,7 @@ from flask import Blueprint, redirect, render_template, request
 from werkzeug import Response
 
 from dashboard import hand_changes
+from dashboard.languages import say, to_say
 from dashboard.pages.frame import agent_frame, own_key
 from dashboard.paths import BEFORE_IN_PAGES, asked_for, encode_path
 from dashboard.services import get_services
@@ -21,8 +22,10 @@ from orchestrator.files.person_changes import MOST_SAVED_BYTES
 
 pages = Blueprint("editing", __name__)
 
-NO_TEXT = "This file isn’t text in UTF-8, so it can’t be edited here. Download it to open it in a program of your own."
-TOO_LARGE = "This file is too large to edit here. Download it, or ask the agent to change it."
+NO_TEXT = to_say(
+    "This file isn’t text in UTF-8, so it can’t be edited here. Download it to open it in a program of your own."
+)
+TOO_LARGE = to_say("This file is too large to edit here. Download it, or ask the agent to change it.")
 Parts = tuple[bytes, ...]
 
 
@@ -53,7 +56,7 @@ def edit(name: str, path: str) -> str:  # noqa: ARG001 - the path is read as it 
             return _page(name, parts, Draft("", "", "lf"), is_new=True)
         return _page(name, parts, _read(key, parts), is_new=False)
     except TooLarge as error:
-        raise TooLarge(TOO_LARGE) from error
+        raise TooLarge(say(TOO_LARGE)) from error
     except UnsafePath as error:  # for whoever reads, what may not be opened is not there
         raise NotFound(error.message) from error
 

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from flask import request
 
 from dashboard import bodies
+from dashboard.languages import say, size, to_say
 from dashboard.paths import decode_path, encode_path
 from dashboard.services import get_services
 from orchestrator.capabilities.delivery.messages import format_size
@@ -28,14 +29,14 @@ MOST_SORTED = 10_000
 Parts = tuple[bytes, ...]
 
 FOLDERS = {
-    b"work": "Where it works: programs, notes and what it installed.",
-    b"in": "Files you gave it. It can read them but not change them.",
-    b"out": "What it makes for you. Files here are sent to you automatically.",
-    b"www": "Its web apps, one folder each.",
-    b"data": "What HermitShell lets it read: its calendar, memories and packages.",
+    b"work": to_say("Where it works: programs, notes and what it installed."),
+    b"in": to_say("Files you gave it. It can read them but not change them."),
+    b"out": to_say("What it makes for you. Files here are sent to you automatically."),
+    b"www": to_say("Its web apps, one folder each."),
+    b"data": to_say("What HermitShell lets it read: its calendar, memories and packages."),
 }
 """The workspace's own five, in the order of a day's work."""
-SORTS = {"name": "Name", "size": "Size", "when": "Changed"}
+SORTS = {"name": to_say("Name"), "size": to_say("Size"), "when": to_say("Changed")}
 """By what a folder may be sorted, and how that is called."""
 _FIRST = {"name": "name", "size": "-size", "when": "-when"}
 """How each is sorted when it is first asked for: the largest and the newest are looked for."""
@@ -148,9 +149,9 @@ def view_entry(folder: Parts, entry: DirEntry, *, top: Parts | None = None, sinc
         entry.name,
         encode_path(*folder, entry.raw),
         entry.kind,
-        format_size(entry.size_bytes) if entry.kind == "file" else "",
+        size(format_size(entry.size_bytes)) if entry.kind == "file" else "",
         entry.modified,
-        FOLDERS[entry.raw] if not folder else "",
+        say(FOLDERS[entry.raw]) if not folder else "",
         may_go=bool(folder) and folder[0] != b"data",
         named=encode_path(*above, entry.raw),
         above=display_path(*above),
@@ -198,7 +199,7 @@ def _sort_link(asked: FolderQuery, by: str) -> SortLink:
     is_on = asked.by == by
     turned = asked.sort.removeprefix("-") if asked.sort.startswith("-") else f"-{asked.sort}"
     query = asked.write({"sort": turned if is_on else _FIRST[by], "from": 0, "after": ""})
-    return SortLink(SORTS[by], query, is_on, is_down=is_on and asked.sort.startswith("-"))
+    return SortLink(say(SORTS[by]), query, is_on, is_down=is_on and asked.sort.startswith("-"))
 
 
 def _by_name(name: str) -> list[tuple[int, str]]:

@@ -15,6 +15,7 @@ from flask import Response
 from dashboard.auth import require_asker
 from dashboard.glimpses import HEAD_BYTES, PICTURE_BYTES, PICTURES, read_text, refuse_picture
 from dashboard.headers import HELD
+from dashboard.languages import page_speech, say, to_say
 from dashboard.pages.media import PLAYED
 from dashboard.pages.text_faces import Face, find_face
 from dashboard.services import get_services
@@ -27,16 +28,16 @@ from orchestrator.files.models import DirEntry
 
 TEXT_BYTES = 64 * 1024
 _OF_OWN_PROGRAMS = {
-    "zip": "Archives can't be previewed. Download it to unpack it.",
-    "program": "This is a program, so there is no preview.",
+    "zip": to_say("Archives can't be previewed. Download it to unpack it."),
+    "program": to_say("This is a program, so there is no preview."),
 }
-_NO_TEXT = "There is no preview for this kind of file. Download it to open it."
+_NO_TEXT = to_say("There is no preview for this kind of file. Download it to open it.")
 
-_UNDRAWN_PDF = "There is no preview of this PDF. Download it to read it."
-_LARGE_PDF = "This PDF is too large to preview. Download it."
+_UNDRAWN_PDF = to_say("There is no preview of this PDF. Download it to read it.")
+_LARGE_PDF = to_say("This PDF is too large to preview. Download it.")
 
 _BOOKS = (".xlsx", ".xlsm")
-_LARGE_BOOK = "This spreadsheet is too large to preview. Download it."
+_LARGE_BOOK = to_say("This spreadsheet is too large to preview. Download it.")
 
 Sort = Literal["text", "picture", "pages", "book", "audio", "video", "none"]
 
@@ -59,22 +60,22 @@ class Glimpse:
 def glimpse(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Glimpse:
     """What may be seen of the file. Raises NotFound, UnsafePath, Changing, Unavailable."""
     if entry.size_bytes == 0:
-        return Glimpse("none", "The file is empty.")
+        return Glimpse("none", say("The file is empty."))
     head = get_services().workspaces.read_head(key, parts, max_bytes=HEAD_BYTES)
     content = content_of(head)
     if content in PICTURES:
         trouble = refuse_picture(content, head, entry.size_bytes)
-        return Glimpse("none", trouble) if trouble else Glimpse("picture")
+        return Glimpse("none", page_speech().retell(trouble)) if trouble else Glimpse("picture")
     if content in PLAYED:
         return Glimpse("video" if PLAYED[content].startswith("video/") else "audio")
     if content == "pdf":
         return _pdf(entry.size_bytes)
     if content == "zip" and entry.name.lower().endswith(_BOOKS) and get_services().sheets.is_there:
         too_large = entry.size_bytes > get_services().sheets.most_bytes
-        return Glimpse("none", _LARGE_BOOK) if too_large else Glimpse("book")
+        return Glimpse("none", say(_LARGE_BOOK)) if too_large else Glimpse("book")
     text = read_text(head[:TEXT_BYTES]) if content in ("", "page") else None
     if text is None:
-        return Glimpse("none", _OF_OWN_PROGRAMS.get(content, _NO_TEXT))
+        return Glimpse("none", say(_OF_OWN_PROGRAMS.get(content, _NO_TEXT)))
     is_cut = entry.size_bytes > TEXT_BYTES
     is_page = type_of(entry.name) == "text/html"
     return Glimpse("text", text, is_cut, find_face(entry.name, text, is_cut=is_cut), is_page)
@@ -83,8 +84,8 @@ def glimpse(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Glimp
 def _pdf(size_bytes: int) -> Glimpse:
     pages = get_services().pdf_pages
     if not pages.is_there:
-        return Glimpse("none", _UNDRAWN_PDF)
-    return Glimpse("none", _LARGE_PDF) if size_bytes > pages.most_bytes else Glimpse("pages")
+        return Glimpse("none", say(_UNDRAWN_PDF))
+    return Glimpse("none", say(_LARGE_PDF)) if size_bytes > pages.most_bytes else Glimpse("pages")
 
 
 def pdf_page(key: CubicleKey, digest: str, number: int) -> Response:

@@ -13,6 +13,7 @@ from dashboard import bodies
 from dashboard.auth import own_turn
 from dashboard.contents import read_lines
 from dashboard.glimpses import PICTURE_BYTES, PICTURES
+from dashboard.languages import say, size, to_say
 from dashboard.pages.frame import agent_frame, own_key
 from dashboard.pages.glimpse import held_picture
 from dashboard.paths import asked_for, encode_path
@@ -76,7 +77,7 @@ class ChangeView:
     def why_not(self) -> str:
         """Why its content can't be shown or put back; empty where it can."""
         facts = (self.change.old, self.change.new)
-        return "too large to be kept" if any(one is not None and not one.is_kept for one in facts) else ""
+        return say("too large to be kept") if any(one is not None and not one.is_kept for one in facts) else ""
 
 
 @pages.get("/agents/<name>/history")
@@ -233,7 +234,21 @@ def _is_file(change: Change) -> bool:
 
 
 def _size(facts: EntryFacts | None) -> str:
-    return "" if facts is None or facts.kind is not EntryKind.FILE else format_size(facts.size_bytes)
+    return "" if facts is None or facts.kind is not EntryKind.FILE else size(format_size(facts.size_bytes))
+
+
+_WHY = {
+    PointKind.BEFORE: to_say("Before a message"),
+    PointKind.COMMAND: to_say("A command in a message"),
+    PointKind.AFTER: to_say("The end of a message"),
+    PointKind.PERSON: to_say("Changes of your own"),
+    PointKind.RESTORE: to_say("Files were put back"),
+}
+_WHY_WITH_WORDS = {
+    PointKind.BEFORE: to_say("Before “%(message)s”"),
+    PointKind.COMMAND: to_say("A command in “%(message)s”"),
+    PointKind.AFTER: to_say("The end of “%(message)s”"),
+}
 
 
 def _point_view(point: Checkpoint, previous: int | None) -> PointView:
@@ -250,15 +265,11 @@ def _point_view(point: Checkpoint, previous: int | None) -> PointView:
 
 
 def _say_why(point: Checkpoint, turn: Turn | None) -> str:
-    of = f" “{_words(turn)}”" if turn is not None else " a message"
-    return {
-        PointKind.BEFORE: f"Before{of}",
-        PointKind.COMMAND: f"A command in{of}",
-        PointKind.AFTER: f"The end of{of}",
-        PointKind.PERSON: "Changes of your own",
-        PointKind.RESTORE: "Files were put back",
-        PointKind.NAMED: point.label,
-    }[point.kind]
+    if point.kind is PointKind.NAMED:
+        return point.label
+    if turn is None or point.kind not in _WHY_WITH_WORDS:
+        return say(_WHY[point.kind])
+    return say(_WHY_WITH_WORDS[point.kind], message=_words(turn))
 
 
 def _words(turn: Turn) -> str:

@@ -11,16 +11,17 @@ from flask import Blueprint, render_template, request
 
 from dashboard import ages
 from dashboard.auth import current_asker, own_agents, require_asker
+from dashboard.languages import speech
 from dashboard.pages.ask_any import choices
 from dashboard.pages.asking import pending
 from dashboard.pages.away import away_view
 from dashboard.pages.cards import AheadView, card_views, next_entries
+from dashboard.pages.first_tasks import first_tasks
 from dashboard.pages.frame import shell_frame
 from dashboard.pages.made import newest_made
 from dashboard.pages.views import AgentView, agent_views
 from dashboard.services import get_services
-from orchestrator.capabilities.roles import tasks_of
-from orchestrator.llm.first_tasks import FirstTask, list_tasks
+from orchestrator.llm.first_tasks import FirstTask
 
 pages = Blueprint("home", __name__)
 
@@ -49,8 +50,8 @@ def home() -> str:
     return render_template(
         "home.html",
         **framed,
-        hello=ages.greeting(now, zone),
-        today=ages.whole_day(now, zone),
+        hello=ages.greeting(now, zone, speech()),
+        today=ages.whole_day(now, zone, speech()),
         choices=choices(agents),
         tasks=_first_tasks(agents),
         away=away_view(agents, framed["waiting"]),
@@ -65,7 +66,7 @@ def _first_tasks(agents: Sequence[AgentView]) -> list[FirstTask]:
     if not agents or not get_services().recaps.is_new_here(require_asker().user.id):
         return []
     agent = agents[0].agent
-    return list_tasks(agent.toolsets, tasks_of(agent.role))[:_MOST_TASKS]
+    return first_tasks(agent)[:_MOST_TASKS]
 
 
 @pages.get("/parts/waiting")

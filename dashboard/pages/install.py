@@ -10,13 +10,16 @@ from typing import Any
 from flask import Blueprint, render_template
 
 from dashboard.auth import operator_only
+from dashboard.languages import say, speech
 from dashboard.pages import providers
 from dashboard.pages.frame import shell_frame
 from dashboard.pages.upkeep import upkeep_context
 from dashboard.services import get_services
 from orchestrator.agents.user_rows import ApiToken
 from orchestrator.core.version import VERSION
+from orchestrator.languages.numbers import write_dollars
 from orchestrator.llm.price_table import words_of
+from orchestrator.llm.pricing import Price
 
 pages = Blueprint("install", __name__)
 
@@ -87,25 +90,39 @@ def _tokens() -> list[tuple[ApiToken, str]]:
     """Each with whose it is."""
     users = get_services().users
     names = {user.id: user.name for user in users.list_users()}
-    return [(token, names.get(token.user, "nobody")) for token in users.list_tokens()]
+    return [(token, names.get(token.user, say("nobody"))) for token in users.list_tokens()]
 
 
 def _parts() -> list[PartView]:
     services = get_services()
     health = services.health()
-    said = (("Docker", health.engine), ("Database", health.database), ("Connection to containers", health.doors))
+    said = (
+        ("Docker", health.engine),
+        (say("Database"), health.database),
+        (say("Connection to containers"), health.doors),
+    )
     found = [PartView(name, "" if word == "ok" else word) for name, word in said]
-    return [*found, PartView("Web apps", services.previews.trouble)]
+    return [*found, PartView(say("Web apps"), services.previews.trouble)]
+
+
+def _price_words(price: Price) -> str:
+    """``$3 in, $15 out, $0.30 cached`` in the language of the page."""
+    amounts = [write_dollars(part.partition(" ")[0], speech().language) for part in words_of(price).split(", ")]
+    if len(amounts) == 2:
+        return say("%(input)s in, %(output)s out", input=amounts[0], output=amounts[1])
+    return say(
+        "%(input)s in, %(output)s out, %(cached)s cached", input=amounts[0], output=amounts[1], cached=amounts[2]
+    )
 
 
 def _prices() -> dict[str, Any]:
     known = get_services().prices
     own, table = known.list_own(), known.get_table()
-    views = [PriceView(row.provider, row.pattern, words_of(row.price)) for row in table.rows]
+    views = [PriceView(row.provider, row.pattern, _price_words(row.price)) for row in table.rows]
     return {
         "own": views[: len(own)],
         "ours": views[len(own) :],
         "date": table.date,
-        "fallback": words_of(table.fallback),
+        "fallback": _price_words(table.fallback),
         "unknown": known.list_unknown(),
     }

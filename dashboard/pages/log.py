@@ -13,34 +13,40 @@ from flask import Blueprint, render_template, request
 
 from dashboard import ages
 from dashboard.auth import require_asker
+from dashboard.languages import say, speech, to_say
 from dashboard.pages.frame import agent_frame, own_key
 from dashboard.services import get_services
 from orchestrator.core.models import CubicleKey
 from orchestrator.files import agent_log
 from orchestrator.files.agent_log import LogPage, Record
+from orchestrator.languages.dates import write_date
 
 pages = Blueprint("log", __name__)
 
 _LONG_CHARS, _LONG_LINES = 400, 5
 _KINDS = {
-    "turn": ("message", "asked"),
-    "thought": ("thought", "plain"),
-    "command": ("command", "code"),
-    "output": ("output", "code"),
-    "exit": ("ended", "plain"),
-    "reply": ("reply", "said"),
-    "actions": ("request", "plain"),
-    "results": ("result", "plain"),
-    "waiting": ("waiting", "plain"),
-    "approval": ("approval", "plain"),
-    "refused": ("refused", "bad"),
-    "failed": ("failed", "bad"),
-    "stopped": ("stopped", "bad"),
-    "error": ("error", "bad"),
+    "turn": (to_say("message"), "asked"),
+    "thought": (to_say("thought"), "plain"),
+    "command": (to_say("command"), "code"),
+    "output": (to_say("output"), "code"),
+    "exit": (to_say("ended"), "plain"),
+    "reply": (to_say("reply"), "said"),
+    "actions": (to_say("request"), "plain"),
+    "results": (to_say("result"), "plain"),
+    "waiting": (to_say("waiting"), "plain"),
+    "approval": (to_say("approval"), "plain"),
+    "refused": (to_say("refused"), "bad"),
+    "failed": (to_say("failed"), "bad"),
+    "stopped": (to_say("stopped"), "bad"),
+    "error": (to_say("error"), "bad"),
 }
 """What a kind is called, and how it looks."""
 _EXIT = re.compile(r"(-?\d+) (\w+) after ([\d.]+) s")
-_ENDED = {"timeout": ", out of time", "stopped": ", stopped"}
+_EXITED = to_say("Exit code %(code)s after %(seconds)s s")
+_ENDED = {
+    "timeout": to_say("Exit code %(code)s after %(seconds)s s, out of time"),
+    "stopped": to_say("Exit code %(code)s after %(seconds)s s, stopped"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,7 @@ class LogLine:
     @property
     def label(self) -> str:
         """What it is."""
-        return _KINDS.get(self.record.kind, (self.record.kind, ""))[0]
+        return say(_KINDS[self.record.kind][0]) if self.record.kind in _KINDS else self.record.kind
 
     @property
     def look(self) -> str:
@@ -67,7 +73,7 @@ class LogLine:
     def text(self) -> str:
         """The text with its line breaks, which the log has as two characters; of an end in plain words."""
         if self.record.kind == "exit" and (ended := _EXIT.fullmatch(self.record.text)):
-            return f"Exit code {ended[1]} after {ended[3]} s{_ENDED.get(ended[2], '')}"
+            return say(_ENDED.get(ended[2], _EXITED), code=ended[1], seconds=ended[3])
         return self.record.text.replace("\\n", "\n").replace("\\t", "\t").rstrip("\n")
 
     @property
@@ -114,5 +120,5 @@ def _view(record: Record, zone: str, now: float) -> LogLine:
         return LogLine(record, "", "")
     place = ZoneInfo(zone)
     at, today = (datetime.fromtimestamp(moment, UTC).astimezone(place) for moment in (record.at, now))
-    day = "" if at.date() == today.date() else f"{at.day} {at:%b} "
-    return LogLine(record, f"{day}{at:%H:%M:%S}", ages.format_exact(record.at, zone))
+    day = "" if at.date() == today.date() else write_date(at, "%-d %b", "MMMd", speech().language) + " "
+    return LogLine(record, f"{day}{at:%H:%M:%S}", ages.format_exact(record.at, zone, speech()))

@@ -14,6 +14,7 @@ from flask import Blueprint, render_template
 from dashboard import bodies
 from dashboard.apps import SeenApp, apps_of, shared_apps
 from dashboard.auth import own_agents, require_asker
+from dashboard.languages import size
 from dashboard.pages.frame import shell_frame
 from dashboard.paths import encode_path
 from dashboard.services import get_services
@@ -54,7 +55,7 @@ class FileTile:
     @property
     def size(self) -> str:
         """How large it is."""
-        return format_size(self.delivery.size_bytes)
+        return size(format_size(self.delivery.size_bytes))
 
     @property
     def ending(self) -> str:

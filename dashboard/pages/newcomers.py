@@ -9,6 +9,7 @@ from typing import Any
 from flask import Blueprint, render_template
 
 from dashboard.auth import operator_only
+from dashboard.languages import to_say
 from dashboard.pages.frame import shell_frame
 from dashboard.pages.settings import POLICIES, look_choices
 from dashboard.pages.views import REHEARSAL
@@ -19,7 +20,7 @@ from orchestrator.capabilities.table import REGISTRY
 
 pages = Blueprint("newcomers", __name__)
 
-STEPS = ("Who it is", "Model and budget", "How to reach it")
+STEPS = (to_say("Who it is"), to_say("Model and budget"), to_say("How to reach it"))
 
 
 @dataclass(frozen=True, slots=True)

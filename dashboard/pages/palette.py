@@ -9,7 +9,8 @@ from flask import Blueprint, render_template, request
 from markupsafe import Markup, escape
 
 from dashboard.auth import own_agents, require_asker
-from dashboard.pages.filters import INSTALL_WAYS
+from dashboard.languages import say
+from dashboard.pages.filters import INSTALL_WAYS, TAB_NAMES
 from dashboard.pages.search import MAX_QUERY_CHARS, highlight
 from dashboard.services import get_services
 from orchestrator.agents.looks import shown_name
@@ -56,20 +57,20 @@ def _places(*, deep: bool) -> Iterator[Place]:
     agents = _agents()
     for agent in agents:
         yield Place(escape(shown_name(agent)), _about(agent), f"/agents/{agent.name}", "talks")
-    yield Place(Markup("Home"), "", "/", "home")
-    yield Place(Markup("Approvals"), "", "/approvals", "approvals")
-    yield Place(Markup("Calendar"), "", "/calendar", "calendar")
-    yield Place(Markup("Apps"), "", "/apps", "apps")
-    yield Place(Markup("Files"), "", "/files", "file")
+    yield Place(escape(say("Home")), "", "/", "home")
+    yield Place(escape(say("Approvals")), "", "/approvals", "approvals")
+    yield Place(escape(say("Calendar")), "", "/calendar", "calendar")
+    yield Place(escape(say("Apps")), "", "/apps", "apps")
+    yield Place(escape(say("Files")), "", "/files", "file")
     if require_asker().is_operator:
         for url, label, sign in INSTALL_WAYS:
-            yield Place(escape(label), "", url, sign)
-        yield Place(Markup("New agent"), "", "/agents/new", "plus")
-    yield Place(Markup("You"), "Your account", "/you", "people")
+            yield Place(escape(say(label)), "", url, sign)
+        yield Place(escape(say("New agent")), "", "/agents/new", "plus")
+    yield Place(escape(say("You")), say("Your account"), "/you", "people")
     if deep:
         for agent in agents:
             for tab in _TABS:
-                yield Place(escape(tab.capitalize()), shown_name(agent), f"/agents/{agent.name}/{tab}", "fold")
+                yield Place(escape(say(TAB_NAMES[tab])), shown_name(agent), f"/agents/{agent.name}/{tab}", "fold")
 
 
 def _said(query: str) -> Iterator[Place]:
@@ -79,7 +80,9 @@ def _said(query: str) -> Iterator[Place]:
         key = CubicleKey(agent.name, viewer)
         for found in services.conversations.list_conversations(key, words=query, limit=_MOST_FOUND):
             url = f"/agents/{agent.name}?conversation={found.id}"
-            yield Place(escape(found.shown_name), f"Conversation with {shown_name(agent)}", url, "talks")
+            yield Place(
+                escape(found.shown_name), say("Conversation with %(agent)s", agent=shown_name(agent)), url, "talks"
+            )
         for hit in services.history.find_passages(key, query, limit=_MOST_FOUND):
             url = f"/agents/{agent.name}/turns/{hit.turn.id}#turn-{hit.turn.id}"
             yield Place(highlight(hit.prompt) or highlight(hit.reply), shown_name(agent), url, "find")

@@ -9,6 +9,7 @@ from flask import Blueprint, render_template
 
 from dashboard import origin
 from dashboard.auth import operator_only, require_asker
+from dashboard.languages import say
 from dashboard.pages.frame import shell_frame
 from dashboard.pages.you import zones
 from dashboard.services import get_services
@@ -41,7 +42,7 @@ class PersonView:
     @property
     def may(self) -> str:
         """What their role is called."""
-        return "Admin" if self.user.role is Role.OPERATOR else "Member"
+        return say("Admin") if self.user.role is Role.OPERATOR else say("Member")
 
 
 @pages.get("/people")

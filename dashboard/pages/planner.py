@@ -13,14 +13,16 @@ from flask import Blueprint, render_template, request
 
 from dashboard import ages
 from dashboard.auth import own_agents, require_asker
+from dashboard.languages import say, say_many, speech, to_say
 from dashboard.pages.calendar import CHOICES, EntryView, RunView, entry_view
 from dashboard.pages.frame import shell_frame
 from dashboard.services import get_services
 from orchestrator.capabilities.calendar.day_view import FIRST, LAST, CalendarDay, CalendarScope, DayItem
+from orchestrator.languages.dates import write_clock, write_date
 
 pages = Blueprint("planner", __name__)
 
-VIEWS = (("month", "Month"), ("week", "Week"), ("list", "List"))
+VIEWS = (("month", to_say("Month")), ("week", to_say("Week")), ("list", to_say("List")))
 LIST_DAYS = 14
 MOST = {"month": 3, "week": 12, "list": 40}
 """How many things of a day are shown."""
@@ -76,9 +78,12 @@ class PlannerQuery:
     def title(self) -> str:
         """Which time it is."""
         if self.view == "month":
-            return f"{self.at:%B} {self.at.year}"
-        begin = f"{self.first.day} {self.first:%b}" + (f" {self.first.year}" * (self.first.year != self.last.year))
-        return f"{begin} – {self.last.day} {self.last:%b} {self.last.year}"
+            return write_date(self.at, "%B %Y", "yMMMM", speech().language)
+        language, is_one_year = speech().language, self.first.year == self.last.year
+        begin = write_date(
+            self.first, "%-d %b" if is_one_year else "%-d %b %Y", "MMMd" if is_one_year else "yMMMd", language
+        )
+        return f"{begin} – {write_date(self.last, '%-d %b %Y', 'yMMMd', language)}"
 
     def url(self, view: str = "", at: date | None = None) -> str:
         """The same elsewhere, or otherwise."""
@@ -108,17 +113,17 @@ class ItemView:
         if self.run or not self.entry.minutes:
             return self.begin
         end = self.item.at + timedelta(minutes=self.entry.minutes)
-        return f"{self.begin}–{end.astimezone(ZoneInfo(self.zone)):%H:%M}"
+        return f"{self.begin}–{write_clock(end.astimezone(ZoneInfo(self.zone)), speech().language)}"
 
     @property
     def begin(self) -> str:
         """``09:00`` by the viewer's clock."""
-        return f"{self.item.at.astimezone(ZoneInfo(self.zone)):%H:%M}"
+        return write_clock(self.item.at.astimezone(ZoneInfo(self.zone)), speech().language)
 
     @property
     def exact(self) -> str:
         """The whole of it, for whoever asks."""
-        return ages.format_exact(self.item.at.timestamp(), self.zone)
+        return ages.format_exact(self.item.at.timestamp(), self.zone, speech())
 
     @property
     def times(self) -> str:
@@ -165,13 +170,13 @@ class DayView:
     @property
     def words(self) -> str:
         """``Monday 23 November``."""
-        return f"{self.day.day:%A} {self.day.day.day} {self.day.day:%B}"
+        return write_date(self.day.day, "%A %-d %B", "MMMMEEEEd", speech().language)
 
     @property
     def count(self) -> str:
         """``3 entries``, for whoever doesn't see them."""
         total = self.day.total
-        return "nothing" if not total else f"{total} {'entry' if total == 1 else 'entries'}"
+        return say_many("%(count)s entry", "%(count)s entries", total) if total else say("nothing")
 
 
 @pages.get(_PATH)

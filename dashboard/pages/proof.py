@@ -7,7 +7,7 @@ from typing import Any
 from flask import Blueprint, render_template
 
 from dashboard.pages.frame import agent_frame, own_key
-from dashboard.proofs import list_attempts
+from dashboard.proofs import list_attempts, proof_words
 from dashboard.services import get_services
 from orchestrator.core.models import CubicleKey
 
@@ -32,4 +32,4 @@ def proof_now(name: str) -> str:
 def _seen(key: CubicleKey) -> dict[str, Any]:
     found = get_services().proofs
     latest, earlier = found.get_latest(key), found.list_proofs(key, limit=_EARLIER)[1:]
-    return {"proof": latest, "attempts": list_attempts(latest), "earlier": earlier}
+    return {"proof": latest, "proof_words": proof_words, "attempts": list_attempts(latest), "earlier": earlier}

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from flask import Blueprint, render_template
 
 from dashboard.auth import operator_only
+from dashboard.languages import say
 from dashboard.services import get_services
 from orchestrator.llm.price_table import price_json
 from orchestrator.llm.providers import ProviderState
@@ -74,12 +75,14 @@ class ProviderView:
         """How it is set up."""
         state = self.state
         if state.name == REHEARSAL:
-            return "free, to try everything out"
+            return say("free, to try everything out")
         if state.origin == "built-in":
-            return "not running on this machine" if self.is_missing else "needs no key"
+            return say("not running on this machine") if self.is_missing else say("needs no key")
         if state.origin == "settings":
-            return f"set in the environment ({state.setting})" if state.setting else "set in the environment"
-        return f"at {state.base_url}" if state.base_url else "key saved here"
+            if state.setting:
+                return say("set in the environment (%(setting)s)", setting=state.setting)
+            return say("set in the environment")
+        return say("at %(address)s", address=state.base_url) if state.base_url else say("key saved here")
 
 
 def views() -> list[ProviderView]:

@@ -9,6 +9,7 @@ from typing import Any
 from flask import Blueprint, render_template
 
 from dashboard.auth import require_asker
+from dashboard.languages import say_many, to_say
 from dashboard.pages.bot import bot_of
 from dashboard.pages.frame import agent_frame
 from dashboard.pages.money import money_of
@@ -23,35 +24,47 @@ pages = Blueprint("settings", __name__)
 POLICIES = (
     (
         "dangerous",
-        "Before dangerous commands",
-        "Commands that delete, overwrite or affect a lot ask first, and you see them exactly. Others run at once.",
+        to_say("Before dangerous commands"),
+        to_say(
+            "Commands that delete, overwrite or affect a lot ask first, and you see them exactly. Others run at once."
+        ),
     ),
-    ("all", "Before every command", "Every command needs your approval. Slow, but you see everything."),
+    ("all", to_say("Before every command"), to_say("Every command needs your approval. Slow, but you see everything.")),
     (
         "off",
-        "Never",
-        "Every command runs at once. It still has no network and only its own files; downloads and packages still ask.",
+        to_say("Never"),
+        to_say(
+            "Every command runs at once. It still has no network and only its own files; "
+            "downloads and packages still ask."
+        ),
     ),
 )
 """Each policy, what it is called, what it means."""
 IMAGES = (
-    ("base", "Base", "Small and fast: bash, Python, Node, git, ripgrep, jq, SQLite and the usual tools."),
+    (
+        "base",
+        to_say("Base"),
+        to_say("Small and fast: bash, Python, Node, git, ripgrep, jq, SQLite and the usual tools."),
+    ),
     (
         "studio",
-        "Studio",
-        "Adds NumPy, pandas, Matplotlib, Office, PDF, FFmpeg and ImageMagick. 1.1 GB; the first build takes minutes.",
+        to_say("Studio"),
+        to_say(
+            "Adds NumPy, pandas, Matplotlib, Office, PDF, FFmpeg and ImageMagick. "
+            "1.1 GB; the first build takes minutes."
+        ),
     ),
 )
 LIMITS_SHOWN = (
-    ("cpus", "CPUs", "Processor cores it can use; 0.5 is half a core.", "any"),
-    ("memory_mb", "Memory, MB", "Processes above this are killed. 1,024 MB is 1 GB.", "1"),
-    ("pids", "Processes", "Most programs and threads at once.", "1"),
-    ("disk_mb", "Disk, MB", "Most that one person’s workspace can take up.", "1"),
+    ("cpus", to_say("CPUs"), to_say("Processor cores it can use; 0.5 is half a core."), "any"),
+    ("memory_mb", to_say("Memory, MB"), to_say("Processes above this are killed. 1,024 MB is 1 GB."), "1"),
+    ("pids", to_say("Processes"), to_say("Most programs and threads at once."), "1"),
+    ("disk_mb", to_say("Disk, MB"), to_say("Most that one person’s workspace can take up."), "1"),
 )
 """Each limit, what it is called, what it means, and by which steps it goes."""
 _WAITS = (60, 300, 900, 3_600, 4 * 3_600, 12 * 3_600, 86_400, 3 * 86_400, 7 * 86_400)
 _RUNS = (10, 30, 60, 120, 300, 600, 1_800, 3_600, 6 * 3_600)
-_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+_UNITS = (86_400, 3_600, 60, 1)
 
 
 def look_choices() -> dict[str, Any]:
@@ -90,9 +103,17 @@ def money(name: str) -> str:
 
 def format_span(seconds: int) -> str:
     """``90 seconds``, ``1 hour``: in the largest unit that fits evenly."""
-    size, unit = next((size, unit) for size, unit in _UNITS if seconds % size == 0)
+    size = next(size for size in _UNITS if seconds % size == 0)
     count = seconds // size
-    return f"{count} {unit}" + ("" if count == 1 else "s")
+    match size:
+        case 86_400:
+            return say_many("%(count)s day", "%(count)s days", count)
+        case 3_600:
+            return say_many("%(count)s hour", "%(count)s hours", count)
+        case 60:
+            return say_many("%(count)s minute", "%(count)s minutes", count)
+        case _:
+            return say_many("%(count)s second", "%(count)s seconds", count)
 
 
 def _access(name: str) -> dict[str, Any]:

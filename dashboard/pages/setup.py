@@ -10,6 +10,7 @@ from flask import Blueprint, redirect, render_template
 
 from dashboard import qr
 from dashboard.auth import operator_only, require_asker
+from dashboard.languages import say, to_say
 from dashboard.pages.devices import phone_parts
 from dashboard.pages.providers import REHEARSAL, views
 from dashboard.services import get_services
@@ -17,7 +18,7 @@ from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus, Co
 
 pages = Blueprint("setup", __name__)
 
-STEPS = (("/setup", "You"), ("/setup/model", "Model"), ("/setup/telegram", "Telegram"))
+STEPS = (("/setup", to_say("You")), ("/setup/model", to_say("Model")), ("/setup/telegram", "Telegram"))
 
 
 @pages.get("/setup")
@@ -70,7 +71,7 @@ def bot_of(agent: str) -> dict[str, Any] | None:
     if found is None:
         return None
     return {
-        "name": f"@{found.username}" if found.username else "the bot",
+        "name": f"@{found.username}" if found.username else say("the bot"),
         "username": found.username,
         "qr": qr.of_bot(found.username),
         "problem": found.problem or "",

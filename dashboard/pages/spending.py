@@ -10,9 +10,11 @@ from datetime import date
 from flask import Blueprint, render_template, request
 
 from dashboard.auth import operator_only
+from dashboard.languages import say, say_many, speech
 from dashboard.pages.frame import shell_frame
 from dashboard.services import get_services
 from orchestrator.core.models import MICRO
+from orchestrator.languages.dates import write_date
 from orchestrator.llm.ledger_rows import Spent
 
 pages = Blueprint("spending", __name__)
@@ -90,7 +92,7 @@ def spending() -> str:
         wanted=wanted,
         is_known=wanted in agents,
         chart=build_chart(days, {day: found.micro for day, found in by_day.items()}, sum(budgets)),
-        figures=[(label, sum_of(shown, days[-count:])) for label, count in _SPANS],
+        figures=[(_span_words(count), sum_of(shown, days[-count:])) for count in _SPANS],
         by_agent=sum_rows(every, lambda row: (row.agent, "")),
         by_model=sum_rows(shown, lambda row: (row.model, row.provider)),
         by_day=[(day_words(day), by_day[day]) for day in reversed(days) if day in by_day],
@@ -98,7 +100,11 @@ def spending() -> str:
     )
 
 
-_SPANS = (("Today", 1), (f"{WEEK} days", WEEK), (f"{DAYS} days", DAYS))
+_SPANS = (1, WEEK, DAYS)
+
+
+def _span_words(days: int) -> str:
+    return say("Today") if days == 1 else say_many("%(count)s day", "%(count)s days", days)
 
 
 def sum_rows(rows: Iterable[Spent], key: Callable[[Spent], tuple[str, str]]) -> list[Sum]:
@@ -144,7 +150,7 @@ def round_up(micro: int) -> int:
 def day_words(day: str) -> str:
     """``2026-02-28`` as ``28 Feb``."""
     given = date.fromisoformat(day)
-    return f"{given.day} {given:%b}"
+    return write_date(given, "%-d %b", "MMMd", speech().language)
 
 
 def _sum(name: str, note: str, group: list[Spent], most: int) -> Sum:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from dashboard.languages import say
 from dashboard.markdown import render_markdown
 from dashboard.tables import MOST_COLUMNS, Table, make_table
 from orchestrator.core.text import chat_safe, terminal_safe
@@ -44,12 +45,12 @@ def find_face(name: str, text: str, *, is_cut: bool) -> Face | None:
     extension = name.rpartition(".")[2].lower()
     if extension in _SEPARATORS:
         table = read_table(text, _SEPARATORS[extension], is_cut=is_cut)
-        return Face("Table", table=table) if table else None
+        return Face(say("Table"), table=table) if table else None
     if extension in ("md", "markdown"):
-        return Face("Formatted", html=render_markdown(chat_safe(text)))
+        return Face(say("Formatted"), html=render_markdown(chat_safe(text)))
     if extension in ("json", "geojson", "ipynb", "webmanifest") and not is_cut:
         pretty = indent_json(text)
-        return Face("Indented", text=pretty) if pretty and pretty.strip() != text.strip() else None
+        return Face(say("Indented"), text=pretty) if pretty and pretty.strip() != text.strip() else None
     return None
 
 

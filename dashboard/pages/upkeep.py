@@ -10,11 +10,12 @@ from typing import Any
 from flask import Blueprint, render_template
 
 from dashboard.auth import operator_only, require_asker
+from dashboard.languages import say, say_many, size
 from dashboard.services import get_services
 from orchestrator.approvals.grant_rows import Grant
 from orchestrator.capabilities.delivery.messages import format_size
 from orchestrator.core.errors import Unavailable
-from orchestrator.operations.backup.schedule import DAYS, MOST_KEPT, describe_plan
+from orchestrator.operations.backup.schedule import DAYS, MOST_KEPT, BackupPlan
 from orchestrator.operations.doctor.runner import Report
 
 pages = Blueprint("upkeep", __name__)
@@ -89,10 +90,10 @@ def _verdict(report: Report) -> str:
     states = [str(finding.state) for finding in report.findings]
     bad, odd = states.count("fail"), states.count("warn")
     if not bad and not odd:
-        return "All is well."
-    parts = ((bad, "to fix"), (odd, "to know"))
-    said = ", ".join(f"{count} {'thing' if count == 1 else 'things'} {what}" for count, what in parts if count)
-    return f"{said}."
+        return say("All is well.")
+    said = [say_many("%(count)s thing to fix", "%(count)s things to fix", bad)] if bad else []
+    said += [say_many("%(count)s thing to know", "%(count)s things to know", odd)] if odd else []
+    return f"{', '.join(said)}."
 
 
 def _backups() -> dict[str, Any]:
@@ -105,7 +106,7 @@ def _backups() -> dict[str, Any]:
         "kept": services.list_backups(),
         "making": services.get_progress(),
         "free": free,
-        "size": format_size,
+        "size": lambda count: size(format_size(count)),
         "staged": services.get_staged(),
         "outcome": services.get_outcome(),
     }
@@ -114,8 +115,17 @@ def _backups() -> dict[str, Any]:
 def _plan() -> dict[str, Any]:
     schedule = get_services().backup_schedule
     found = schedule.get_plan()
-    said = "" if found is None else describe_plan(found)
+    said = "" if found is None else _plan_words(found)
     return {"plan": found, "plan_said": said, "plan_next": schedule.next_due(), "days": DAYS, "most_kept": MOST_KEPT}
+
+
+def _plan_words(plan: BackupPlan) -> str:
+    about = {"time": plan.at, "zone": plan.time_zone}
+    if plan.weekday is None:
+        said = say("every day at %(time)s (%(zone)s)", **about)
+    else:
+        said = say("every %(day)s at %(time)s (%(zone)s)", day=say(DAYS[plan.weekday]), **about)
+    return f"{said}, {say_many('the last one is kept', 'the last %(count)s are kept', plan.keep)}"
 
 
 def _grants() -> list[Grant]:

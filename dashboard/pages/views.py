@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dashboard.apps import SeenApp, changed_in
 from dashboard.auth import own_agents, require_asker
 from dashboard.glimpses import PICTURES
+from dashboard.languages import say, size, to_say
 from dashboard.pages.asking import ApprovalView, asking_agents
 from dashboard.pages.money import Money, money_of
 from dashboard.paths import encode_path
@@ -46,6 +47,22 @@ MOST_BACK = 200
 """Turns that a page has, at most, to show the fork that a branch begins at."""
 
 
+_AGENT_STATES = {
+    "active": to_say("working"),
+    "waiting": to_say("waiting for you"),
+    "idle": to_say("ready"),
+    "stopped": to_say("asleep"),
+}
+_STEP_STATES = {
+    "refused": to_say("refused"),
+    "denied": to_say("denied"),
+    "expired": to_say("expired"),
+    "stopped": to_say("stopped"),
+    "cancelled": to_say("cancelled"),
+    "failed": to_say("failed"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class AgentView:
     """An agent on a card or in the list."""
@@ -62,7 +79,7 @@ class AgentView:
     @property
     def label(self) -> str:
         """How it stands, as a person says it."""
-        return {"active": "working", "waiting": "waiting for you", "idle": "ready", "stopped": "asleep"}[self.status]
+        return say(_AGENT_STATES[self.status])
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +134,10 @@ class StepView:
     def label(self) -> str:
         """The same as a person reads it."""
         if self.step.status == "done":
-            return f"exit {self.step.exit_code}"
+            return say("exit %(code)s", code=self.step.exit_code)
         if self.step.status in ("running", "asked"):
-            return "cut off" if self.is_over else "asks you" if self.is_asking else "running"
-        return self.step.status
+            return say("cut off") if self.is_over else say("asks you") if self.is_asking else say("running")
+        return say(_STEP_STATES[self.step.status]) if self.step.status in _STEP_STATES else self.step.status
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,15 +379,16 @@ def is_rehearsal(agent: Agent) -> bool:
 
 def _delivery_view(delivery: Delivery) -> DeliveryView:
     url = delivery_json(delivery)["url"] or ""
-    return DeliveryView(delivery, url, format_size(delivery.size_bytes), sight_of(delivery) if url else FileSight())
+    return DeliveryView(
+        delivery, url, size(format_size(delivery.size_bytes)), sight_of(delivery) if url else FileSight()
+    )
 
 
 def _sent_file(file: Attachment) -> SentFile:
     folder, _, name = file.path.partition("/")
     path = encode_path(b"in", os.fsencode(name)) if folder == "in" and name and "/" not in name else ""
-    return SentFile(
-        file.path.removeprefix("in/"), format_size(file.size_bytes), path, file.type in PICTURES.values() and path != ""
-    )
+    is_picture = file.type in PICTURES.values() and path != ""
+    return SentFile(file.path.removeprefix("in/"), size(format_size(file.size_bytes)), path, is_picture)
 
 
 def _planned(turn: Turn) -> Planned | None:

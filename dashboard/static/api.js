@@ -1,6 +1,8 @@
 // Calls to our own server. Every change carries the page's token; a failure is an Error whose message is meant for
 // the reader.
 
+import { t } from "./texts.js";
+
 export const csrf = document.querySelector('meta[name="csrf"]')?.content ?? "";
 
 let isLeaving = false;
@@ -29,7 +31,7 @@ export async function call(method, path, body) {
 export async function part(path) {
   const answer = await reach(path, { headers: { Accept: "text/html" } });
   leaveIfLoggedOut(answer);
-  if (!answer.ok) throw new Error(`Couldn't refresh this page (${answer.status}).`);
+  if (!answer.ok) throw new Error(t("Couldn't refresh this page (%(status)s).", { status: answer.status }));
   const holder = document.createElement("template");
   holder.innerHTML = await answer.text();
   return holder.content;
@@ -39,7 +41,7 @@ export async function reach(path, options) {
   try {
     return await fetch(path, options);
   } catch {
-    throw new Error("HermitShell doesn't answer. Is it still running?");
+    throw new Error(t("HermitShell doesn't answer. Is it still running?"));
   }
 }
 
@@ -47,7 +49,7 @@ export async function said(answer) {
   try {
     return (await answer.json()).error.message;
   } catch {
-    return `Something went wrong (${answer.status}). Try again.`;
+    return t("Something went wrong (%(status)s). Try again.", { status: answer.status });
   }
 }
 

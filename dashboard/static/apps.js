@@ -2,6 +2,7 @@
 // which stands beside the conversation where there is room. Nothing here ever talks to what is in the frame.
 
 import { part, show } from "./api.js";
+import { t } from "./texts.js";
 
 const WIDE = "(min-width: 75rem)"; // as apps.css has it
 const STALE_MS = 11 * 3600 * 1000; // the frame's address is good for twelve hours
@@ -57,7 +58,7 @@ function changed(turn) {
   if (!stage || turn.agent !== stage.dataset.agent || turn.user !== Number(stage.dataset.owner)) return;
   if (!turn.apps?.includes(stage.dataset.app)) return;
   if (stage.closest(".beside")) reload();
-  else tell(" · changed just now");
+  else tell(` · ${t("changed just now")}`);
 }
 
 function tell(text) {

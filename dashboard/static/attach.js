@@ -5,6 +5,7 @@ import { call, show } from "./api.js";
 import { filesOf } from "./drops.js";
 import { holdBack } from "./pages.js";
 import { Upload, size } from "./upload.js";
+import { t } from "./texts.js";
 
 const AT_ONCE = 3; // a browser keeps six connections per server, and the page needs some itself
 const SAY_AFTER_MS = 150;
@@ -33,7 +34,7 @@ export class Attachments {
   async arrived() {
     while (this.chips.some((chip) => chip.isOpen)) await new Promise((resolve) => (this.wake = resolve));
     const lost = this.chips.find((chip) => chip.state === "failed");
-    if (lost) throw new Error(`Not sent, because ${lost.name} wasn't uploaded. Try it again or remove it.`);
+    if (lost) throw new Error(t("Not sent, because %(name)s wasn't uploaded. Try it again or remove it.", { name: lost.name }));
     return [...this.chips];
   }
 
@@ -65,7 +66,7 @@ export class Attachments {
   add(files) {
     const room = this.most - this.chips.length;
     const isOver = files.length > room;
-    show(this.trouble, isOver ? new Error(`A message can have at most ${this.most} files, so not all were attached.`) : null);
+    show(this.trouble, isOver ? new Error(t("A message can have at most %(count)s files, so not all were attached.", { count: this.most })) : null);
     for (const file of files.slice(0, room)) {
       const chip = new Chip(this, file);
       this.chips.push(chip);
@@ -103,7 +104,7 @@ export class Attachments {
     this.take(chip);
     const near = this.chips[at] ?? this.chips[at - 1];
     (near?.remover ?? this.field).focus({ preventScroll: true });
-    this.say(`${chip.name} was removed.`);
+    this.say(t("%(name)s was removed.", { name: chip.name }));
     if (!chip.path) return;
     try {
       await call("DELETE", `/api/agents/${this.agent}/files/${chip.path}`);
@@ -139,12 +140,12 @@ class Chip {
     this.element.querySelector(".file-name").textContent = this.name;
     this.element.querySelector(".chip-what").title = this.name;
     this.bar = this.element.querySelector("progress");
-    this.bar.ariaLabel = `Uploading ${this.name}`;
+    this.bar.ariaLabel = t("Uploading %(name)s", { name: this.name });
     this.retrier = this.element.querySelector(".chip-retry");
-    this.retrier.ariaLabel = `Try again: ${this.name}`;
+    this.retrier.ariaLabel = t("Try again: %(name)s", { name: this.name });
     this.retrier.addEventListener("click", () => this.retry());
     this.remover = this.element.querySelector(".chip-remove");
-    this.remover.ariaLabel = `Remove ${this.name}`;
+    this.remover.ariaLabel = t("Remove %(name)s", { name: this.name });
     this.remover.addEventListener("click", () => all.remove(this));
     this.become("waiting", `${size(file.size)} · waiting`);
   }
@@ -161,10 +162,10 @@ class Chip {
       this.path = await this.way.start();
       if (this.path === null) return; // removed meanwhile
       this.become("done", size(this.file.size));
-      this.all.say(`${this.name} was uploaded.`);
+      this.all.say(t("%(name)s was uploaded.", { name: this.name }));
     } catch (error) {
       this.become("failed", error.message);
-      this.all.say(`${this.name} was not uploaded: ${error.message}`);
+      this.all.say(t("%(name)s was not uploaded: %(problem)s", { name: this.name, problem: error.message }));
     }
     this.all.changed();
   }

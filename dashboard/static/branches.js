@@ -4,6 +4,7 @@
 import { call, leaving, show } from "./api.js";
 import { ask } from "./forms.js";
 import { go } from "./pages.js";
+import { t } from "./texts.js";
 
 export function startBranches() {
   const talk = document.querySelector(".talk[data-conversation]");
@@ -71,8 +72,8 @@ export function startBranches() {
   // What is around it is where one was, so it stays in view.
   async function remove(turn) {
     const near = [turn.nextElementSibling, turn.previousElementSibling].find((one) => one?.matches(".turn"));
-    const told = `Delete this message and its answer? ${agent} forgets both, and what the commands printed is gone. Files and memories stay, and the audit log keeps what was said.`;
-    if (!(await ask(told, "Delete"))) return;
+    const told = t("Delete this message and its answer? %(agent)s forgets both, and what the commands printed is gone. Files and memories stay, and the audit log keeps what was said.", { agent });
+    if (!(await ask(told, t("Delete")))) return;
     await call("DELETE", `/api/turns/${turn.dataset.turn}`);
     turn.remove();
     tell(near ? Number(near.dataset.turn) : undefined);

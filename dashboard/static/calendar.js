@@ -1,6 +1,8 @@
 // The form of a calendar's entry: it begins at the next full hour; a common way to repeat fills in the rule, "your own"
 // shows it; how long it takes and the last day become the entry's end and rule. And copying an address.
 
+import { t } from "./texts.js";
+
 const TOGETHER = "[data-preset], [data-rule], [data-last], [data-length], [name=start]";
 
 export function startCalendar() {
@@ -52,7 +54,7 @@ function compose(form) {
   const start = form.elements.start.value;
   const isBoth = Boolean(last && minutes);
   const isCron = Boolean(rule) && !rule.includes("=");
-  length.setCustomValidity(isBoth && isCron ? "With a cron line, set a last day or a duration, not both." : "");
+  length.setCustomValidity(isBoth && isCron ? t("With a cron line, set a last day or a duration, not both.") : "");
   form.elements.repeat.value = isBoth ? `${rule};UNTIL=${last.replaceAll("-", "")}` : rule;
   form.elements.end.value = minutes && start ? later(start, minutes) : last;
 }

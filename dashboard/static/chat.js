@@ -9,6 +9,7 @@ import { draw, forget, growReply } from "./growing.js";
 import { reload } from "./pages.js";
 import { carryOver, soon } from "./parts.js";
 import { entriesOf, keepFocus, put, remember } from "./timeline.js";
+import { t } from "./texts.js";
 
 const NEAR_PX = 160;
 
@@ -193,7 +194,7 @@ async function say(target) {
 
 async function clear(target) {
   target.closest("details").open = false;
-  if (!(await ask(`Clear this conversation with ${called()}? Files stay, and the audit log keeps what was said.`, "Clear"))) return;
+  if (!(await ask(t("Clear this conversation with %(agent)s? Files stay, and the audit log keeps what was said.", { agent: called() }), t("Clear")))) return;
   try {
     await call("DELETE", `/api/agents/${agent}/history?conversation=${conversation}`);
     reload();
@@ -204,7 +205,7 @@ async function clear(target) {
 
 async function reset(target) {
   target.closest("details").open = false;
-  if (!(await ask(`Reset the cubicle? ${called()} gets a new container. Running programs end; files in the workspace stay.`, "Reset"))) return;
+  if (!(await ask(t("Reset the cubicle? %(agent)s gets a new container. Running programs end; files in the workspace stay.", { agent: called() }), t("Reset")))) return;
   try {
     await call("POST", `/api/agents/${agent}/cubicle/reset`);
   } catch (error) {
@@ -352,7 +353,7 @@ function settle() {
   working.hidden = open.length === 0;
   const first = open[0]?.dataset.status;
   const isAsking = first === "waiting_approval" || asking.querySelector("section") !== null;
-  const text = !first ? "" : isAsking ? `${called()} is waiting for your answer` : `${called()} is working`;
+  const text = !first ? "" : isAsking ? t("%(agent)s is waiting for your answer", { agent: called() }) : t("%(agent)s is working", { agent: called() });
   const place = working.querySelector(".working-text");
   if (place.textContent !== text) place.textContent = text;
   if (isBroken()) soon("branch", () => showBranch());

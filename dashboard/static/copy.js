@@ -1,6 +1,7 @@
 // Buttons that copy: a block of code as it stands, or with a turn's number its whole answer as the agent wrote it.
 
 import { call } from "./api.js";
+import { t } from "./texts.js";
 
 const SAID_MS = 2000;
 
@@ -21,9 +22,9 @@ export function startCopying() {
 async function copy(button) {
   try {
     await write(button.dataset.copy ? await answer(button.dataset.copy) : button.closest(".code").querySelector("code").textContent);
-    say("Copied", button);
+    say(t("Copied"), button);
   } catch {
-    say("Not copied", button);
+    say(t("Not copied"), button);
   }
 }
 
@@ -53,5 +54,5 @@ async function write(text) {
   const isDone = document.execCommand("copy");
   field.remove();
   active.focus({ preventScroll: true });
-  if (!isDone) throw new Error("The browser didn't copy it.");
+  if (!isDone) throw new Error(t("The browser didn't copy it."));
 }

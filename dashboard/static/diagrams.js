@@ -1,6 +1,8 @@
 // Diagrams in replies that are complete: each is drawn in a sandboxed frame that can reach nothing, from the text that
 // stands there as code. What can't be drawn stays code.
 
+import { t } from "./texts.js";
+
 const TIME_MS = 10000;
 const LONGEST = 10000;
 const TALLEST_PX = 1600;
@@ -34,7 +36,7 @@ function draw(eye, code, url) {
   if (textOf(code).length > LONGEST || code.querySelector("iframe")) return;
   const frame = document.createElement("iframe");
   frame.className = "diagram";
-  frame.title = "Diagram";
+  frame.title = t("Diagram");
   frame.setAttribute("sandbox", "allow-scripts");
   frame.setAttribute("referrerpolicy", "no-referrer");
   frame.src = url;
@@ -73,7 +75,7 @@ function show(code, height) {
   button.type = "button";
   button.className = "plain";
   button.dataset.source = "";
-  button.innerHTML = '<span class="to-source">Source</span><span class="to-diagram">Diagram</span>';
+  button.append(word("to-source", t("Source")), word("to-diagram", t("Diagram")));
   code.querySelector(".code-head button").before(button);
   code.dataset.drawn = "";
 }
@@ -90,4 +92,8 @@ function isDark() {
 
 function textOf(code) {
   return code.querySelector("code").textContent;
+}
+
+function word(className, textContent) {
+  return Object.assign(document.createElement("span"), { className, textContent });
 }

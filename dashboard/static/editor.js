@@ -4,6 +4,7 @@
 import { csrf, leaving, reach, said, show } from "./api.js";
 import { openView } from "./editor-dress.js";
 import { holdBack } from "./pages.js";
+import { t } from "./texts.js";
 
 class Editor {
   constructor(form) {
@@ -35,7 +36,7 @@ class Editor {
     const view = openView(screen, {
       text: this.field.value,
       name: this.form.dataset.name,
-      label: `Text of ${this.form.dataset.name || "the new file"}`,
+      label: this.form.dataset.name ? t("Text of %(name)s", { name: this.form.dataset.name }) : t("Text of the new file"),
       onChange: () => this.tell(),
     });
     this.field.closest("label").hidden = true;
@@ -51,7 +52,7 @@ class Editor {
   }
 
   tell(text) {
-    this.state.textContent = text ?? (this.isChanged ? "Not saved yet" : "");
+    this.state.textContent = text ?? (this.isChanged ? t("Not saved yet") : "");
   }
 
   get text() {
@@ -76,17 +77,17 @@ class Editor {
   async send(path, precondition) {
     const doc = this.view.state.doc;
     const body = new Blob([this.text]);
-    if (body.size > Number(this.form.dataset.most)) return show(this.trouble, new Error("This text is too long to be saved here."));
+    if (body.size > Number(this.form.dataset.most)) return show(this.trouble, new Error(t("This text is too long to be saved here.")));
     this.rest(true);
     show(this.trouble, null);
-    this.tell("Saving…");
+    this.tell(t("Saving…"));
     try {
       const headers = { Accept: "application/json", "X-CSRF-Token": csrf, "Content-Type": "application/octet-stream", ...precondition };
       const answer = await reach(this.url(path), { method: "PUT", headers, body });
       if (!answer.ok) return await this.refuse(answer);
       this.keep(await answer.json(), doc);
     } catch (error) {
-      this.tell("Not saved");
+      this.tell(t("Not saved"));
       show(this.trouble, error);
     } finally {
       this.rest(false);
@@ -102,14 +103,14 @@ class Editor {
       this.isLeft = true;
       location.replace(`/agents/${this.agent}/edit/${stored.path}`);
     }
-    this.tell(this.isChanged ? undefined : "Saved");
+    this.tell(this.isChanged ? undefined : t("Saved"));
   }
 
   async refuse(answer) {
     const isGone = answer.status === 404 && !this.isNew;
     this.outdated.hidden = answer.status !== 412 && !isGone;
-    show(this.trouble, new Error(isGone ? "The file isn’t there any more, so nothing was saved." : await said(answer)));
-    this.tell("Not saved");
+    show(this.trouble, new Error(isGone ? t("The file isn’t there any more, so nothing was saved.") : await said(answer)));
+    this.tell(t("Not saved"));
   }
 
   rest(is) {

@@ -1,6 +1,8 @@
 // What is wrong with a field is said beside it, in the page's own words, instead of in the browser's bubble. The browser still
 // decides what is wrong and keeps the form from being sent.
 
+import { t } from "./texts.js";
+
 let isFirst = true;
 
 export function startFields() {
@@ -39,9 +41,9 @@ function placeOf(field) {
 function words(field) {
   const { validity } = field;
   if (validity.customError) return field.validationMessage;
-  if (validity.valueMissing) return field.dataset.missing ?? (field.options ? "Choose one." : "Fill in this field.");
-  if (validity.tooShort) return `Use at least ${field.minLength} characters.`;
+  if (validity.valueMissing) return field.dataset.missing ?? (field.options ? t("Choose one.") : t("Fill in this field."));
+  if (validity.tooShort) return t("Use at least %(count)s characters.", { count: field.minLength });
   if (validity.patternMismatch) return field.title || field.validationMessage;
-  if (validity.typeMismatch && field.type === "url") return "Write a whole address, such as http://127.0.0.1:8080/v1.";
+  if (validity.typeMismatch && field.type === "url") return t("Write a whole address, such as http://127.0.0.1:8080/v1.");
   return field.validationMessage;
 }

@@ -6,6 +6,7 @@ import { listenForDrops } from "./attach.js";
 import { holdBack } from "./pages.js";
 import { Picking } from "./pick.js";
 import { Upload, size } from "./upload.js";
+import { t } from "./texts.js";
 
 const AT_ONCE = 3;
 const STAYS_MS = 4000;
@@ -47,9 +48,9 @@ class Uploads {
     const element = this.mold.content.firstElementChild.cloneNode(true);
     const chip = { file, element, name: file.name || "file", bar: element.querySelector("progress"), isGone: false };
     element.querySelector(".file-name").textContent = chip.name;
-    chip.bar.ariaLabel = `Uploading ${chip.name}`;
+    chip.bar.ariaLabel = t("Uploading %(name)s", { name: chip.name });
     const button = element.querySelector(".chip-remove");
-    button.ariaLabel = `Remove ${chip.name}`;
+    button.ariaLabel = t("Remove %(name)s", { name: chip.name });
     button.addEventListener("click", () => this.leave(chip));
     this.become(chip, "waiting", `${size(file.size)} · waiting`);
     this.tray.append(element);
@@ -72,15 +73,15 @@ class Uploads {
       if (path !== null) this.arrived(chip, decodeURIComponent(path));
     } catch (error) {
       this.become(chip, "failed", error.message);
-      this.news.textContent = `${chip.name} was not uploaded: ${error.message}`;
+      this.news.textContent = t("%(name)s was not uploaded: %(problem)s", { name: chip.name, problem: error.message });
     }
     this.under -= 1;
     this.next();
   }
 
   arrived(chip, path) {
-    this.become(chip, "done", `now at ${path}`);
-    this.news.textContent = `${chip.name} was uploaded.`;
+    this.become(chip, "done", t("now at %(path)s", { path }));
+    this.news.textContent = t("%(name)s was uploaded.", { name: chip.name });
     document.dispatchEvent(new CustomEvent("news:files", { detail: {} }));
     setTimeout(() => this.leave(chip), STAYS_MS);
   }

@@ -3,6 +3,7 @@
 
 import { part, show } from "./api.js";
 import { every, soon } from "./parts.js";
+import { t } from "./texts.js";
 
 const ASK_AGAIN_MS = 5000;
 const MOST = 3000;
@@ -99,7 +100,7 @@ class Log {
     const all = this.list.children.length;
     this.empty.hidden = all > 0;
     this.file.hidden = all === 0;
-    this.found.textContent = wanted ? `${found} of ${all} lines` : "";
+    this.found.textContent = wanted ? t("%(found)s of %(all)s lines", { found, all }) : "";
   }
 
   toEnd() {

@@ -21,6 +21,7 @@ import { startDiagrams } from "./diagrams.js";
 import { startGlances } from "./glances.js";
 import { startHome } from "./home.js";
 import { startKeys } from "./keys.js";
+import { startLanguage } from "./language.js";
 import { startPalette } from "./palette.js";
 import { startPhone } from "./phone.js";
 import { startPush } from "./push.js";
@@ -40,6 +41,7 @@ const PARTS = [markTheme, startPush, startCards, startParts, startChat, startBra
 startForms();
 startFields();
 startTimes();
+startLanguage();
 if (document.body.dataset.viewer) {
   startPresses();
   startActs();

@@ -2,6 +2,7 @@
 // and is there to choose from. Anything else may be typed.
 
 import { call } from "./api.js";
+import { t } from "./texts.js";
 
 export function startModels() {
   const form = document.querySelector("form[data-models]");
@@ -15,7 +16,7 @@ export function startModels() {
 
 function lay(form) {
   const { model } = form.elements.provider.selectedOptions[0].dataset;
-  form.elements.model.placeholder = model || "the provider’s own choice";
+  form.elements.model.placeholder = model || t("the provider’s own choice");
   form.querySelector("datalist").replaceChildren();
   delete form.dataset.offered;
 }

@@ -2,6 +2,7 @@
 // it answers goes through as JSON, with bytes in base64url.
 
 import { call, leaving, show } from "./api.js";
+import { t } from "./texts.js";
 
 export function startPasskeys() {
   document.addEventListener("submit", (event) => {
@@ -27,13 +28,13 @@ async function tell(place, deed) {
     await deed();
   } catch (error) {
     leaving(false);
-    show(trouble, error.name === "NotAllowedError" ? new Error("It was cancelled, or took too long.") : error);
+    show(trouble, error.name === "NotAllowedError" ? new Error(t("It was cancelled, or took too long.")) : error);
   }
   button.disabled = false;
 }
 
 async function make(form) {
-  if (!window.PublicKeyCredential) throw new Error("This browser has no passkeys at this address. They need https, or http://localhost.");
+  if (!window.PublicKeyCredential) throw new Error(t("This browser has no passkeys at this address. They need https, or http://localhost."));
   const current = form.elements.current?.value ?? "";
   const { ticket, options } = await call("POST", "/api/me/passkeys/options", { current });
   const publicKey = { ...options, challenge: bytes(options.challenge), user: { ...options.user, id: bytes(options.user.id) } };

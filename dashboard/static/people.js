@@ -2,6 +2,7 @@
 // before a loss has to be the name.
 
 import { call, show } from "./api.js";
+import { t } from "./texts.js";
 
 export function startPeople() {
   document.addEventListener("news:login-link", (event) => showLink(event.detail));
@@ -27,7 +28,7 @@ async function linkFor(user) {
 function showLink(link) {
   const hours = link.valid_for_s / 3600;
   document.querySelector("[data-link-for]").textContent = link.name;
-  document.querySelector("[data-link-lasts]").textContent = hours > 1 ? `${hours} hours` : `${link.valid_for_s / 60} minutes`;
+  document.querySelector("[data-link-lasts]").textContent = hours > 1 ? t("%(count)s hours", { count: hours }) : t("%(count)s minutes", { count: link.valid_for_s / 60 });
   document.querySelector("[data-link-local]").hidden = !link.is_local;
   present(link.url);
 }
@@ -42,5 +43,5 @@ function present(text) {
 
 function check(field) {
   const name = field.dataset.mustBe;
-  field.setCustomValidity(field.value.trim() === name ? "" : `Type the name as it is: ${name}`);
+  field.setCustomValidity(field.value.trim() === name ? "" : t("Type the name as it is: %(name)s", { name }));
 }

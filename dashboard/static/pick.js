@@ -4,6 +4,7 @@
 import { call, show } from "./api.js";
 import { ask } from "./forms.js";
 import { go } from "./pages.js";
+import { t } from "./texts.js";
 
 export class Picking {
   constructor(page) {
@@ -35,7 +36,7 @@ export class Picking {
   count() {
     const place = this.list.querySelector("[data-picked-count]");
     const count = this.picked.length;
-    if (place) place.textContent = count ? `${count} selected` : "";
+    if (place) place.textContent = count ? t("%(count)s selected", { count }) : "";
   }
 
   click(event) {
@@ -94,13 +95,13 @@ export class Picking {
     const above = path.slice(0, path.lastIndexOf("/"));
     const old = nameOf(path);
     const stem = old.lastIndexOf(".") > 0 ? old.lastIndexOf(".") : old.length;
-    await this.name({ title: `New name for “${old}”`, yes: "Rename", value: old, end: stem }, (name) =>
+    await this.name({ title: t("New name for “%(name)s”", { name: old }), yes: t("Rename"), value: old, end: stem }, (name) =>
       name === old ? null : call("PATCH", this.url(path), { to: `${above}/${encodeURIComponent(name)}` }),
     );
   }
 
   async makeFolder() {
-    await this.name({ title: "Name of the new folder", yes: "Create", value: "", end: 0 }, (name) =>
+    await this.name({ title: t("Name of the new folder"), yes: t("Create"), value: "", end: 0 }, (name) =>
       call("POST", this.url(`${this.folder}/${encodeURIComponent(name)}`)),
     );
   }
@@ -110,8 +111,8 @@ export class Picking {
     if (!paths.length) return;
     const where = decoded(this.folder);
     this.offerFolders();
-    const title = paths.length === 1 ? `Move “${nameOf(paths[0])}” to the folder` : `Move ${paths.length} items to the folder`;
-    await this.name({ title, yes: "Move", value: where ? `${where}/` : "work/", end: 1000, isPath: true }, (name) =>
+    const title = paths.length === 1 ? t("Move “%(name)s” to the folder", { name: nameOf(paths[0]) }) : t("Move %(count)s items to the folder", { count: paths.length });
+    await this.name({ title, yes: t("Move"), value: where ? `${where}/` : "work/", end: 1000, isPath: true }, (name) =>
       this.many({ do: "move", paths, to: name.replace(/\/+$/, "").split("/").map(encodeURIComponent).join("/") }),
     );
   }
@@ -120,9 +121,9 @@ export class Picking {
     const paths = this.picked.map((box) => box.closest("[data-entry]").dataset.entry);
     if (!paths.length) return;
     const kept = paths.every((path) => !path.startsWith("in/"));
-    const end = kept ? "History keeps a copy, unless it’s very large." : "This can’t be undone.";
-    const what = paths.length === 1 ? `“${nameOf(paths[0])}”` : `${paths.length} items and everything in them`;
-    if (!(await ask(`Delete ${what}? ${end}`, "Delete"))) return;
+    const end = kept ? t("History keeps a copy, unless it’s very large.") : t("This can’t be undone.");
+    const what = paths.length === 1 ? t("Delete “%(name)s”?", { name: nameOf(paths[0]) }) : t("Delete %(count)s items and everything in them?", { count: paths.length });
+    if (!(await ask(`${what} ${end}`, t("Delete")))) return;
     const place = this.list.querySelector(".trouble");
     try {
       await this.many({ do: "delete", paths });
@@ -137,7 +138,7 @@ export class Picking {
   async many(body) {
     const { failed } = await call("POST", `/api/agents/${this.agent}/files/`, body);
     if (!failed.length) return;
-    const more = failed.length > 1 ? ` ${failed.length - 1} more could not be ${body.do}d either.` : "";
+    const more = failed.length > 1 ? ` ${t("%(count)s more failed, too.", { count: failed.length - 1 })}` : "";
     throw new Error(`${failed[0].message}${more}`);
   }
 

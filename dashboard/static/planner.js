@@ -4,6 +4,7 @@
 import { call } from "./api.js";
 import { fullHour, later } from "./calendar.js";
 import { go } from "./pages.js";
+import { t } from "./texts.js";
 
 const DAY_MINUTES = 1440;
 const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7 };
@@ -60,7 +61,7 @@ function moved(day, days) {
 // A day of a series, and the way back.
 function leaveOut(button) {
   const [without, was] = [button.dataset.leaveOut, button.dataset.leftOut].map((days) => JSON.parse(days));
-  put({ ...button.dataset }, { without }, `“${button.dataset.title}” is skipped on that day.`, { without: was });
+  put({ ...button.dataset }, { without }, t("“%(title)s” is skipped on that day.", { title: button.dataset.title }), { without: was });
 }
 
 // --- dragging --------------------------------------------------------------------------------------------------------
@@ -70,7 +71,7 @@ function drag(event) {
   if (!chip) return;
   if (chip.dataset.repeats) {
     event.preventDefault();
-    tell(`“${chip.dataset.title}” repeats (${chip.dataset.repeats}), so it can’t be dragged. Open it to change its days.`);
+    tell(t("“%(title)s” repeats (%(repeats)s), so it can’t be dragged. Open it to change its days.", { title: chip.dataset.title, repeats: chip.dataset.repeats }));
     return;
   }
   dragged = { ...chip.dataset };
@@ -101,13 +102,13 @@ async function drop(event) {
   if (!days) return;
   const end = chip.endWall ? later(chip.endWall, days * DAY_MINUTES) : "";
   const was = { start: chip.start, end: chip.end };
-  await put(chip, { start: later(chip.wall, days * DAY_MINUTES), end }, `“${chip.title}” moved to ${place.dataset.words}.`, was);
+  await put(chip, { start: later(chip.wall, days * DAY_MINUTES), end }, t("“%(title)s” moved to %(day)s.", { title: chip.title, day: place.dataset.words }), was);
 }
 
 async function put(chip, when, words, was) {
   try {
     await call("PATCH", `/api/agents/${chip.agent}/calendar/${chip.entry}`, when);
-    tell(words, was && (() => put(chip, was, `“${chip.title}” is back where it was.`)));
+    tell(words, was && (() => put(chip, was, t("“%(title)s” is back where it was.", { title: chip.title }))));
   } catch (error) {
     tell(error.message);
   }
@@ -122,7 +123,7 @@ function tell(words, back) {
   if (back) {
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = "Undo";
+    button.textContent = t("Undo");
     button.addEventListener("click", back, { once: true });
     said.append(" ", button);
   }

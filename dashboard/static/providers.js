@@ -2,6 +2,7 @@
 // (or the person wants it all the same). The key leaves the field as soon as it is kept, and never comes back.
 
 import { call, show } from "./api.js";
+import { t } from "./texts.js";
 
 export function startProviders({ signal }) {
   const form = document.querySelector("form[data-provider]");
@@ -45,12 +46,12 @@ function lay(form) {
 // Where a key comes from, as a link; and what an empty field means.
 function sayWhere(place, option) {
   const { wants, where } = option.dataset;
-  const again = isUsable(option) && wants ? "Leave empty to keep the saved one. " : "";
-  const kept = " It’s stored on this machine and never shown again.";
+  const again = isUsable(option) && wants ? `${t("Leave empty to keep the saved one.")} ` : "";
+  const kept = ` ${t("It’s stored on this machine and never shown again.")}`;
   if (wants === "key" && where) {
     const link = Object.assign(document.createElement("a"), { href: `https://${where}`, rel: "noreferrer", target: "_blank", textContent: where });
-    place.replaceChildren(`${again}Get one at `, link, `.${kept}`);
-  } else place.textContent = `${again}${wants === "server" ? "Only if the server asks for one." : ""}${kept}`;
+    place.replaceChildren(`${again}${t("Get one at")} `, link, `.${kept}`);
+  } else place.textContent = `${again}${wants === "server" ? t("Only if the server asks for one.") : ""}${kept}`;
 }
 
 // The models that we suggest for it with their prices: known without a key, the one in use or the recommended one chosen.
@@ -75,7 +76,7 @@ function suggest(form, option) {
   });
   form.querySelector("[data-suggested] tbody").replaceChildren(...rows);
   form.querySelector("[data-suggested]").hidden = !models.length;
-  form.querySelector('[data-say="another"]').textContent = models.length ? "Another model" : "Model";
+  form.querySelector('[data-say="another"]').textContent = models.length ? t("Another model") : t("Model");
   sayModel(form);
 }
 
@@ -84,8 +85,8 @@ function sayModel(form) {
   const option = form.provider.selectedOptions[0];
   const chosen = suggested(form) || option.dataset.model;
   const recommended = JSON.parse(option.dataset.models)[0]?.name;
-  let words = "Leave empty to use the first model that the server offers.";
-  if (chosen) words = chosen === recommended ? `Leave empty for the recommended model (${chosen}).` : `Leave empty to use ${chosen}.`;
+  let words = t("Leave empty to use the first model that the server offers.");
+  if (chosen) words = chosen === recommended ? t("Leave empty for the recommended model (%(model)s).", { model: chosen }) : t("Leave empty to use %(model)s.", { model: chosen });
   form.querySelector('[data-say="model"]').textContent = words;
 }
 
@@ -112,7 +113,7 @@ async function kept(form, message, answered = "", models = []) {
   if (isDefault) await call("PATCH", "/api/settings", { default_provider: option.value });
   option.setAttribute("data-usable", "");
   if (model) option.dataset.model = model;
-  if (key.base_url) option.dataset.words = `at ${key.base_url}`;
+  if (key.base_url) option.dataset.words = t("at %(address)s", { address: key.base_url });
   form.key.value = form.base_url.value = ""; // typed again, they would be meant for another one
   lay(form);
   list(form, models);
@@ -121,7 +122,7 @@ async function kept(form, message, answered = "", models = []) {
   place.hidden = false;
   const next = document.querySelector("[data-next]");
   if (next) {
-    next.textContent = "Continue";
+    next.textContent = t("Continue");
     next.classList.replace("plain", "primary");
     form.querySelector("button").classList.remove("primary");
     for (const words of document.querySelectorAll("[data-until-next]")) words.hidden = true;

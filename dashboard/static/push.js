@@ -2,6 +2,7 @@
 // waits. What the browser allows is shown as one state in [data-push]; the server's own list stands beside it.
 
 import { call, show } from "./api.js";
+import { t } from "./texts.js";
 
 const ON = "push on"; // whose notifications this browser wants, and the login that it said so with
 const OFFERED = "push offered";
@@ -54,7 +55,7 @@ async function turnOn() {
   put(OFFERED, "yes");
   if (permission !== "granted") {
     if (permission === "denied") return;
-    throw new Error("The browser wasn’t allowed to show notifications. Try again and choose “Allow”.");
+    throw new Error(t("The browser wasn’t allowed to show notifications. Try again and choose “Allow”."));
   }
   const { key } = await call("GET", "/api/push");
   await navigator.serviceWorker.register("/sw.js");
@@ -100,7 +101,7 @@ async function subscribe(pushManager, key) {
   try {
     return await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: wanted });
   } catch (error) {
-    throw new Error(`The browser’s push service gave no address (${error.name}). Is this device online? Some browsers switch push off in their settings.`);
+    throw new Error(t("The browser’s push service gave no address (%(error)s). Is this device online? Some browsers switch push off in their settings.", { error: error.name }));
   }
 }
 

@@ -2,6 +2,7 @@
 // it holds what is not saved yet, which nobody loses by leaving.
 
 import { holdBack } from "./pages.js";
+import { t } from "./texts.js";
 
 const ABOVE_PX = 160;
 const FORMS = "form[data-changed], form[data-call=PATCH]";
@@ -36,7 +37,7 @@ function find(nav, links, words) {
     sectionOf(link).hidden = link.parentElement.hidden = !isFound;
     found += isFound;
   }
-  nav.querySelector("[data-none-found]").textContent = found ? "" : "No setting has these words.";
+  nav.querySelector("[data-none-found]").textContent = found ? "" : t("No setting has these words.");
   markShown(links);
 }
 

@@ -62,12 +62,12 @@ async function press({ data: said }, action) {
       body: JSON.stringify({ ...said.ask, button: action }),
     });
   } catch {
-    return show({ ...said, body: `HermitShell didn’t answer, so nothing was done. Try again. ${said.body}` }, { silent: true });
+    return show({ ...said, body: `${said.texts?.unanswered ?? "HermitShell didn’t answer, so nothing was done. Try again."} ${said.body}` }, { silent: true });
   }
   if (answer.ok) return;
   if (answer.status === 401) return open(`/login?next=${encodeURIComponent(said.path)}`);
   const { error } = await answer.json().catch(() => ({}));
-  await show({ tag: said.tag, title: "Not done", body: error?.message ?? "Open HermitShell to decide.", path: said.path }, { silent: true });
+  await show({ tag: said.tag, title: said.texts?.not_done ?? "Not done", body: error?.message ?? said.texts?.open ?? "Open HermitShell to decide.", path: said.path }, { silent: true });
 }
 
 async function open(path) {

@@ -3,6 +3,7 @@
 // made to wait.
 
 import { call, csrf, reach, said } from "./api.js";
+import { t } from "./texts.js";
 
 const CONFIRM_BYTES = 64 * 1024;
 const PIECE_CHARS = 8 * 1024;
@@ -101,7 +102,7 @@ export class Line {
 
   #lost() {
     // Refused, or the page is about to go, which closes the stream before it is told.
-    if (this.#source?.readyState === EventSource.CLOSED) this.#giveUp("This terminal is closed.");
+    if (this.#source?.readyState === EventSource.CLOSED) this.#giveUp(t("This terminal is closed."));
     else this.#hears.away(true);
   }
 

@@ -4,6 +4,7 @@ import { allowStyles, colours, deafen, letters } from "./terminal-dress.js";
 import { Line } from "./terminal-line.js";
 import { FitAddon } from "./vendor/xterm/addon-fit.mjs";
 import { Terminal } from "./vendor/xterm/xterm.mjs";
+import { t } from "./texts.js";
 
 const RESIZE_MS = 150;
 const KEYS = { escape: "\x1b", tab: "\t", up: "A", down: "B", right: "C", left: "D" };
@@ -55,11 +56,11 @@ for (const button of page.querySelectorAll("[data-key]")) {
 open();
 
 async function open() {
-  say("Opening…", false);
+  say(t("Opening…"), false);
   terminal.reset();
   const mine = new Line({
     print: (bytes, shown) => terminal.write(bytes, shown),
-    away: (is) => mine === line && (is ? say("Reconnecting…", false) : say("", false)),
+    away: (is) => mine === line && (is ? say(t("Reconnecting…"), false) : say("", false)),
     over: (why) => mine === line && say(why, true),
   });
   line = mine;

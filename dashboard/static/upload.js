@@ -2,8 +2,9 @@
 // whose message is one sentence for the reader.
 
 import { call, csrf } from "./api.js";
+import { amount, t } from "./texts.js";
 
-const LOST = "The connection was lost. Try again.";
+const LOST = t("The connection was lost. Try again.");
 
 export class Upload {
   constructor(agent, file, onProgress) {
@@ -20,7 +21,7 @@ export class Upload {
     if (ended !== "load") throw new Error(await this.reason());
     const answer = parsed(this.request.responseText);
     if (this.request.status === 201 && answer?.path) return answer.path;
-    throw new Error(answer?.error?.message ?? `The upload failed (${this.request.status}). Try again.`);
+    throw new Error(answer?.error?.message ?? t("The upload failed (%(status)s). Try again.", { status: this.request.status }));
   }
 
   cancel() {
@@ -46,12 +47,12 @@ export class Upload {
     try {
       await this.file.slice(0, 1).arrayBuffer();
     } catch {
-      return "It can't be read: it was moved or changed, or it's a folder.";
+      return t("It can't be read: it was moved or changed, or it's a folder.");
     }
     try {
       const { disk } = await call("GET", `/api/agents/${this.agent}/cubicle`);
       const isTooLarge = this.file.size > disk.limit_bytes - disk.used_bytes;
-      return isTooLarge ? "There isn't enough room left in the workspace." : LOST;
+      return isTooLarge ? t("There isn't enough room left in the workspace.") : LOST;
     } catch (error) {
       return error.message;
     }
@@ -61,7 +62,7 @@ export class Upload {
 export function size(count) {
   if (count < 1000) return count === 1 ? "1 byte" : `${count} bytes`;
   const [unit, scale] = [["kB", 1e3], ["MB", 1e6], ["GB", 1e9]].find(([, one]) => count < one * 999.5) ?? ["GB", 1e9];
-  return `${(count / scale).toFixed(count < scale * 9.95 ? 1 : 0)} ${unit}`;
+  return `${amount(count / scale, count < scale * 9.95 ? 1 : 0)} ${unit}`;
 }
 
 function parsed(text) {

@@ -4,6 +4,7 @@
 import { fieldsOf } from "./acts.js";
 import { call, leaving, show } from "./api.js";
 import { setLook } from "./looks.js";
+import { t } from "./texts.js";
 
 export function startWizard() {
   const form = document.querySelector("[data-wizard]");
@@ -23,7 +24,7 @@ export function startWizard() {
     form.querySelector("[data-back]").hidden = at === 0;
     const name = form.elements.name.value.trim();
     const called = form.elements.display_name.value.trim() || name;
-    form.querySelector("[data-forward]").textContent = at < steps.length - 1 ? "Continue" : `Create ${called}`;
+    form.querySelector("[data-forward]").textContent = at < steps.length - 1 ? t("Continue") : t("Create %(name)s", { name: called });
     form.querySelector("[data-called]").textContent = name || "NAME";
     steps[at].querySelector("h2").focus({ preventScroll: true });
     document.querySelector("[data-step-number]").textContent = at + 1;
@@ -55,7 +56,7 @@ export function startWizard() {
 
 function isFine(step, form, taken, isSaid = false) {
   const { name } = form.elements;
-  name.setCustomValidity(taken.includes(name.value.trim()) ? "An agent with this name already exists. Choose another name." : "");
+  name.setCustomValidity(taken.includes(name.value.trim()) ? t("An agent with this name already exists. Choose another name.") : "");
   const fields = [...step.querySelectorAll("input, select, textarea")];
   return fields.every((field) => (isSaid ? field.reportValidity() : field.validity.valid));
 }

@@ -10,6 +10,7 @@ from typing import Any
 from orchestrator.agents.looks import parse_avatar, parse_color, parse_display_name
 from orchestrator.core.errors import BadInput
 from orchestrator.core.models import ApprovalPolicy, CubicleLimits
+from orchestrator.languages.told import worded
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 """An agent's name is part of container and folder names, so nothing in it needs escaping anywhere."""
@@ -29,7 +30,9 @@ NOT_OF_A_BOT = (
 def _text_parser(limit: int) -> Callable[[str, Any], str]:
     def check(field: str, value: Any) -> str:
         if not isinstance(value, str) or len(value) > limit or "\0" in value:
-            raise BadInput(f"{field}: write a text of at most {limit:,} characters.")
+            raise BadInput(
+                worded("%(field)s: write a text of at most %(limit)s characters.", field=field, limit=f"{limit:,}")
+            )
         return value.strip()
 
     return check
@@ -38,7 +41,7 @@ def _text_parser(limit: int) -> Callable[[str, Any], str]:
 def _choice_parser(*choices: str) -> Callable[[str, Any], str]:
     def check(field: str, value: Any) -> str:
         if value not in choices:
-            raise BadInput(f"{field}: choose one of {', '.join(choices)}.")
+            raise BadInput(worded("%(field)s: choose one of %(names)s.", field=field, names=", ".join(choices)))
         return str(value)
 
     return check
@@ -47,7 +50,14 @@ def _choice_parser(*choices: str) -> Callable[[str, Any], str]:
 def _int_parser(low: int, high: int) -> Callable[[str, Any], int]:
     def check(field: str, value: Any) -> int:
         if type(value) is not int or not low <= value <= high:
-            raise BadInput(f"{field}: write a whole number from {low:,} to {high:,}.")
+            raise BadInput(
+                worded(
+                    "%(field)s: write a whole number from %(low)s to %(high)s.",
+                    field=field,
+                    low=f"{low:,}",
+                    high=f"{high:,}",
+                )
+            )
         return value
 
     return check
@@ -100,14 +110,16 @@ def parse_limits(limits: CubicleLimits, value: Any) -> CubicleLimits:
             raise BadInput(f"limits.{str(name)[:40]}: there is no such limit; there are {', '.join(LIMITS)}.")
         parse_number(f"limits.{name}", number, *LIMITS[name])
         if name != "cpus" and type(number) is not int:
-            raise BadInput(f"limits.{name}: write a whole number.")
+            raise BadInput(worded("limits.%(name)s: write a whole number.", name=name))
     return replace(limits, **value)
 
 
 def parse_number(field: str, value: Any, low: float, high: float) -> float:
     """A number within bounds, both included. Raises BadInput."""
     if type(value) not in (int, float) or not low <= value <= high:
-        raise BadInput(f"{field}: write a number from {low:,} to {high:,}.")
+        raise BadInput(
+            worded("%(field)s: write a number from %(low)s to %(high)s.", field=field, low=f"{low:,}", high=f"{high:,}")
+        )
     return float(value)
 
 

@@ -18,6 +18,7 @@ from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Conflict, NotFound, Unavailable
 from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import MICRO, Agent, ApprovalPolicy, CubicleLimits
+from orchestrator.languages.told import worded
 
 
 class Agents:
@@ -67,14 +68,20 @@ class Agents:
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise BadInput("name: use 1 to 32 lowercase letters, digits and hyphens, such as 'helper-2'.")
         if name in RESERVED:
-            raise BadInput(f"name: {name!r} is what the page for new agents is called. Choose another name.")
+            raise BadInput(
+                worded(
+                    "name: %(name)s is what the page for new agents is called. Choose another name.", name=repr(name)
+                )
+            )
         agent = self._with(_make_agent(name, self._toolsets), {k: v for k, v in fields.items() if k != "name"})
         with self._store.writing() as db:
             _check_called(db, agent)
             try:
                 rows.insert_agent(db, agent)
             except sqlite3.IntegrityError as error:
-                raise Conflict(f"An agent called {name} exists already. Choose another name.") from error
+                raise Conflict(
+                    worded("An agent called %(name)s exists already. Choose another name.", name=name)
+                ) from error
             self._store_token(db, name, fields)
             audit_rows.insert_record(db, "agent.created", f"Agent {name} was created.", now=time.time(), agent=name)
             self._store.after_commit(partial(self._changed, name))
@@ -138,7 +145,12 @@ class Agents:
                 raise BadInput(f"{field[:40]}: an agent has no such setting; there are {', '.join(FIELDS)}.")
         provider = changes.get("provider", "")
         if provider and provider not in self._providers:
-            raise BadInput(f"provider: choose one of {', '.join(self._providers)}, or leave it empty for the default.")
+            raise BadInput(
+                worded(
+                    "provider: choose one of %(names)s, or leave it empty for the default.",
+                    names=", ".join(self._providers),
+                )
+            )
         return replace(agent, **changes)
 
     def _choose_toolsets(self, value: Any) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.core.models import User
+from orchestrator.languages.told import worded
 
 MOST = 20
 """Passkeys of a person."""
@@ -68,7 +69,7 @@ class Passkeys:
         """A ticket, and what the browser makes a passkey from. Raises Conflict where browsers make none, TooMany."""
         known = self.list_passkeys(user.id)
         if len(known) >= MOST:
-            raise TooMany(f"You have {MOST} passkeys already. Remove one first.")
+            raise TooMany(worded("You have %(count)s passkeys already. Remove one first.", count=MOST))
         handle = known[0].handle if known else secrets.token_bytes(32)
         here = [one.credential for one in known if one.host == site.host]
         options, state = webauthn.ask_for_new(site, name=user.name, handle=handle, known=here)

@@ -9,6 +9,7 @@ from orchestrator.agents.agent_fields import parse_number
 from orchestrator.core.errors import BadInput, Conflict
 from orchestrator.core.models import MICRO, Role, User
 from orchestrator.core.time_zones import list_time_zones
+from orchestrator.languages.table import LANGUAGES, find_language
 
 BUDGETS = ("daily_budget_usd", "monthly_budget_usd")
 """What a person's model calls may cost, over all agents."""
@@ -29,12 +30,19 @@ def fields_of(user: User, channels: Mapping[str, str]) -> dict[str, Any]:
         "daily_budget_usd": _dollars(user.daily_budget_micro),
         "monthly_budget_usd": _dollars(user.monthly_budget_micro),
     }
-    return {"name": user.name, "role": user.role, **numbers, "time_zone": user.time_zone, **budgets}
+    return {
+        "name": user.name,
+        "role": user.role,
+        **numbers,
+        "time_zone": user.time_zone,
+        "language": user.language,
+        **budgets,
+    }
 
 
 def checked_fields(fields: dict[str, Any], channels: Mapping[str, str]) -> dict[str, Any]:
     """The fields as they are kept; raises BadInput that names the one that is wrong."""
-    known = ("name", "role", *map(field_of, channels), "time_zone", *BUDGETS)
+    known = ("name", "role", *map(field_of, channels), "time_zone", "language", *BUDGETS)
     unknown = sorted(set(fields) - set(known))
     if unknown:
         raise BadInput(f"{unknown[0]}: a user has no such field; there are {', '.join(known)}.")
@@ -53,11 +61,15 @@ def checked_fields(fields: dict[str, Any], channels: Mapping[str, str]) -> dict[
         identities.append((channel, number))
     if not isinstance(fields["time_zone"], str) or fields["time_zone"] not in list_time_zones():
         raise BadInput("time_zone: write an IANA name such as Europe/Vienna.")
+    if not isinstance(language := fields.get("language", ""), str) or (language and find_language(language) is None):
+        tags = ", ".join(language.tag for language in LANGUAGES)
+        raise BadInput(f"language: choose one of {tags}, or an empty text for what the browser asks for.")
     return {
         "name": name.strip(),
         "role": Role(fields["role"]),
         "identities": tuple(identities),
         "time_zone": fields["time_zone"],
+        "language": language,
         **{f"{field.removesuffix('_usd')}_micro": _micro(field, fields.get(field)) for field in BUDGETS},
     }
 

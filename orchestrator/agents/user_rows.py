@@ -33,7 +33,7 @@ class ApiToken:
 
 
 _USER = (
-    "id, name, role, time_zone, time_zone_known, daily_budget_micro, monthly_budget_micro, "
+    "id, name, role, time_zone, time_zone_known, daily_budget_micro, monthly_budget_micro, language, "
     "(SELECT json_group_object(channel, external_id) FROM identities WHERE user = users.id) AS identities"
 )
 
@@ -49,12 +49,13 @@ def insert_user(
     time_zone_known: bool = False,
     daily_budget_micro: int | None = None,
     monthly_budget_micro: int | None = None,
+    language: str = "",
 ) -> int:
     """Insert a person; raises ``sqlite3.IntegrityError`` when the name or an identity is taken."""
     cursor = db.execute(
         "INSERT INTO users (name, role, time_zone, time_zone_known, daily_budget_micro, monthly_budget_micro, "
-        "created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (name, role, time_zone, time_zone_known, daily_budget_micro, monthly_budget_micro, now),
+        "language, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (name, role, time_zone, time_zone_known, daily_budget_micro, monthly_budget_micro, language, now),
     )
     user = int(cursor.lastrowid or 0)
     _put_identities(db, user, identities)
@@ -92,7 +93,7 @@ def update_user(db: sqlite3.Connection, user: User) -> None:
     """Store every field of an existing person again."""
     db.execute(
         "UPDATE users SET name = ?, role = ?, time_zone = ?, time_zone_known = ?, daily_budget_micro = ?, "
-        "monthly_budget_micro = ? WHERE id = ?",
+        "monthly_budget_micro = ?, language = ? WHERE id = ?",
         (
             user.name,
             user.role,
@@ -100,6 +101,7 @@ def update_user(db: sqlite3.Connection, user: User) -> None:
             user.time_zone_known,
             user.daily_budget_micro,
             user.monthly_budget_micro,
+            user.language,
             user.id,
         ),
     )
@@ -268,4 +270,5 @@ def _make_user(row: sqlite3.Row) -> User:
         time_zone_known=bool(row["time_zone_known"]),
         daily_budget_micro=row["daily_budget_micro"],
         monthly_budget_micro=row["monthly_budget_micro"],
+        language=str(row["language"]),
     )

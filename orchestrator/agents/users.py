@@ -28,6 +28,7 @@ from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Conflict, NotFound, OrchestratorError
 from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import Role, User
+from orchestrator.languages.told import worded
 
 SESSION_S = 30 * 24 * 3600
 LINK_S = 15 * 60
@@ -173,7 +174,7 @@ class Users:
     def set_password(self, user: int, password: str) -> None:
         """Set a new password; all older sessions of this person end."""
         if not 10 <= len(password) <= MAX_PASSWORD_CHARS:
-            raise BadInput(f"password: use 10 to {MAX_PASSWORD_CHARS:,} characters.")
+            raise BadInput(worded("password: use 10 to %(most)s characters.", most=f"{MAX_PASSWORD_CHARS:,}"))
         self.get(user)
         with self._store.writing() as db:
             self._store_password(db, user, password)
@@ -335,7 +336,9 @@ class Users:
             try:
                 rows.insert_token(db, name, _sha256(token), user, time.time())
             except sqlite3.IntegrityError as error:
-                raise Conflict(f"A token called {name} exists already. Choose another name.") from error
+                raise Conflict(
+                    worded("A token called %(name)s exists already. Choose another name.", name=name)
+                ) from error
             audit_rows.insert_record(db, "token.added", f"API token {name} was made.", now=time.time(), user=user)
         return token
 

@@ -61,6 +61,7 @@ from orchestrator.files.folder_looks import FolderLooks
 from orchestrator.files.free_space import Reserve
 from orchestrator.files.models import MOST_FILE_BYTES
 from orchestrator.files.workspace import Workspaces
+from orchestrator.languages.answering import language_note
 from orchestrator.llm.budget import Budget
 from orchestrator.llm.budget_notifications import BudgetNotifications
 from orchestrator.llm.price_table import Prices
@@ -236,7 +237,11 @@ class App:
             calls=self._capabilities.calls,
             reverse_tunnel=self._reverse_tunnel,
             told=self._summaries.history_messages,
-            notes=(*self._capabilities.notes, lambda turn: self._history.restores.turn_note(turn.cubicle, turn.id)),
+            notes=(
+                *self._capabilities.notes,
+                lambda turn: self._history.restores.turn_note(turn.cubicle, turn.id),
+                lambda turn: language_note(context.users.get(turn.cubicle.user).language),
+            ),
             memories=self._capabilities.memories.for_the_door,
             missing=self._intake.missing_files,
         )

@@ -12,13 +12,22 @@ from orchestrator.channels.push.hosts import PushHosts
 from orchestrator.channels.push.sender import PushSender
 from orchestrator.channels.push.subjects import PushSubjects
 from orchestrator.channels.push.watch import PushWatch
+from orchestrator.languages.speech import SpokenLanguages
 
 
 def build_push(context: AppContext, approvals: Approvals, capabilities: Capabilities) -> PushChannel:
     """Who tells devices of things, with the jobs that do."""
     store, questions, jobs = context.store, capabilities.questions, capabilities.jobs
     hosts = PushHosts(context.settings.push_hosts)
-    subjects = PushSubjects(store, approvals, questions, context.notifications, called=context.agents.called)
+    speeches = SpokenLanguages()
+    subjects = PushSubjects(
+        store,
+        approvals,
+        questions,
+        context.notifications,
+        called=context.agents.called,
+        speak=lambda user: speeches.of(context.users.get(user).language),
+    )
     sender = PushSender(
         store,
         context.home,

@@ -10,6 +10,7 @@ from typing import Any
 
 from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.core.errors import BadInput
+from orchestrator.languages.told import to_say
 
 _DOCUMENTS = ("memory", "assets", "packages", "questions")
 _DAYS = ("calendar", "memory", "questions")
@@ -55,25 +56,29 @@ class RoleTemplate:
 ROLES = (
     RoleTemplate(
         "generalist",
-        "Generalist",
-        "A bit of everything: questions, files, small jobs.",
+        to_say("Generalist"),
+        to_say("A bit of everything: questions, files, small jobs."),
         "helper",
-        "General assistant",
-        "Friendly, practical and brief. Does what was asked and nothing beside it. Tries things out instead of "
-        "guessing, says plainly what did not work, and asks when a request can be read in two ways.",
+        to_say("General assistant"),
+        to_say(
+            "Friendly, practical and brief. Does what was asked and nothing beside it. Tries things out instead of "
+            "guessing, says plainly what did not work, and asks when a request can be read in two ways."
+        ),
         "",
         "lagoon",
         tasks=("calculator", "chart", "packing", "week", "drafts", "game"),
     ),
     RoleTemplate(
         "coder",
-        "Coder",
-        "Writes, tests and fixes programs and small web apps.",
+        to_say("Coder"),
+        to_say("Writes, tests and fixes programs and small web apps."),
         "coder",
-        "Writes, tests and explains programs",
-        "Calm and thorough. Reads what is there before changing it, makes small changes, and runs the code and its "
-        "tests before calling anything done. Prefers plain solutions, explains choices in two sentences, and never "
-        "hides a failing test.",
+        to_say("Writes, tests and explains programs"),
+        to_say(
+            "Calm and thorough. Reads what is there before changing it, makes small changes, and runs the code and its "
+            "tests before calling anything done. Prefers plain solutions, explains choices in two sentences, and never "
+            "hides a failing test."
+        ),
         "code",
         "ocean",
         _DOCUMENTS,
@@ -83,13 +88,15 @@ ROLES = (
     ),
     RoleTemplate(
         "analyst",
-        "Data analyst",
-        "Tables, sums and charts from your files.",
+        to_say("Data analyst"),
+        to_say("Tables, sums and charts from your files."),
         "analyst",
-        "Looks into tables and numbers, and draws charts",
-        "Sceptical of numbers, kind to people. Looks at the data first: what each column means, what is missing, "
-        "what is odd. Computes with programs and never in its head, keeps the originals as they are, states every "
-        "assumption, and puts the result into one sentence and one clear chart.",
+        to_say("Looks into tables and numbers, and draws charts"),
+        to_say(
+            "Sceptical of numbers, kind to people. Looks at the data first: what each column means, what is missing, "
+            "what is odd. Computes with programs and never in its head, keeps the originals as they are, states every "
+            "assumption, and puts the result into one sentence and one clear chart."
+        ),
         "chart",
         "violet",
         _DOCUMENTS,
@@ -114,14 +121,15 @@ ROLES = (
     ),
     RoleTemplate(
         "researcher",
-        "Researcher of documents",
-        "Reads what you give it, and says where each answer stands.",
+        to_say("Researcher of documents"),
+        to_say("Reads what you give it, and says where each answer stands."),
         "reader",
-        "Reads documents, compares them and answers from them",
-        "Careful and exact. Answers from the documents at hand and names the file and the place for every claim, "
-        "with short quotations. Where something is missing, it says which document would help and asks for it; "
-        "what it finds on the web it names with its address and date. Keeps its own guesses apart from what is "
-        "written, and points out where two sources disagree.",
+        to_say("Reads documents, compares them and answers from them"),
+        to_say(
+            "Careful and exact. Answers from the documents at hand and names the file and the place for every claim, "
+            "with short quotations. Says what the documents do not tell, keeps its own guesses apart from what is "
+            "written, and points out where two of them disagree."
+        ),
         "lighthouse",
         "slate",
         (*_DOCUMENTS, "search"),
@@ -130,13 +138,16 @@ ROLES = (
     ),
     RoleTemplate(
         "planner",
-        "Planner",
-        "Your days and deadlines, and a word at the right time.",
+        to_say("Planner"),
+        to_say("Your days and deadlines, and a word at the right time."),
         "planner",
-        "Plans days, keeps deadlines and reminds in time",
-        "Warm and to the point. Turns loose wishes into few, realistic steps with a day and a time, asks for what it "
-        "can't know, and plans a reminder only when it was asked for or agreed to. Keeps messages short enough to "
-        "read while walking.",
+        to_say("Plans days, keeps deadlines and reminds in time"),
+        to_say(
+            "Warm and to the point. Turns loose wishes into few, realistic steps with a day and a time, asks "
+            "for what it "
+            "can't know, and plans a reminder only when it was asked for or agreed to. Keeps messages short enough to "
+            "read while walking."
+        ),
         "compass",
         "amber",
         _DAYS,

@@ -119,6 +119,8 @@ class User:
     """What their model calls may cost in a UTC day, over all agents; None for no limit of their own."""
     monthly_budget_micro: int | None = None
     """The same for a UTC month."""
+    language: str = ""
+    """The tag of the language that they chose to read; empty for what their browser asks for."""
 
     def id_in(self, channel: str) -> int | None:
         """Their number in this channel; None where they are not known there."""
@@ -139,15 +141,13 @@ class CubicleLimits:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A persona with its settings; ``name`` is its key and never changes."""
+    """A persona with its settings; ``name`` is its key and never changes. Its ``display_name`` may be empty."""
 
     name: str
     display_name: str
-    """What people call it; empty for its name."""
     avatar: str
-    """The name of a sign, or an emoji (``agents.looks``); empty for the usual sign."""
     color: str
-    """The name of a colour; empty for the one that goes with its name."""
+    """Its sign, or an emoji, and its colour by their names (``agents.looks``); empty for the usual ones."""
     role: str
     personality: str
     provider: str

@@ -24,6 +24,7 @@ from orchestrator.files.names import display_path, safe_name
 from orchestrator.files.renames import exchange_names, rename_to_new
 from orchestrator.files.uploads import PREFIX, clear_forgotten, write_all
 from orchestrator.files.workspace import Workspaces, in_a_folder
+from orchestrator.languages.told import worded
 
 MOST_SAVED_BYTES = 1 << 20
 """What a file may have that is saved from an editor."""
@@ -51,7 +52,7 @@ def move_path(workspaces: Workspaces, key: CubicleKey, path: FilePath, to: FileP
             "agent to copy it."
         )
     if target[: len(source)] == source and target != source:
-        raise BadInput(f"{display_path(*source)} can't be moved into itself.")
+        raise BadInput(worded("%(path)s can't be moved into itself.", path=display_path(*source)))
     if target[-1] != source[-1]:
         target = _with_good_name(target)
     with (
@@ -163,7 +164,13 @@ def _with_good_name(parts: Parts) -> Parts:
 
 def _check_size(parts: Parts, content: bytes) -> None:
     if len(content) > MOST_SAVED_BYTES:
-        raise TooLarge(f"{display_path(*parts)} would be larger than the {MOST_SAVED_BYTES:,} bytes that fit here.")
+        raise TooLarge(
+            worded(
+                "%(path)s would be larger than the %(bytes)s bytes that fit here.",
+                path=display_path(*parts),
+                bytes=f"{MOST_SAVED_BYTES:,}",
+            )
+        )
 
 
 def _is_there(folder: int, parts: Parts) -> bool:
@@ -188,7 +195,7 @@ def _rename(here: int, source: Parts, there: int, target: Parts) -> None:
         raise _gone(source) from error
     except OSError as error:
         if error.errno == errno.EINVAL:  # the agent moved one into the other meanwhile
-            raise BadInput(f"{display_path(*source)} can't be moved into itself.") from error
+            raise BadInput(worded("%(path)s can't be moved into itself.", path=display_path(*source))) from error
         raise
     os.fsync(there)
 

@@ -20,6 +20,7 @@ from orchestrator.files.models import Readable, Stored
 from orchestrator.files.names import add_number, safe_name
 from orchestrator.files.renames import rename_to_new
 from orchestrator.files.safe_open import explain_failure
+from orchestrator.languages.told import worded
 
 _CHUNK = 1 << 18
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -93,7 +94,9 @@ def publish_upload(folder: int, hidden: str, name: str, *, chosen: Callable[[str
             _rename_to_new(folder, hidden, candidate)
             os.fsync(folder)
             return candidate
-    raise Unavailable(f"{name} could not be stored: too many files of that name. Give it another one.")
+    raise Unavailable(
+        worded("%(name)s could not be stored: too many files of that name. Give it another one.", name=name)
+    )
 
 
 def _is_there(folder: int, name: str) -> bool:
@@ -130,7 +133,13 @@ def _write_stream(descriptor: int, wanted: str, stream: Readable, max_bytes: int
     while chunk := stream.read(min(_CHUNK, max_bytes + 1 - size)):
         size += len(chunk)
         if size > max_bytes:
-            raise TooLarge(f"{wanted} is larger than the {max_bytes:,} bytes that a file may have here.")
+            raise TooLarge(
+                worded(
+                    "%(name)s is larger than the %(bytes)s bytes that a file may have here.",
+                    name=wanted,
+                    bytes=f"{max_bytes:,}",
+                )
+            )
         digest.update(chunk)
         with _explain_errors(wanted):
             write_all(descriptor, chunk)
@@ -153,14 +162,16 @@ def _give_free_name(folder: int, temporary: str, wanted: str) -> str:
         with suppress(FileExistsError):
             _rename_to_new(folder, temporary, name)
             return name
-    raise Unavailable(f"{wanted} could not be stored: too many files of that name. Give it another one.")
+    raise Unavailable(
+        worded("%(name)s could not be stored: too many files of that name. Give it another one.", name=wanted)
+    )
 
 
 def _settled_as(folder: int, temporary: str, wanted: str) -> str:
     try:
         _rename_to_new(folder, temporary, wanted)
     except FileExistsError:
-        raise Conflict(f"There is something called {wanted} already.") from None
+        raise Conflict(worded("There is something called %(name)s already.", name=wanted)) from None
     return wanted
 
 

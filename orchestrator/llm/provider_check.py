@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from orchestrator.agents.agents import Agents
 from orchestrator.core.errors import Conflict, OverBudget, UpstreamFailed
 from orchestrator.core.models import CubicleKey, Upstream
+from orchestrator.languages.told import worded
 from orchestrator.llm.providers import Providers
 from orchestrator.llm.proxy import ModelRoute, Proxy
 
@@ -42,7 +43,7 @@ class ProviderCheck:
         upstream = self._providers.get(name)
         if upstream is None:
             state = self._providers.get_state(name)
-            raise Conflict(f"{state.label} has no key yet. Give it one first.")
+            raise Conflict(worded("%(name)s has no key yet. Give it one first.", name=state.label))
         return self._try_provider(upstream, model.strip(), user)
 
     def check_new(self, name: str, key: str, base_url: str, model: str, *, user: int) -> Trial:
@@ -54,7 +55,7 @@ class ProviderCheck:
         upstream = self._providers.get(name)
         if upstream is None:
             state = self._providers.get_state(name)
-            raise Conflict(f"{state.label} has no key yet. Give it one first.")
+            raise Conflict(worded("%(name)s has no key yet. Give it one first.", name=state.label))
         return tuple(upstream.list_models())
 
     def _try_provider(self, upstream: Upstream, model: str, user: int) -> Trial:

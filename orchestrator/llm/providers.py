@@ -15,6 +15,7 @@ from typing import Any, Literal
 from orchestrator.agents.install_settings import DEFAULT_PROVIDER, MODEL_OF, InstallSettings
 from orchestrator.core.errors import BadInput, Conflict, NotFound
 from orchestrator.core.models import Upstream
+from orchestrator.languages.told import worded
 from orchestrator.llm.key_store import KeyStore, OwnKey
 from orchestrator.llm.upstreams.catalog import CUSTOM, KEY_SETTINGS, LABELS, OLLAMA, OLLAMA_URL, is_listening
 from orchestrator.llm.upstreams.rehearsal import NAME as REHEARSAL
@@ -138,7 +139,7 @@ class Providers(Mapping[str, Upstream]):
                 "it there."
             )
         if name not in KEY_SETTINGS:
-            raise BadInput(f"{state.label} takes no key.")
+            raise BadInput(worded("%(name)s takes no key.", name=state.label))
         if name == CUSTOM and not base_url.strip():
             raise BadInput("base_url: write the server's address, such as http://127.0.0.1:8080/v1.")
         if name != CUSTOM and (base_url or not key.strip()):
@@ -177,7 +178,9 @@ class Providers(Mapping[str, Upstream]):
     def choose_default(self, provider: str, *, by: str) -> None:
         """This one answers for agents that name none; empty: as if nobody had chosen. Raises BadInput."""
         if provider and provider not in self._live:
-            raise BadInput(f"default_provider: choose one of {', '.join(self._live)}, or leave it empty.")
+            raise BadInput(
+                worded("default_provider: choose one of %(names)s, or leave it empty.", names=", ".join(self._live))
+            )
         said = f"The default provider is {LABELS.get(provider, provider)} now." if provider else "No default provider."
         self._install_settings.save_setting(DEFAULT_PROVIDER, provider, said, by=by)
 
@@ -186,7 +189,9 @@ class Providers(Mapping[str, Upstream]):
         BadInput, or Conflict where the settings name one."""
         state, model = self.get_state(provider), model.strip()
         if len(model) > _MAX_MODEL or not model.isprintable():
-            raise BadInput(f"model: write its name as the provider does, at most {_MAX_MODEL} characters.")
+            raise BadInput(
+                worded("model: write its name as the provider does, at most %(count)s characters.", count=_MAX_MODEL)
+            )
         if provider == REHEARSAL:
             raise BadInput("model: the rehearsal is a script and has one voice only.")
         if provider == CUSTOM and self._is_given_model(provider):

@@ -18,6 +18,7 @@ from orchestrator.core.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.core.events import Broker
 from orchestrator.core.models import Conversation, CubicleKey, Event
 from orchestrator.core.text import one_line
+from orchestrator.languages.told import worded
 from orchestrator.turns import branch_rows, read_mark_rows, search_rows, summary_rows, transcript_rows
 from orchestrator.turns import conversation_rows as rows
 from orchestrator.turns import rows as turn_rows
@@ -142,7 +143,12 @@ class Conversations:
         found = self.get(key, conversation)
         with self._store.writing() as db:
             if turn_rows.has_open(db, conversation):
-                raise Conflict(f"{key.agent} is still working in this conversation. Stop that first, then delete it.")
+                raise Conflict(
+                    worded(
+                        "%(agent)s is still working in this conversation. Stop that first, then delete it.",
+                        agent=key.agent,
+                    )
+                )
             branch_rows.hand_over_shared(db, found)
             turn_rows.clear_conversation(db, conversation)
             branch_rows.join_open(db, conversation)
@@ -160,7 +166,13 @@ class Conversations:
     def _check_count(self, db: sqlite3.Connection, key: CubicleKey, now: float) -> None:
         rows.ensure_first(db, key, now)  # else the new one would be where everything goes that names none
         if rows.count_conversations(db, key) >= MOST:
-            raise TooMany(f"You have {MOST:,} conversations with {key.agent}. Delete some first.")
+            raise TooMany(
+                worded(
+                    "You have %(count)s conversations with %(agent)s. Delete some first.",
+                    count=f"{MOST:,}",
+                    agent=key.agent,
+                )
+            )
 
     def _check_fork(self, db: sqlite3.Connection, key: CubicleKey, turn: int | None) -> None:
         if turn is None:
@@ -169,7 +181,9 @@ class Conversations:
         if found is None or found.cubicle != key or found.is_cleared:
             raise NotFound(f"There is no message {turn} with {key.agent}.")
         if not found.status.is_final:
-            raise Conflict(f"{key.agent} is still working on this message. Go on from it when it has ended.")
+            raise Conflict(
+                worded("%(agent)s is still working on this message. Go on from it when it has ended.", agent=key.agent)
+            )
 
     def _tell(self, conversation: Conversation) -> None:
         self._broker.publish(Event("conversation", conversation.cubicle, {"conversation": conversation.id}))
@@ -179,7 +193,7 @@ def check_name(name: str) -> str:
     """The name as it is kept, on one line. Raises BadInput."""
     name = " ".join(name.split())
     if len(name) > MAX_NAME_CHARS:
-        raise BadInput(f"name: use at most {MAX_NAME_CHARS} characters.")
+        raise BadInput(worded("name: use at most %(count)s characters.", count=MAX_NAME_CHARS))
     if one_line(name, MAX_NAME_CHARS) != name:
         raise BadInput("name: leave out invisible characters and control characters.")
     return name

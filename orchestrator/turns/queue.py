@@ -22,6 +22,7 @@ from orchestrator.core.events import Broker
 from orchestrator.core.hooks import Hooks, TurnMoment
 from orchestrator.core.long_poll import LongPoll
 from orchestrator.core.models import Approval, Conversation, CubicleKey, Event, Step, Turn, TurnStatus
+from orchestrator.languages.told import worded
 from orchestrator.turns import branch_rows, conversation_rows, rows, summary_rows
 from orchestrator.turns import partial_reply_rows as partial_replies
 from orchestrator.turns.live_output import LiveOutput
@@ -109,7 +110,13 @@ class Turns:
             if seen is not None:
                 return seen
             if rows.count_queued(db, key) >= MAX_QUEUED:
-                raise TooMany(f"{MAX_QUEUED:,} messages are waiting for {key.agent} already. Wait, or stop some.")
+                raise TooMany(
+                    worded(
+                        "%(count)s messages are waiting for %(agent)s already. Wait, or stop some.",
+                        count=f"{MAX_QUEUED:,}",
+                        agent=key.agent,
+                    )
+                )
             place = self._find_conversation(db, key, conversation, now)
             parent = place.head if instead_of is None else self._get_member(db, place, instead_of).parent
             turn_id = rows.insert_turn(db, place, source=source, prompt=text, origin=origin, now=now, parent=parent)
@@ -233,7 +240,9 @@ class Turns:
             found = self._get_turn(db, turn)
             key = found.cubicle
             if not rows.delete_queued(db, turn):
-                raise Conflict(f"{key.agent} has begun with this message already, so it can only be stopped.")
+                raise Conflict(
+                    worded("%(agent)s has begun with this message already, so it can only be stopped.", agent=key.agent)
+                )
             branch_rows.remove_turn(db, turn, found.parent)
             self._show_rest(db, found)
             self._write_end(db, key, turn, TurnStatus.STOPPED)

@@ -6,11 +6,13 @@ from typing import Any
 
 from orchestrator.agents.user_fields import CHANNELS
 from orchestrator.core.models import MICRO, Step, Turn
+from orchestrator.languages.told import to_say
 
 _FROM = {
-    "api": "from the API",
-    "terminal": "from a terminal",
-    "calendar": "from the calendar",
+    "api": to_say("from the API"),
+    "terminal": to_say("from a terminal"),
+    "calendar": to_say("from the calendar"),
+    "dashboard": to_say("from the dashboard"),
     **{channel: f"from {label}" for channel, label in CHANNELS.items()},
 }
 

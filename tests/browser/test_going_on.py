@@ -36,6 +36,7 @@ def test_tabs_keep_the_document_and_the_draft(visit: Visit) -> None:
     """One page is asked for, and there is the place in the history, the title; and the way back."""
     visit.log_in()
     page, asked = visit.page, list[str]()
+    page.mouse.move(0, 0)  # a link under the pointer would be fetched ahead
     page.goto(f"{visit.install.url}/agents/crab")
     came(page, "/agents/crab")
     page.evaluate(MARK)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from urllib.parse import quote, urlencode
 
 from orchestrator.capabilities.search.results import SearchResult, read_results
+from orchestrator.languages.told import to_say
 
 MOST_RESULTS = 20
 
@@ -80,7 +81,7 @@ def _post(path: str, body: Mapping[str, object], headers: Mapping[str, str]) -> 
 ENGINES: tuple[SearchEngine, ...] = (
     SearchEngine(
         "searxng",
-        "SearXNG (your own server)",
+        to_say("SearXNG (your own server)"),
         "HERMIT_SEARXNG_URL",
         "",
         "",

@@ -33,7 +33,6 @@ PAUSES_S = (5.0, 20.0, 60.0, 300.0, 900.0)
 _GONE = (404, 410)
 _AWAY = (408, 425, 429)
 _NOBODY = "mailto:operator@hermitshell.invalid"
-_TEST = PushText("test", "HermitShell", "Notifications work on this device.", "/you#notifications", 600, "normal")
 
 
 class PushSender:
@@ -64,7 +63,7 @@ class PushSender:
 
     def send_test(self, device: PushDevice) -> None:
         """Send something now. Raises Unavailable with a sentence where the push service did not take it."""
-        answer = self._post(device, _TEST, {"kind": "test"})
+        answer = self._post(device, self._subjects.write_test(device), {"kind": "test"})
         if problem := _problem(device, answer):
             self._note_trouble(device, answer.status, problem)
             raise Unavailable(problem)
@@ -84,7 +83,7 @@ class PushSender:
             return {}
         text = None if note.is_over else self._subjects.write_text(ref, device)
         if text is None and (note.is_over or (job.tries and _is_asked(ref))):
-            text = self._subjects.write_end(ref)  # a death may have come right after it was sent
+            text = self._subjects.write_end(ref, device)  # a death may have come right after it was sent
         if text is None:
             self._save(note, NoteState.GONE)
             return {}
@@ -113,6 +112,8 @@ class PushSender:
             "waiting": self._subjects.count_waiting(self._users.get(device.user)),
             **more,
         }
+        if words := self._subjects.list_worker_texts(device):
+            said["texts"] = words
         body = lazy_crypto.encrypt_message(
             json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode(),
             p256dh=decode_key(device.p256dh),

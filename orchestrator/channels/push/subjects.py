@@ -20,6 +20,7 @@ from orchestrator.channels.push.texts import PushText
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import ApprovalStatus, Role, Turn, TurnStatus, User
+from orchestrator.languages.speech import IN_ENGLISH, SpokenLanguage
 from orchestrator.turns import rows as turn_rows
 
 ANSWERED_ELSEWHERE = frozenset({"telegram", "terminal"})
@@ -52,9 +53,12 @@ class PushSubjects:
         notifications: Notifications,
         *,
         called: Callable[[str], str] = str,
+        speak: Callable[[int], SpokenLanguage] = lambda _: IN_ENGLISH,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._store, self._now, self._called = store, now, called
+        """``speak``: in which language a person is spoken to."""
+        self._store, self._speak, self._now = store, speak, now
+        self._called = called
         self._approvals, self._questions, self._notifications = approvals, questions, notifications
 
     def list_waiting(self) -> list[tuple[int, PushSubject]]:
@@ -116,23 +120,38 @@ class PushSubjects:
                     return self._turn_text(int(number), device)
                 case _:
                     told = self._notifications.get(int(number))
-                    called = self._called(told.cubicle.agent)
-                    return texts.notice_text(told, called, shows_text=device.shows_text)
+                    return texts.notice_text(
+                        told,
+                        self._called(told.cubicle.agent),
+                        shows_text=device.shows_text,
+                        speech=self._speak(device.user),
+                    )
         except NotFound:
             return None
 
-    def write_end(self, ref: str) -> PushText:
+    def write_test(self, device: PushDevice) -> PushText:
+        """What a device shows when somebody tries it out."""
+        return texts.test_text(self._speak(device.user))
+
+    def list_worker_texts(self, device: PushDevice) -> dict[str, str]:
+        """What the device's own script says when something goes wrong; nothing where that is English, as it has it."""
+        return texts.worker_texts(self._speak(device.user))
+
+    def write_end(self, ref: str, device: PushDevice) -> PushText:
         """What to say where a device still shows a question that is over."""
         kind, _, number = ref.partition(":")
+        speech = self._speak(device.user)
         try:
             if kind == "approval":
                 found = self._approvals.get(number)
-                return texts.approval_end_text(found, self._called(found.cubicle.agent))
+                return texts.approval_end_text(found, self._called(found.cubicle.agent), speech)
             asked = self._questions.get_question(number)
-            how = f"Answered by {asked.answered_by}." if asked.status == ANSWERED else "No longer needed."
-            return texts.end_text(ref, self._called(asked.cubicle.agent), how)
+            how = speech.say("No longer needed.")
+            if asked.status == ANSWERED:
+                how = speech.say("Answered by %(person)s.", person=asked.answered_by)
+            return texts.end_text(ref, self._called(asked.cubicle.agent), how, speech)
         except NotFound:
-            return texts.end_text(ref, "HermitShell", "No longer needed.")
+            return texts.end_text(ref, "HermitShell", speech.say("No longer needed."), speech)
 
     def _approval_text(self, number: str, device: PushDevice) -> PushText | None:
         found = self._approvals.get(number)
@@ -140,7 +159,9 @@ class PushSubjects:
         if not is_open:
             return None
         called = self._called(found.cubicle.agent)
-        return texts.approval_text(found, called, shows_text=device.shows_text, now=self._now())
+        return texts.approval_text(
+            found, called, shows_text=device.shows_text, now=self._now(), speech=self._speak(device.user)
+        )
 
     def _question_text(self, number: str, device: PushDevice) -> PushText | None:
         found = self._questions.get_question(number)
@@ -148,7 +169,9 @@ class PushSubjects:
         if not is_open:
             return None
         called = self._called(found.cubicle.agent)
-        return texts.question_text(found, called, shows_text=device.shows_text, now=self._now())
+        return texts.question_text(
+            found, called, shows_text=device.shows_text, now=self._now(), speech=self._speak(device.user)
+        )
 
     def _turn_text(self, number: int, device: PushDevice) -> PushText | None:
         with self._store.reading() as db:
@@ -156,7 +179,8 @@ class PushSubjects:
             is_news = found is not None and not found.is_cleared and not push_rows.is_turn_seen(db, found)
         if found is None or not is_news:
             return None
-        return texts.turn_text(found, self._called(found.cubicle.agent), shows_text=device.shows_text)
+        called = self._called(found.cubicle.agent)
+        return texts.turn_text(found, called, shows_text=device.shows_text, speech=self._speak(device.user))
 
 
 def _topic_of(turn: Turn) -> str:

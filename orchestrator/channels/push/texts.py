@@ -15,6 +15,8 @@ from orchestrator.capabilities.ask.questions import Question
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.models import Approval, ApprovalStatus, Turn, TurnStatus
 from orchestrator.core.text import one_line
+from orchestrator.languages.speech import IN_ENGLISH, SpokenLanguage
+from orchestrator.languages.told import to_say
 
 WHOLE_CHARS = 160
 """So much of a body is shown by every system without unfolding it."""
@@ -25,12 +27,17 @@ _MOST_BUTTONS = 2
 _PLAIN = re.compile(r"(?!.* {9})[!-~](?:[ -~]*[!-~])?")
 _DAY_S = 24 * 3600
 _LEAST_S = 60
-_HIDDEN = "Open HermitShell to see what it is about."
+_HIDDEN = to_say("Open HermitShell to see what it is about.")
 _ENDS = {
-    ApprovalStatus.APPROVED: "Approved",
-    ApprovalStatus.DENIED: "Denied",
-    ApprovalStatus.EXPIRED: "Nobody answered in time",
-    ApprovalStatus.CANCELLED: "No longer needed",
+    ApprovalStatus.APPROVED: to_say("Approved."),
+    ApprovalStatus.DENIED: to_say("Denied."),
+    ApprovalStatus.EXPIRED: to_say("Nobody answered in time."),
+    ApprovalStatus.CANCELLED: to_say("No longer needed."),
+}
+
+_ENDS_BY = {
+    ApprovalStatus.APPROVED: to_say("Approved by %(person)s."),
+    ApprovalStatus.DENIED: to_say("Denied by %(person)s."),
 }
 
 
@@ -59,18 +66,24 @@ class PushText:
         return hashlib.sha256(self.tag.encode()).hexdigest()[:32]
 
 
-def approval_text(approval: Approval, called: str, *, shows_text: bool, now: float) -> PushText:
-    """Whether something may be done; ``called`` is what people call the agent."""
+def approval_text(
+    approval: Approval, called: str, *, shows_text: bool, now: float, speech: SpokenLanguage = IN_ENGLISH
+) -> PushText:
+    """Whether something may be done."""
     kind = REGISTRY.approval_kind(approval.kind)
-    decides = ("approve", "Approve") if shows_text and is_whole(approval) else ("open", "Review")
+    decides = ("approve", speech.say("Approve"))
+    if not (shows_text and is_whole(approval)):
+        decides = ("open", speech.say("Review"))
     return PushText(
         tag=f"approval:{approval.id}",
-        title=f"{called}: {kind.asks}" if shows_text else f"{called} needs your approval",
-        body=one_line(approval.text, _MOST_CHARS) if shows_text else _HIDDEN,
+        title=f"{called}: {speech.say(kind.asks)}"
+        if shows_text
+        else speech.say("%(agent)s needs your approval", agent=called),
+        body=one_line(approval.text, _MOST_CHARS) if shows_text else speech.say(_HIDDEN),
         path="/approvals",
         ttl_s=_time_left(approval.expires_at, now),
         urgency="high",
-        buttons=(decides, ("deny", "Deny")),
+        buttons=(decides, ("deny", speech.say("Deny"))),
     )
 
 
@@ -82,15 +95,17 @@ def is_whole(approval: Approval) -> bool:
     return is_short and not any(approval.detail.get(name) for name in beside)
 
 
-def question_text(question: Question, called: str, *, shows_text: bool, now: float) -> PushText:
+def question_text(
+    question: Question, called: str, *, shows_text: bool, now: float, speech: SpokenLanguage = IN_ENGLISH
+) -> PushText:
     """What an agent wants to know; its choices are buttons where there are two short ones at most."""
     choices = question.choices
     fits = len(choices) <= _MOST_BUTTONS and all(0 < len(choice) <= _CHOICE_CHARS for choice in choices)
     is_told = shows_text and len(question.text) <= _MOST_CHARS
     return PushText(
         tag=f"question:{question.id}",
-        title=f"{called} asks you",
-        body=one_line(question.text, _MOST_CHARS) if shows_text else _HIDDEN,
+        title=speech.say("%(agent)s asks you", agent=called),
+        body=one_line(question.text, _MOST_CHARS) if shows_text else speech.say(_HIDDEN),
         path="/approvals",
         ttl_s=_time_left(question.expires_at, now),
         urgency="high",
@@ -100,47 +115,68 @@ def question_text(question: Question, called: str, *, shows_text: bool, now: flo
     )
 
 
-def turn_text(turn: Turn, called: str, *, shows_text: bool) -> PushText:
+def turn_text(turn: Turn, called: str, *, shows_text: bool, speech: SpokenLanguage = IN_ENGLISH) -> PushText:
     """What an agent answered, or why it did not."""
     agent = turn.cubicle.agent
     if turn.status is TurnStatus.DONE:
-        title, said = f"{called} answered", turn.reply or ""
+        title, said = speech.say("%(agent)s answered", agent=called), turn.reply or ""
     else:
-        title, said = f"{called} couldn’t finish", turn.error or ""
+        title, said = speech.say("%(agent)s couldn’t finish", agent=called), speech.retell(turn.error or "")
     if turn.may_be_silent:
-        title += " (calendar)"
+        title += f" ({speech.say('calendar')})"
     return PushText(
         tag=f"chat:{turn.conversation}",
         title=title,
-        body=one_line(" ".join(said.split()), _MOST_CHARS) if shows_text else _HIDDEN,
+        body=one_line(" ".join(said.split()), _MOST_CHARS) if shows_text else speech.say(_HIDDEN),
         path=f"/agents/{agent}?conversation={turn.conversation}#turn-{turn.id}",
         ttl_s=_DAY_S // 2,
         urgency="normal",
     )
 
 
-def notice_text(notice: Notice, called: str, *, shows_text: bool) -> PushText:
+def notice_text(notice: Notice, called: str, *, shows_text: bool, speech: SpokenLanguage = IN_ENGLISH) -> PushText:
     """What the calendar has to say."""
     agent = notice.cubicle.agent
     return PushText(
         tag=f"notice:{notice.id}",
-        title=f"Calendar of {called}",
-        body=one_line(" ".join(notice.text.split()), _MOST_CHARS) if shows_text else _HIDDEN,
+        title=speech.say("Calendar of %(agent)s", agent=called),
+        body=one_line(" ".join(notice.text.split()), _MOST_CHARS) if shows_text else speech.say(_HIDDEN),
         path=f"/agents/{agent}/calendar",
         ttl_s=_DAY_S // 2,
         urgency="normal",
     )
 
 
-def approval_end_text(approval: Approval, called: str) -> PushText:
+def approval_end_text(approval: Approval, called: str, speech: SpokenLanguage = IN_ENGLISH) -> PushText:
     """It was decided elsewhere."""
-    by = f" by {approval.decided_by}" if approval.status in (ApprovalStatus.APPROVED, ApprovalStatus.DENIED) else ""
-    return end_text(f"approval:{approval.id}", called, f"{_ENDS[approval.status]}{by}.")
+    said = speech.say(_ENDS[approval.status])
+    if approval.decided_by and approval.status in _ENDS_BY:
+        said = speech.say(_ENDS_BY[approval.status], person=approval.decided_by)
+    return end_text(f"approval:{approval.id}", called, said, speech)
 
 
-def end_text(tag: str, called: str, said: str) -> PushText:
+def end_text(tag: str, called: str, said: str, speech: SpokenLanguage = IN_ENGLISH) -> PushText:
     """What was asked under this tag needs nobody any more."""
-    return PushText(tag, f"{called}: settled", said, "/approvals", _DAY_S, "normal", is_over=True)
+    return PushText(
+        tag, speech.say("%(agent)s: settled", agent=called), said, "/approvals", _DAY_S, "normal", is_over=True
+    )
+
+
+def test_text(speech: SpokenLanguage) -> PushText:
+    """To try a device out."""
+    said = speech.say("Notifications work on this device.")
+    return PushText("test", "HermitShell", said, "/you#notifications", 600, "normal")
+
+
+def worker_texts(speech: SpokenLanguage) -> dict[str, str]:
+    """For the script that shows notifications, which has these in English."""
+    if speech.is_english:
+        return {}
+    return {
+        "unanswered": speech.say("HermitShell didn’t answer, so nothing was done. Try again."),
+        "not_done": speech.say("Not done"),
+        "open": speech.say("Open HermitShell to decide."),
+    }
 
 
 def _time_left(until: float, now: float) -> int:

@@ -1803,6 +1803,12 @@ def m062_oidc_accounts(db: Database) -> None:
     )
 
 
+@migrations()
+def m063_languages(db: Database) -> None:
+    """The language that a person chose to read; empty for what their browser asks for."""
+    db.execute("ALTER TABLE users ADD COLUMN language TEXT NOT NULL DEFAULT ''")
+
+
 def _run_script(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.models import Upstream
+from orchestrator.languages.told import to_say
 from orchestrator.llm.upstreams.anthropic import BASE_URL as ANTHROPIC_URL
 from orchestrator.llm.upstreams.anthropic import Anthropic
 from orchestrator.llm.upstreams.http import tls_context
@@ -97,9 +98,9 @@ LABELS: Mapping[str, str] = {
     "mistral": "Mistral",
     "deepseek": "DeepSeek",
     "xai": "xAI",
-    CUSTOM: "A server of your own",
-    OLLAMA: "Ollama on this machine",
-    REHEARSAL: "Built-in demo",
+    CUSTOM: to_say("A server of your own"),
+    OLLAMA: to_say("Ollama on this machine"),
+    REHEARSAL: to_say("Built-in demo"),
 }
 """How they are called where people choose, in the order in which they are shown."""
 KEY_SETTINGS: Mapping[str, str] = {

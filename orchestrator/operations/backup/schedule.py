@@ -24,12 +24,21 @@ from orchestrator.core.errors import BadInput
 from orchestrator.core.models import Stage
 from orchestrator.core.periodic import Periodic
 from orchestrator.core.time_zones import list_time_zones
+from orchestrator.languages.told import to_say
 from orchestrator.operations.backup.backups import Backups
 
 logger = logging.getLogger(__name__)
 
 PLAN, DONE = "backup_plan", "backup_done"
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+DAYS = (
+    to_say("Monday"),
+    to_say("Tuesday"),
+    to_say("Wednesday"),
+    to_say("Thursday"),
+    to_say("Friday"),
+    to_say("Saturday"),
+    to_say("Sunday"),
+)
 MOST_KEPT = 100
 _AT = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
 _LOOK_S = 30.0
