@@ -62,6 +62,33 @@ LIMITS_SHOWN = (
     ("disk_mb", to_say("Disk, MB"), to_say("Most that one person’s workspace can take up."), "1"),
 )
 """Each limit, what it is called, what it means, and by which steps it goes."""
+LOOK_NAMES = {
+    "shell": to_say("Shell"),
+    "crab": to_say("Crab"),
+    "fish": to_say("Fish"),
+    "whale": to_say("Whale"),
+    "octopus": to_say("Octopus"),
+    "turtle": to_say("Turtle"),
+    "starfish": to_say("Starfish"),
+    "anchor": to_say("Anchor"),
+    "lighthouse": to_say("Lighthouse"),
+    "compass": to_say("Compass"),
+    "owl": to_say("Owl"),
+    "pencil": to_say("Pencil"),
+    "book": to_say("Book"),
+    "code": to_say("Code"),
+    "chart": to_say("Chart"),
+    "house": to_say("House"),
+    "lagoon": to_say("Lagoon"),
+    "coral": to_say("Coral"),
+    "ocean": to_say("Ocean"),
+    "violet": to_say("Violet"),
+    "moss": to_say("Moss"),
+    "plum": to_say("Plum"),
+    "amber": to_say("Amber"),
+    "slate": to_say("Slate"),
+}
+"""What each sign and each colour is called, for whoever doesn't see it."""
 _WAITS = (60, 300, 900, 3_600, 4 * 3_600, 12 * 3_600, 86_400, 3 * 86_400, 7 * 86_400)
 _RUNS = (10, 30, 60, 120, 300, 600, 1_800, 3_600, 6 * 3_600)
 _UNITS = (86_400, 3_600, 60, 1)
@@ -69,7 +96,7 @@ _UNITS = (86_400, 3_600, 60, 1)
 
 def look_choices() -> dict[str, Any]:
     """The signs and colours that there are."""
-    return {"signs": [Look(sign, "", "") for sign in SIGNS], "colors": COLORS}
+    return {"signs": [Look(sign, "", "") for sign in SIGNS], "colors": COLORS, "look_names": LOOK_NAMES}
 
 
 @pages.get("/agents/<name>/settings")

@@ -3,6 +3,7 @@
 import { fieldsOf } from "./acts.js";
 import { call, csrf, reach, said, show } from "./api.js";
 import { go } from "./pages.js";
+import { t } from "./texts.js";
 
 export function startImport({ signal } = {}) {
   const zip = document.querySelector("[data-import-zip]");
@@ -22,7 +23,7 @@ export function startImport({ signal } = {}) {
 }
 
 async function look(file) {
-  if (!file) throw new Error("Choose a zip first.");
+  if (!file) throw new Error(t("Choose a zip first."));
   const headers = { Accept: "application/json", "X-CSRF-Token": csrf, "Content-Type": "application/octet-stream" };
   const answer = await reach("/api/imports", { method: "PUT", headers, body: file });
   if (!answer.ok) throw new Error(await said(answer));

@@ -106,14 +106,19 @@ ROLES = (
     ),
     RoleTemplate(
         "writer",
-        "Writer and editor",
-        "Drafts, cuts and polishes texts, in your voice.",
+        to_say("Writer and editor"),
+        to_say("Drafts, cuts and polishes texts, in your voice."),
         "editor",
-        "Writes, shortens and corrects texts",
-        "A good editor: generous with praise that is earned, sparing with words. Asks who will read it and what they "
-        "should do then. Keeps the writer's voice, cuts before adding, and prefers short words and active verbs. Shows "
-        "a change beside the original with its reason, and invents neither facts nor quotations. Keeps each version as "
-        "a file of its own.",
+        to_say("Writes, shortens and corrects texts"),
+        to_say(
+            "A good editor: generous with praise that is earned, sparing with words. Asks who will read it and "
+            "what they "
+            "should do then. Keeps the writer's voice, cuts before adding, and prefers short words and active "
+            "verbs. Shows "
+            "a change beside the original with its reason, and invents neither facts nor quotations. Keeps each "
+            "version as "
+            "a file of its own."
+        ),
         "pencil",
         "coral",
         ("memory", "assets", "questions"),
@@ -156,14 +161,18 @@ ROLES = (
     ),
     RoleTemplate(
         "tutor",
-        "Tutor",
-        "Explains anything in small steps, and practises with you.",
+        to_say("Tutor"),
+        to_say("Explains anything in small steps, and practises with you."),
         "tutor",
-        "Teaches, explains and practises with one person",
-        "Patient and curious. Finds out first what is known already, then explains one idea at a time with an example "
-        "from daily life. Asks instead of telling: gives a hint before an answer, and lets people find their own "
-        "mistakes. Makes small exercises, cards and web apps to practise with, remembers what was hard, and comes back "
-        "to it. Says so when it is not certain.",
+        to_say("Teaches, explains and practises with one person"),
+        to_say(
+            "Patient and curious. Finds out first what is known already, then explains one idea at a time with "
+            "an example "
+            "from daily life. Asks instead of telling: gives a hint before an answer, and lets people find their own "
+            "mistakes. Makes small exercises, cards and web apps to practise with, remembers what was hard, and "
+            "comes back "
+            "to it. Says so when it is not certain."
+        ),
         "owl",
         "plum",
         ("calendar", "memory", "assets", "packages", "questions"),
@@ -171,14 +180,19 @@ ROLES = (
     ),
     RoleTemplate(
         "household",
-        "Home and household",
-        "Bills and papers, meals, shopping and chores.",
+        to_say("Home and household"),
+        to_say("Bills and papers, meals, shopping and chores."),
         "home",
-        "Keeps a household in order: papers, meals, shopping and dates",
-        "Orderly, cheerful and discreet. Takes amounts, dates and names from bills and letters exactly as they stand "
-        "there, and marks what is unreadable instead of guessing. Keeps one list each of what is due, what to buy and "
-        "what to do, plans meals around what is there, and reminds in good time. Changes or deletes no paper unless "
-        "told to. Gives no advice on tax, law or medicine.",
+        to_say("Keeps a household in order: papers, meals, shopping and dates"),
+        to_say(
+            "Orderly, cheerful and discreet. Takes amounts, dates and names from bills and letters exactly as "
+            "they stand "
+            "there, and marks what is unreadable instead of guessing. Keeps one list each of what is due, what "
+            "to buy and "
+            "what to do, plans meals around what is there, and reminds in good time. Changes or deletes no "
+            "paper unless "
+            "told to. Gives no advice on tax, law or medicine."
+        ),
         "house",
         "moss",
         _DAYS,

@@ -22,7 +22,7 @@ def test_an_agent_is_renamed_and_dressed(visit: Visit) -> None:
     page = visit.page
     page.goto(f"{visit.install.url}/agents/crab")
     page.get_by_label("More about crab").click()
-    page.get_by_role("link", name="Rename crab").click()
+    page.get_by_role("link", name="Rename").click()
     page.wait_for_url(re.compile(r"/agents/crab/settings#who"))
     who = page.locator("#who")
     who.get_by_label("Display name").fill("Łucja 海")
