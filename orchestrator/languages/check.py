@@ -19,7 +19,7 @@ from orchestrator.languages.table import TRANSLATED
 _PLACE = re.compile(r"%\(\w+\)s|%%")
 _TAG = re.compile(r"</?[a-z][^>]*>")
 _TRANSLATED_ATTRIBUTE = re.compile(r' (?:title|aria-label|alt)="[^"]*"')
-_FIELD = re.compile(r"([a-z_]+(?:, [a-z_]+)*): (?=[a-z])")
+_FIELD = re.compile(r"(?!missed|skipped)([a-z_]+(?:, [a-z_]+)*): (?=[a-z])")
 """An error of a field begins with the field's name, by which a page finds it."""
 
 
