@@ -140,7 +140,14 @@ def _charts(
     disk_now, disk_limit = (None, 0) if disk is None else (disk.used_bytes, disk.limit_bytes)
     return [
         chart("CPU", cpu_now, cpu, 100.0, of=cpus, written=_percent),
-        chart(say_as("of a computer", "Memory"), memory_now, memory, memory_limit, of=megabytes(memory_limit), written=_megabytes),
+        chart(
+            say_as("of a computer", "Memory"),
+            memory_now,
+            memory,
+            memory_limit,
+            of=megabytes(memory_limit),
+            written=_megabytes,
+        ),
         chart(say("Disk"), disk_now, room, limits.disk_mb * 1024**2, of=megabytes(disk_limit), written=_megabytes),
     ]
 

@@ -14,6 +14,7 @@ const later = []; // what scripts that only some pages name have added
 let here = location.href;
 let ending = new AbortController();
 let under = null; // the visit that is under way
+let hovering = 0; // the timer for the link under the pointer
 const fetched = new Map(); // address -> { at, answer }
 
 // `setUp` is called for each page, the first one too, with its signal: it is aborted when the page is left.
@@ -71,8 +72,9 @@ function linkOf(target) {
 
 function hover(link) {
   if (!link) return;
-  const timer = setTimeout(() => fetchAhead(link), HOVER_MS);
-  link.addEventListener("pointerleave", () => clearTimeout(timer), { once: true });
+  clearTimeout(hovering);
+  hovering = setTimeout(() => fetchAhead(link), HOVER_MS);
+  link.addEventListener("pointerleave", () => clearTimeout(hovering), { once: true });
 }
 
 function fetchAhead(link) {
@@ -98,6 +100,7 @@ async function visit(address, { isBack = false }) {
   const goes = new Event("leave", { cancelable: true }); // whoever would lose something has the browser ask
   if (!document.dispatchEvent(goes)) return load(address, isBack);
   const visiting = (under = {});
+  clearTimeout(hovering);
   const top = isBack ? (history.state?.top ?? 0) : null;
   document.documentElement.removeAttribute("data-ready");
   let found = null;

@@ -230,6 +230,7 @@ def _rounds(given: list[str]) -> list[list[str]]:
     if not all(argument.startswith("-") for argument in given):
         return [given]
     processors = os.cpu_count() or 1
+    quick = ["-m", f"not ({_SHARED})", "-n", str(processors + 2), "--dist", "worksteal"]  # else one does the last alone
     # In their own order: by the number of its tests, the file with the few longest would come last, beside nothing.
     shared = ["-m", _SHARED, "-n", str(processors + 1), "--dist", "loadfile", "--no-loadscope-reorder"]
-    return [["--cache-clear", "-m", f"not ({_SHARED})", "-n", str(processors + 2), *given], [*shared, *given]]
+    return [["--cache-clear", *quick, *given], [*shared, *given]]

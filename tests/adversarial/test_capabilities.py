@@ -211,6 +211,7 @@ def test_a_member_walks_every_route_with_the_operators_ids(tenants: TwoTenants) 
         "token": "t",
         "passkey": 1,
         "engine": "brave",
+        "number": 1,
     }
     bodies: tuple[object, ...] = (
         {"decision": "approve"},

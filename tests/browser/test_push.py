@@ -47,6 +47,8 @@ class Handset:
         context.add_init_script(STAND_IN % {"endpoint": json.dumps(self.push.endpoint), "subscription": subscription})
         context.grant_permissions(["notifications"], origin=install.url)
         self.visit: Visit = open_window(context, install)
+        self._is_looked_at: bool | None = None
+        """What the worker is told; None: it finds out."""
 
     @property
     def page(self) -> Page:
@@ -55,8 +57,14 @@ class Handset:
 
     @property
     def worker(self) -> Worker:
-        """Its service worker."""
-        return next(worker for worker in self.context.service_workers if worker.url.endswith("/sw.js"))
+        """Its service worker, which the browser ends when it has nothing to do, and starts again for a message."""
+        for _ in range(300):
+            self.page.evaluate("async () => (await navigator.serviceWorker.ready).active.postMessage('wake')")
+            running = [worker for worker in self.context.service_workers if worker.url.endswith("/sw.js")]
+            if running:
+                return running[-1]
+            self.page.wait_for_timeout(30)
+        raise AssertionError("the service worker does not run")
 
     def hear(self) -> dict[str, Any]:
         """The next message reaches it."""
@@ -69,6 +77,8 @@ class Handset:
             if registrations:
                 break
             self.page.wait_for_timeout(20)
+        if self._is_looked_at is not None:  # a worker that was started again knows nothing of it
+            self.worker.evaluate("(is) => { self.isLookedAt = async () => is; }", self._is_looked_at)
         debugging.send(
             "ServiceWorker.deliverPushMessage",
             {
@@ -116,9 +126,13 @@ class Handset:
         """The agent asks for an approval; the turn."""
         return self.install.services.turns.submit(KEY, "ask", source="dashboard").id
 
+    def look_at_it(self) -> None:
+        """A page of ours is looked at."""
+        self._is_looked_at = True
+
     def look_away(self) -> None:
         """No page of ours is looked at, though one stays open."""
-        self.worker.evaluate("() => { self.isLookedAt = async () => false; }")
+        self._is_looked_at = False
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +243,7 @@ def test_what_is_decided_elsewhere_stops_asking(handset: Handset) -> None:
 
 def test_whoever_looks_at_a_page_is_not_disturbed(handset: Handset) -> None:
     """The page says it itself."""
-    handset.worker.evaluate("() => { self.isLookedAt = async () => true; }")
+    handset.look_at_it()
     turn = handset.ask()
     handset.hear()
     expect(handset.page).to_have_title(re.compile(r"^\(1\) "))
