@@ -38,6 +38,9 @@ _OF_LOGS = (b"work",)
 """Where the crab's own log lies, to which it writes in every turn."""
 _MOST_FOLDERS = 20_000
 """Of one cubicle; for more of them looking everywhere is as quick."""
+_MOST_CLIMBS = 50
+"""So many folders that are too deep to be named are looked for at once, lest one deep tree keep all others waiting.
+What happened in further ones is found when everything is looked at, which is done now and then anyway."""
 _LEVELS_AT_ONCE = 1_000
 """As many as a path of "../" may hold."""
 _GONE = (errno.ESTALE, errno.ENOENT, errno.ENOTDIR)
@@ -93,9 +96,10 @@ class ChangeJournal:
                 self._heard.clear()
             elif handle:
                 handles[handle] = handles.get(handle, True) and name in _LOG_NAMES
+        climbs = _MOST_CLIMBS
         try:
             for handle, is_log in handles.items():
-                self._note_folder(handle, is_log=is_log)
+                climbs -= self._note_folder(handle, is_log=is_log, may_climb=climbs > 0)
         except OSError:
             self._heard.clear()  # what was read of the others is lost, too
             raise
@@ -119,23 +123,38 @@ class ChangeJournal:
                 yield mask, handle, name
                 start += length
 
-    def _note_folder(self, handle: bytes, *, is_log: bool) -> None:
-        """Something happened in the folder of this handle; nothing is noted of one that is gone."""
+    def _note_folder(self, handle: bytes, *, is_log: bool, may_climb: bool) -> bool:
+        """Something happened in the folder of this handle; nothing is noted of one that is gone. Whether it was looked
+        for from below, since its path is too long to be named: then all of its cubicle is in doubt."""
         buffer = ctypes.create_string_buffer(handle, len(handle))
         try:
             folder = _call("open_by_handle_at", self._mount, buffer, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             if error.errno in _GONE:
-                return
+                return False
             raise
         try:
             path = _path_of(folder)
             if path is not None:
                 self._note(path, is_log=is_log)
-            elif (above := _find_above(folder)) is not None:  # too deep to be named: all of that cubicle is in doubt
-                self._heard.pop(b"/".join(self._split(above)[:2]), None)
+            elif may_climb:
+                self._heard.pop(b"/".join(self._find_above(folder)[:2]), None)
+            return path is None
         finally:
             os.close(folder)
+
+    def _find_above(self, folder: int) -> list[bytes]:
+        """The parts of a path in the cubicle of a folder too deep to be named; none when it is gone, elsewhere, or
+        deeper than what is kept."""
+        low, high, found = 0, 1, _path_above(folder, 1)
+        while found is None and high < MOST_DEPTH:
+            low, high = high, high * 2
+            found = _path_above(folder, high)
+        while found is not None and len(self._split(found)) < 2 and high - low > 1:  # that was above the cubicle
+            middle = (low + high) // 2
+            nearer = _path_above(folder, middle)
+            low, high, found = (middle, high, found) if nearer is None else (low, middle, nearer)
+        return self._split(found or b"")
 
     def _split(self, path: bytes) -> list[bytes]:
         """The parts of a path below the workspaces; none for one elsewhere."""
@@ -172,20 +191,6 @@ def _path_of(folder: int) -> bytes | None:
         if error.errno == errno.ENAMETOOLONG:
             return None
         raise
-
-
-def _find_above(folder: int) -> bytes | None:
-    """The path of the nearest folder above this one that the kernel names; None when it is gone, or deeper than
-    what is kept."""
-    low, high, found = 0, 1, _path_above(folder, 1)
-    while found is None and high < MOST_DEPTH:
-        low, high = high, high * 2
-        found = _path_above(folder, high)
-    while found is not None and high - low > 1:
-        middle = (low + high) // 2
-        nearer = _path_above(folder, middle)
-        low, high, found = (middle, high, found) if nearer is None else (low, middle, nearer)
-    return found
 
 
 def _path_above(folder: int, levels: int) -> bytes | None:
