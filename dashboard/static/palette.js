@@ -39,14 +39,15 @@ export function openPalette() {
 
 async function find() {
   const mine = ++asked;
+  const words = field.value;
   let fresh = null;
   try {
-    fresh = await part(`/parts/palette?q=${encodeURIComponent(field.value)}`);
+    fresh = await part(`/parts/palette?q=${encodeURIComponent(words)}`);
   } catch (error) {
     fresh = Object.assign(document.createElement("p"), { className: "trouble", textContent: error.message });
   }
   if (mine !== asked) return; // something else is looked for by now
-  found = field.value;
+  found = words;
   list.replaceChildren(fresh);
   mark(options()[0]);
 }
@@ -69,7 +70,7 @@ function mark(option) {
 // What was typed a moment ago is looked for first.
 async function choose() {
   clearTimeout(timer);
-  if (field.value !== found) await find();
+  while (dialog.open && field.value !== found) await find();
   const option = chosen();
   if (!option) return;
   dialog.close();

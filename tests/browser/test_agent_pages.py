@@ -23,7 +23,7 @@ KEY = CubicleKey("crab", 1)
 
 def go(visit: Visit, tab: str) -> Page:
     """Logged in, and to one of the agent's pages by its bar, which shows where it is."""
-    visit.log_in()
+    visit.let_in()
     page = visit.page
     page.goto(f"{visit.install.url}/agents/crab/memory")  # not by the chat, which wakes the cubicle
     bar = page.get_by_role("navigation", name="Pages of crab")

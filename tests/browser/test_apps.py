@@ -69,7 +69,7 @@ def put_apps(install: AppFixture, *names: str, user: int = 1) -> Path:
 def open_app(visit: Visit, name: str) -> FrameLocator:
     """Logged in, through the gallery, to one app."""
     put_apps(visit.install, name)
-    visit.log_in()
+    visit.let_in()
     visit.page.goto(f"{visit.install.url}/agents/crab/apps")
     visit.page.get_by_role("main").locator(".app-card").click()
     visit.page.wait_for_url(f"**/apps/{name}")
@@ -188,7 +188,7 @@ def making(install: AppFixture, name: str = "calculator") -> None:
 def test_a_reply_leads_to_the_app_that_it_made(visit: Visit) -> None:
     """On a fixture it stands beside the conversation, on a phone on its own page; what was being written stays."""
     making(visit.install)
-    visit.log_in()
+    visit.let_in()
     page = visit.page
     page.goto(f"{visit.install.url}/agents/crab")
     say(page, "Make me a calculator")
@@ -235,7 +235,7 @@ def test_a_reply_shows_what_the_app_looks_like(browser: Browser, tmp_path: Path)
 def test_the_gallery_fills_by_itself(visit: Visit) -> None:
     """It teaches while it is empty, and shows what comes without a reload."""
     making(visit.install)
-    visit.log_in()
+    visit.let_in()
     page = visit.page
     page.goto(f"{visit.install.url}/agents/crab/apps")
     expect(page.get_by_text("Make me a calculator")).to_be_visible()

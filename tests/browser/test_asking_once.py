@@ -48,7 +48,7 @@ def test_the_second_page_asks_for_nothing_but_itself(visit: Visit) -> None:
 
 def test_a_page_brings_all_that_it_shows(visit: Visit) -> None:
     """Beside it there is the stream of news alone; its parts are asked for again when it missed some."""
-    visit.log_in()
+    visit.let_in()
     page, asked = visit.page, list[str]()
     page.goto(f"{visit.install.url}/you")
     expect(page.locator("html")).to_have_attribute("data-ready", "")

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 
 def test_an_agent_is_renamed_and_dressed(visit: Visit) -> None:
     """One form; the head says so at once, every other page from then on, and no address changes."""
-    visit.log_in()
+    visit.let_in()
     page = visit.page
     page.goto(f"{visit.install.url}/agents/crab")
     page.get_by_label("More about crab").click()
@@ -45,7 +45,7 @@ def test_an_agent_is_renamed_and_dressed(visit: Visit) -> None:
 def test_what_is_no_name_is_refused_by_field(visit: Visit) -> None:
     """And the look that was chosen stays chosen."""
     visit.install.services.agents.create({"name": "clerk", "display_name": "Juno"})
-    visit.log_in()
+    visit.let_in()
     page = visit.page
     page.goto(f"{visit.install.url}/agents/crab/settings")
     who = page.locator("#who")
@@ -65,7 +65,7 @@ def test_what_is_no_name_is_refused_by_field(visit: Visit) -> None:
 
 def test_a_role_dresses_a_new_agent(visit: Visit) -> None:
     """Its look is the role's until one is chosen; what it is called suggests its name."""
-    visit.log_in()
+    visit.let_in()
     page = visit.page
     page.goto(f"{visit.install.url}/agents/new")
     page.get_by_label("Tutor").check()
@@ -89,7 +89,7 @@ def test_a_role_dresses_a_new_agent(visit: Visit) -> None:
 
 def test_an_agent_moves_in(visit: Visit) -> None:
     """A zip is looked at, one secret is ticked, and the agent is there with its schedules paused."""
-    visit.log_in()
+    visit.let_in()
     page = visit.page
     page.goto(f"{visit.install.url}/agents/new")
     page.get_by_role("link", name="import an agent").click()

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.browser
 
 def chat(visit: Visit) -> Page:
     """Logged in, and on the page of the first agent."""
-    visit.log_in()
+    visit.let_in()
     visit.page.goto(f"{visit.install.url}/agents/crab")
     return visit.page
 

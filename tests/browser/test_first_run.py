@@ -189,7 +189,7 @@ def test_the_address_of_login_links_is_chosen(visit: Visit) -> None:
     """Where it is saved; one that isn't answered to is refused beside the button."""
     install, page = visit.install, visit.page
     install.services.install_settings.finish_set_up(by="ada")
-    visit.log_in()
+    visit.let_in()
     page.goto(f"{install.url}/people")
     form = page.locator("form", has=page.get_by_label("Address"))
     form.get_by_label("Address").fill("http://nas.local:3000")

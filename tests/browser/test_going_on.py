@@ -63,7 +63,7 @@ def test_tabs_keep_the_document_and_the_draft(visit: Visit) -> None:
 
 def test_news_still_reaches_every_page(visit: Visit) -> None:
     """The stream goes on: a message sent after some pages is answered where one looks."""
-    visit.log_in()
+    visit.let_in()
     page = visit.page
     page.goto(f"{visit.install.url}/agents/crab/files")
     came(page, "/agents/crab/files")
@@ -79,7 +79,7 @@ def test_news_still_reaches_every_page(visit: Visit) -> None:
 
 def test_the_place_on_a_page_is_kept(visit: Visit) -> None:
     """Forward begins at the top; back is where one was."""
-    visit.log_in()
+    visit.let_in()
     page = visit.page
     page.goto(f"{visit.install.url}/settings")
     came(page, "/settings")

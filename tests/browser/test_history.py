@@ -65,7 +65,7 @@ def test_a_message_is_undone(visit: Visit) -> None:
     expect(page.locator(".diff .went")).to_contain_text("Lisbon")
     expect(page.locator(".diff .came")).to_contain_text("Lagos")
     assert fits(page)
-    with page.expect_navigation():
+    with page.expect_response(lambda answer: answer.request.method == "POST"):
         page.get_by_role("button", name="Undo", exact=True).click()
     bubbles(page, "one")
     assert (work / "plan.md").read_text() == "Porto\nLisbon\n"
@@ -84,14 +84,14 @@ def test_what_was_changed_again_is_chosen(visit: Visit) -> None:
     go_to_changes(page, 1)
     box = page.get_by_role("checkbox", name="work/a.txt")
     box.check()
-    with page.expect_navigation():
+    with page.expect_response(lambda answer: answer.request.method == "POST"):
         page.get_by_role("button", name="Undo", exact=True).click()
     assert (work / "a.txt").read_text() == "0"
     bubbles(page, "n0", "n1", "n2")
     expect(page.locator(".turn").nth(1)).to_contain_text("undone")
     go_to_changes(page, 0)
     page.get_by_role("button", name="Undo everything since").click()
-    with page.expect_navigation():
+    with page.expect_response(lambda answer: answer.request.method == "POST"):
         page.get_by_role("dialog").get_by_role("button", name="Undo everything").click()
     assert not (work / "a.txt").exists()
     bubbles(page)
@@ -125,7 +125,7 @@ def test_a_point_is_kept_and_gone_back_to(visit: Visit) -> None:
     page.get_by_role("link", name="Back to the history").click()
     page.get_by_role("link", name="A command in “one”").click()
     page.locator(".change").get_by_role("button", name="Put this file back").first.click()
-    with page.expect_navigation():
+    with page.expect_response(lambda answer: answer.request.method == "POST"):
         page.get_by_role("dialog").get_by_role("button", name="Put back").click()
     assert ((work / "a.png").read_bytes(), (work / "b.png").read_bytes()) == (DOT, b"no picture")
     page.goto(f"{visit.install.url}/agents/crab/history")
@@ -157,7 +157,7 @@ def test_a_folder_goes_back_by_itself(visit: Visit) -> None:
     page.get_by_role("link", name="A command in “one”").click()
     page.get_by_role("button", name="Put back work/trip (2 files)").click()
     assert fits(page)
-    with page.expect_navigation():
+    with page.expect_response(lambda answer: answer.request.method == "POST"):
         page.get_by_role("dialog").get_by_role("button", name="Put back").click()
     assert [(work / name).read_text() for name in files] == ["1", "1", "2"]
 

@@ -97,7 +97,7 @@ def test_a_code_after_the_provider(browser: Browser, sso: Sso) -> None:
     context = browser.new_context(viewport=DESKTOP)
     visit = open_window(context, install, also=sso.issuer)
     page = visit.page
-    visit.log_in()
+    visit.let_in()
     page.goto(f"{home}/you")
     part = page.locator("#oidc")
     part.get_by_label("Current password").fill("correct horse battery")

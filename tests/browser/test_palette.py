@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.browser.conftest import Visit
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 
 def test_the_palette_leads_to_pages_and_words(visit: Visit) -> None:
     """Ctrl+K, some letters, Enter; what was said is found, and Escape only closes it."""
-    visit.log_in()
+    visit.let_in()
     page = visit.page
     page.goto(f"{visit.install.url}/agents/crab")
     field = page.get_by_role("textbox", name="Message")
@@ -61,9 +61,23 @@ def test_light_or_dark_is_chosen_for_this_browser(visit: Visit) -> None:
     assert page.evaluate(ground) == light
 
 
+def test_enter_goes_by_what_was_typed_last(visit: Visit) -> None:
+    """Not by what was found for fewer letters, however late that comes."""
+    visit.log_in()
+    page, held = visit.page, list[Route]()
+    page.route(re.compile(r"/parts/palette\?q=$"), lambda route: held.append(route))
+    with page.expect_request("**/parts/palette?q="):
+        page.keyboard.press("Control+k")
+    page.keyboard.type("cal")
+    for route in held:
+        route.continue_()
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/calendar$"))
+
+
 def test_keys_work_where_nobody_types(visit: Visit) -> None:
     """``?`` lists them, ``/`` goes to the message, and both are letters in it; Escape stops the answer."""
-    visit.log_in()
+    visit.let_in()
     page = visit.page
     page.goto(f"{visit.install.url}/agents/crab/memory")
     expect(page.locator("html")).to_have_attribute("data-ready", "")

@@ -34,7 +34,7 @@ def next_hour() -> str:
 
 def test_a_new_entry_begins_on_the_chosen_day(visit: Visit) -> None:
     """The plus of a day fills in the form; a length and a last day go together; the day shows it; it can be changed."""
-    visit.log_in()
+    visit.let_in()
     page, calendar, day = visit.page, visit.install.services.calendar, a_wednesday()
     page.goto(f"{visit.install.url}/calendar?at={day:%Y-%m-%d}")
     page.locator("#day").get_by_role("button", name="New entry on").click()
@@ -72,7 +72,7 @@ def test_a_day_of_a_series_is_left_out_and_put_back(visit: Visit) -> None:
     services, day = visit.install.services, a_wednesday()
     words = {"title": "Tides", "prompt": "x", "start": f"{day:%Y-%m-%d}T09:00", "repeat": "FREQ=DAILY"}
     entry = services.calendar.create_entry(KEY, words, by=services.users.get_operator())
-    visit.log_in()
+    visit.let_in()
     page = visit.page
     page.goto(f"{visit.install.url}/calendar?at={day:%Y-%m-%d}")
     page.locator("#day").get_by_title("Skip on this day").click()
@@ -96,7 +96,7 @@ def test_a_day_of_a_series_is_left_out_and_put_back(visit: Visit) -> None:
 def test_a_new_entry_begins_at_the_next_full_hour(visit: Visit, path: str) -> None:
     """By the viewer's clock, and again after it was planned; another time that was chosen stays."""
     visit.install.services.users.update_user(1, {"time_zone": ZONE})
-    visit.log_in()
+    visit.let_in()
     page = visit.page
     page.goto(f"{visit.install.url}{path}")
     if path == "/calendar":  # of the hours of today none that has passed
@@ -132,7 +132,7 @@ def test_days_are_reached_by_arrows_and_entries_are_dragged(visit: Visit) -> Non
         KEY, {**words, "title": "Once", "end": f"{day + timedelta(days=1):%Y-%m-%d}T00:15"}, by=ada
     )
     services.calendar.create_entry(KEY, {**words, "title": "Often", "repeat": "FREQ=WEEKLY"}, by=ada)
-    visit.log_in()
+    visit.let_in()
     page = visit.page
     page.goto(f"{visit.install.url}/calendar?at={day:%Y-%m-%d}")
     page.locator(f'[data-day="{day:%Y-%m-%d}"]').focus()

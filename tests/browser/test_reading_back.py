@@ -33,7 +33,7 @@ def test_one_reads_back_and_finds(visit: Visit) -> None:
         repair_conversations(db)
     for turn in range(1, COUNT + 1):
         turns.end_turn(KEY, turn, TurnStatus.DONE, reply=f"reply {turn}")
-    visit.log_in()
+    visit.let_in()
     page = visit.page
     page.goto(f"{visit.install.url}/agents/crab")
     expect(page.locator(f"#turn-{COUNT}")).to_be_in_viewport()

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 
 def test_a_setting_is_found_by_any_word_of_it(visit: Visit) -> None:
     """Its section alone stays; what a field holds counts, too."""
-    visit.log_in()
+    visit.let_in()
     page = visit.page
     page.goto(f"{visit.install.url}/agents/crab/settings")
     field = page.get_by_role("searchbox", name="Find a setting")
@@ -30,7 +30,7 @@ def test_a_setting_is_found_by_any_word_of_it(visit: Visit) -> None:
 @pytest.mark.parametrize("path", ["/settings", "/you", "/agents/crab/settings"])
 def test_the_section_that_one_goes_to_is_marked(visit: Visit, path: str) -> None:
     """Also where the page ends before it comes to the top; its heading is in view."""
-    visit.log_in()
+    visit.let_in()
     page = visit.page
     page.goto(visit.install.url + path)
     links = page.locator("[data-sections] a:visible").all()
@@ -43,7 +43,7 @@ def test_the_section_that_one_goes_to_is_marked(visit: Visit, path: str) -> None
 
 def test_what_is_not_saved_is_marked_and_kept(visit: Visit) -> None:
     """Until it is saved, leaving asks first; afterwards it is as the form stands."""
-    visit.log_in()
+    visit.let_in()
     page, asked = visit.page, list[str]()
     page.goto(f"{visit.install.url}/agents/crab/settings")
     form = page.locator("#who form")

@@ -219,7 +219,7 @@ def plan(page: Page, title: str) -> None:
 
 def test_an_entry_is_made_changed_run_and_deleted(visit: Visit) -> None:
     """By forms and buttons alone; the list keeps up."""
-    visit.log_in()
+    visit.let_in()
     page, calendar = visit.page, visit.install.services.calendar
     page.goto(f"{visit.install.url}/agents/crab/calendar")
     expect(page.get_by_text("Nothing is scheduled.")).to_be_visible()
@@ -261,7 +261,7 @@ def test_an_entry_is_made_changed_run_and_deleted(visit: Visit) -> None:
 
 def test_an_impossible_rule_is_told_beside_the_button(visit: Visit) -> None:
     """What was written stays."""
-    visit.log_in()
+    visit.let_in()
     page = visit.page
     page.goto(f"{visit.install.url}/agents/crab/calendar")
     page.get_by_text("New entry", exact=True).click()
@@ -292,7 +292,7 @@ def test_silent_runs_are_folded(visit: Visit) -> None:
 
 def test_memories_are_added_found_and_forgotten(visit: Visit) -> None:
     """With where each comes from."""
-    visit.log_in()
+    visit.let_in()
     page = visit.page
     page.goto(f"{visit.install.url}/agents/crab/memory")
     expect(page.get_by_text("No memories yet.")).to_be_visible()
@@ -315,7 +315,7 @@ def test_memories_are_added_found_and_forgotten(visit: Visit) -> None:
 
 def test_settings_are_saved(visit: Visit) -> None:
     """What it may set in motion, and its budget."""
-    visit.log_in()
+    visit.let_in()
     page, agents = visit.page, visit.install.services.agents
     page.goto(f"{visit.install.url}/agents/crab/settings")
     packages = page.get_by_role("checkbox", name="Packages")

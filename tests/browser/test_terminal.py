@@ -42,7 +42,7 @@ def enter(page: Page, text: str) -> None:
 def test_a_terminal_is_typed_into(visit: Visit) -> None:
     """By keys and by the row of keys, under the policy that every page has; what a program asks of it is not heard."""
     page = visit.page
-    visit.log_in()
+    visit.let_in()
     page.goto(f"{visit.install.url}/agents/crab")
     follow(page, "Terminal")
     rows = page.locator(".xterm-rows")

@@ -19,7 +19,7 @@ def test_a_code_beside_the_password(visit: Visit) -> None:
     login asks for a code, and takes a recovery code too."""
     install, page = visit.install, visit.page
     install.services.users.set_password(1, PASSWORD)
-    visit.log_in()
+    visit.let_in()
     page.goto(f"{install.url}/you")
     part = page.locator("#second-factor")
     part.get_by_label("Current password").fill(PASSWORD)
@@ -54,7 +54,7 @@ def test_whom_an_agent_is_for(visit: Visit) -> None:
     """One box for everyone; without it, one for each member. What is saved is what is ticked."""
     install, page = visit.install, visit.page
     ben, _anna = (install.services.users.add({"name": name}).id for name in ("ben", "anna"))
-    visit.log_in()
+    visit.let_in()
     page.goto(f"{install.url}/agents/crab/settings")
     part = page.locator("#people")
     expect(part.get_by_label("ben")).to_be_hidden()
