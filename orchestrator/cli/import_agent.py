@@ -84,30 +84,44 @@ def _plan_lines(plan: Mapping[str, Any], name: str) -> list[str]:
     lines += (
         [f"Personality: {one_line(' '.join(persona['personality'].split()), 160)}"] if persona["personality"] else []
     )
-    for title, found in (
-        ("memories", [fact["text"] for fact in plan["memories"]]),
-        ("files into in/", [f"{file['name']}  from {file['path']}" for file in plan["files"]]),
-        ("schedules, paused", [f"{one['title']}: {one['when']}" for one in plan["schedules"]]),
-        ("don't come", [f"{one['path']}: {one['why']}" for one in plan["left_out"]]),
+    for one_title, title, found in (
+        ("memory", "memories", [fact["text"] for fact in plan["memories"]]),
+        ("file into in/", "files into in/", [f"{file['name']}  from {file['path']}" for file in plan["files"]]),
+        ("schedule, paused", "schedules, paused", [f"{one['title']}: {one['when']}" for one in plan["schedules"]]),
+        ("doesn't come", "don't come", [f"{one['path']}: {one['why']}" for one in plan["left_out"]]),
     ):
+        if not found:
+            continue
         lines += [
             "",
-            f"{len(found):,} {title}",
+            _count(len(found), one_title, title),
             *(f"  {one_line(' '.join(text.split()), 150)}" for text in found[:_SHOWN]),
         ]
         lines += [f"  … and {len(found) - _SHOWN:,} more"] if len(found) > _SHOWN else []
     if plan["secrets"]:
-        lines += ["", f"{len(plan['secrets']):,} look like secrets, and stay behind unless you add --with-secret PATH"]
+        told = _count(len(plan["secrets"]), "file looks like a secret and stays", "files look like secrets and stay")
+        lines += ["", f"{told} behind, unless you add --with-secret PATH"]
         lines += [f"  {one_line(one['path'], 200)}: {one_line(one['why'])}" for one in plan["secrets"]]
     return [*lines, ""]
 
 
 def _done_lines(body: Mapping[str, Any]) -> list[str]:
-    counts = f"{body['memories']:,} memories, {body['files']:,} files, {body['schedules']:,} schedules (paused)"
+    counts = ", ".join(
+        (
+            _count(body["memories"], "memory", "memories"),
+            _count(body["files"], "file", "files"),
+            f"{_count(body['schedules'], 'schedule', 'schedules')} (paused)",
+        )
+    )
     lines = [f"{body['agent']} has {counts}. Talk to it: ./hermit chat {body['agent']}"]
     if body["pending"]:
-        lines.append(f"{body['pending']:,} files wait for room on the disk; the next start tries again.")
+        waiting = _count(body["pending"], "file waits", "files wait")
+        lines.append(f"{waiting} for room on the disk; the next start tries again.")
     return lines
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
 
 
 def _read(path: Path) -> bytes:
