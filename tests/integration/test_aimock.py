@@ -6,7 +6,6 @@ hash are in ``tests/thirdparty/aimock``; it is installed once into ``.cache/npm`
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -21,6 +20,7 @@ from orchestrator.core.errors import Stopped, UpstreamFailed
 from orchestrator.core.models import ModelRequest
 from orchestrator.llm.upstreams.anthropic import Anthropic
 from orchestrator.llm.upstreams.openai_compatible import OpenAICompatible
+from tests.support.npm import find_npm
 
 pytestmark = pytest.mark.thirdparty
 
@@ -34,12 +34,8 @@ Client = OpenAICompatible | Anthropic
 
 @pytest.fixture(scope="session")
 def command() -> list[str]:
-    """How to start aimock. Without npm the tests are skipped, but never where a CI runs them."""
-    npm, node = shutil.which("npm"), shutil.which("node")
-    if npm is None or node is None:
-        if os.environ.get("CI"):
-            pytest.fail("npm is missing: a CI must run these tests")
-        pytest.skip("npm is not installed")
+    """How to start aimock."""
+    npm, node = find_npm()
     home = ROOT / ".cache" / "npm" / f"aimock-{VERSION}"
     cli = home / "node_modules" / "@copilotkit" / "aimock" / "dist" / "cli.js"
     if not cli.exists():

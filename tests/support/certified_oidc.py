@@ -4,7 +4,6 @@ version and hashes are in ``tests/thirdparty/oidc``; it is installed once into `
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -13,8 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
+from tests.support.npm import find_npm
 from tests.support.oidc_provider import CLIENT, SECRET
 
 ROOT = Path(__file__).parents[2]
@@ -24,12 +22,8 @@ _FILES = ("package.json", "package-lock.json", "provider.mjs")
 
 
 def _installed() -> list[str]:
-    """How to start it. Without npm the tests are skipped, but never where a CI runs them."""
-    npm, node = shutil.which("npm"), shutil.which("node")
-    if npm is None or node is None:
-        if os.environ.get("CI"):
-            pytest.fail("npm is missing: a CI must run these tests")
-        pytest.skip("npm is not installed")
+    """How to start it."""
+    npm, node = find_npm()
     home = ROOT / ".cache" / "npm" / f"oidc-provider-{VERSION}"
     home.mkdir(parents=True, exist_ok=True)
     for name in _FILES:

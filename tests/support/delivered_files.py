@@ -8,7 +8,7 @@ import wave
 from collections.abc import Mapping
 from pathlib import Path
 
-from orchestrator.core.models import Delivery
+from orchestrator.core.models import CubicleKey, Delivery
 from tests.support.app_fixture import AppFixture, Scene
 
 
@@ -37,3 +37,16 @@ def make_tone(seconds: int) -> bytes:
         tone.setparams((1, 1, 8000, 0, "NONE", ""))
         tone.writeframes(bytes(128 + n // 40 % 2 * 20 for n in range(8000 * seconds)))
     return made.getvalue()
+
+
+def deliver_files(install: AppFixture, key: CubicleKey, files: Mapping[str, bytes]) -> dict[str, int]:
+    """A turn of this cubicle delivers them: the number of each by its name."""
+
+    def make(scene: Scene) -> None:
+        put_out(scene, files)
+        scene.say("Here.")
+
+    install.plays["make"] = make
+    turn = install.services.turns.submit(key, "make", source="test").id
+    install.services.turns.wait_for_end(turn, 20)
+    return {found.name: found.id for found in await_deliveries(install, turn, len(files))}

@@ -11,8 +11,9 @@ import pytest
 from dashboard.headers import HELD
 from dashboard.ranges import MOST_BYTES, ByteRange, parse_range
 from dashboard.sights import MOST_CELL_CHARS, MOST_COLUMNS, MOST_ROWS, read_rows
-from tests.support.app_fixture import AppFixture, Scene
-from tests.support.delivered_files import await_deliveries, make_tone, put_out
+from orchestrator.core.models import CubicleKey
+from tests.support.app_fixture import AppFixture
+from tests.support.delivered_files import deliver_files, make_tone
 from tests.unit.conftest import Api, Browser
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">IIBBBBB", 3, 2, 8, 2, 0, 0, 0) + zlib.compress(b"\0" * 20)
@@ -33,14 +34,7 @@ FILES = {
 @pytest.fixture
 def made(webapp: AppFixture, operator: Api) -> dict[str, int]:
     """The operator's crab delivered these; their numbers."""
-
-    def make(scene: Scene) -> None:
-        put_out(scene, FILES)
-        scene.say("Here.")
-
-    webapp.plays["make"] = make
-    turn = operator.post("/agents/crab/messages", {"text": "make", "wait": True})["turn"]
-    return {found.name: found.id for found in await_deliveries(webapp, turn, len(FILES))}
+    return deliver_files(webapp, CubicleKey("crab", operator.user.id), FILES)
 
 
 def test_each_is_shown_as_what_its_bytes_are(browser: Browser, made: dict[str, int]) -> None:

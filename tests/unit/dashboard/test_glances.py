@@ -12,8 +12,9 @@ import pytest
 from dashboard.headers import HELD
 from dashboard.pages import delivered
 from orchestrator.core.errors import Unavailable
-from tests.support.app_fixture import AppFixture, Scene, run_app
-from tests.support.delivered_files import await_deliveries, put_out
+from orchestrator.core.models import CubicleKey
+from tests.support.app_fixture import AppFixture, run_app
+from tests.support.delivered_files import deliver_files
 from tests.support.fake_browser import FakeBrowser, png
 from tests.support.fake_pdf_renderer import FakePdfRenderer
 from tests.support.fake_sheet_reader import FakeSheetReader
@@ -58,14 +59,7 @@ def webapp(tmp_path: Path, helpers: Helpers) -> Iterator[AppFixture]:
 @pytest.fixture
 def made(webapp: AppFixture, operator: Api) -> dict[str, int]:
     """The operator's crab delivered these; their numbers."""
-
-    def make(scene: Scene) -> None:
-        put_out(scene, FILES)
-        scene.say("Here.")
-
-    webapp.plays["make"] = make
-    turn = operator.post("/agents/crab/messages", {"text": "make", "wait": True})["turn"]
-    return {found.name: found.id for found in await_deliveries(webapp, turn, len(FILES))}
+    return deliver_files(webapp, CubicleKey("crab", operator.user.id), FILES)
 
 
 def _part(browser: Browser, number: int, what: str = "glance") -> str:
