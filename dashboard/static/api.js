@@ -68,6 +68,12 @@ function inWords(message) {
   return key.includes("_") ? rest[0].toUpperCase() + rest.slice(1) : message;
 }
 
+// The stream of news was refused: where that is since the login has ended, the page leads to a new one.
+export async function leaveIfLoginEnded() {
+  const answer = await fetch("/api/approvals?status=pending&limit=1", { headers: { Accept: "application/json" } }).catch(() => null);
+  if (answer) leaveIfLoggedOut(answer);
+}
+
 function leaveIfLoggedOut(answer) {
   const isOut = answer.status === 401 || (answer.redirected && new URL(answer.url).pathname === "/login");
   if (isOut && !isLeaving) location.assign(`/login?next=${encodeURIComponent(location.pathname)}`);

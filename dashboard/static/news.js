@@ -2,6 +2,8 @@
 // "news:again" when something happened after the page was made and before the stream began, which the server tells by
 // the mark that the page carries. A hidden page lets go of its stream, as a browser keeps only a few connections per server.
 
+import { leaveIfLoginEnded } from "./api.js";
+
 const KINDS = ["turn", "step", "delta", "output", "seen", "approval", "question", "notice", "delivery", "conversation", "calendar", "memory", "cubicle", "agent", "people", "doctor", "proof", "backup", "app", "bot"];
 const PATIENCE_MS = 3000;
 const mark = document.querySelector('meta[name="news"]')?.content ?? "";
@@ -46,6 +48,7 @@ function lost() {
   if (source?.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
   close();
   setTimeout(open, PATIENCE_MS);
+  leaveIfLoginEnded();
 }
 
 function offline(is) {

@@ -86,6 +86,8 @@ async function keepUp() {
   const fresh = await subscribe(registration.pushManager, key);
   if (!own || own.endpoint !== fresh.endpoint) await tellServer(fresh);
   put(ON, `${viewer} ${login}`); // a page that was left in between has told the server alone
+  const isListed = document.querySelector("[data-push-off]") || !document.querySelector("[data-push]");
+  if (!isListed) document.dispatchEvent(new CustomEvent("news:push", { detail: {} })); // nor was it, when this page was made
 }
 
 function wasOnBefore() {

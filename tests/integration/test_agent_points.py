@@ -24,13 +24,14 @@ def test_an_agent_goes_back_to_its_own_point(install: RealApp) -> None:
             "mkdir -p src && echo good > src/main.txt && echo keep > notes.txt",
             "hermit checkpoint create before the wreck --json > ../out/.point.json",
             "rm notes.txt && echo broken > src/main.txt && echo junk > src/junk.txt",
-            f"hermit checkpoint restore $({NUMBER}) src notes.txt",
+            f"hermit checkpoint restore $({NUMBER}) src notes.txt > ../out/.said 2>&1",
             "cat src/main.txt notes.txt > seen.txt; hermit checkpoint diff --json > diff.json",
         )
     )
     assert done["status"] == "done", done
-    assert (agent.work / "src/main.txt").read_text() == "good\n"
-    assert (agent.work / "notes.txt").read_text() == "keep\n"
+    said = (agent.work.parent / "out/.said").read_text()
+    assert (agent.work / "src/main.txt").read_text() == "good\n", said
+    assert (agent.work / "notes.txt").read_text() == "keep\n", said
     assert (agent.work / "seen.txt").read_text() == "good\nkeep\n"
     assert not (agent.work / "src/junk.txt").exists()
     changed = {one["path"] for one in json.loads((agent.work / "diff.json").read_text())["changes"]}

@@ -227,6 +227,17 @@ def test_a_frozen_one_stands_still_until_it_is_thawed(bench: Bench) -> None:
     eventually(lambda: counter.read_text() not in ("", before))
 
 
+def test_one_that_is_starved_is_frozen_too(bench: Bench) -> None:
+    """Its programs want more of the processor than there is, and a program has to run to stand still."""
+    spec, _ = bench.started()
+    busy = "for i in $(seq 50); do (while :; do :; done) & done; wait"
+    bench.client.containers.get(spec.name).exec_run(["/bin/bash", "-c", busy], detach=True)
+    eventually(lambda: not bench.engine.is_at_rest(spec.name))
+    for _ in range(5):
+        bench.engine.freeze(spec.name)
+        bench.engine.thaw(spec.name)
+
+
 def test_a_start_thaws_what_it_adopts(bench: Bench) -> None:
     """Whoever froze it is gone, and a turn is to run in it."""
     spec, before = bench.started()

@@ -100,6 +100,10 @@ class PushWatch:
             if note.device not in devices or self._subjects.is_open(note.ref):
                 continue
             with self._store.writing() as db:
+                if (
+                    push_rows.get_note(db, note.device, note.ref) != note
+                ):  # its button was used meanwhile, or it was sent
+                    continue
                 is_shown = note.state is NoteState.SENT
                 state = NoteState.QUEUED if is_shown else note.state
                 if note.state is NoteState.LATER:  # it never got there
@@ -113,6 +117,8 @@ class PushWatch:
             due = [note for note in push_rows.list_due(db, self._now()) if note.device in devices]
         for note in due:
             with self._store.writing() as db:
+                if push_rows.get_note(db, note.device, note.ref) != note:
+                    continue
                 push_rows.save_note(db, note, NoteState.QUEUED, is_over=note.is_over, tries=note.tries)
                 self._submit(db, devices[note.device], note.ref, note.agent)
 

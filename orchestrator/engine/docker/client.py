@@ -19,6 +19,7 @@ INSTALL_LABEL, HOME_LABEL = "hermitshell.install", "hermitshell.home"
 SILENT = "The Docker engine does not answer. Start it with './hermit up', or see 'docker info'."
 _UNKNOWN = "The Docker engine does not answer. './hermit doctor' shows what is wrong."
 _REMOVED_S, _LOOK_S = 10.0, 0.1
+_PAUSED_S = 30.0
 
 
 class DockerFacts:
@@ -70,6 +71,37 @@ def remove_container(api: docker.APIClient, name: str) -> None:
         else:
             return
     raise Unavailable(f"The engine does not finish removing the container {name}. Restart Docker.")
+
+
+def pause_container(api: docker.APIClient, name: str) -> None:
+    """It gets no processor; paused already is success. Raises Unavailable, and what the library raises.
+
+    A process has to run to stop, and the engine gives it a moment only: on a busy machine that takes several tries.
+    """
+    deadline = time.monotonic() + _PAUSED_S
+    while True:
+        try:
+            api.pause(name)
+        except docker.errors.APIError as error:
+            said = str(error.explanation)
+            if "already paused" in said:
+                return
+            if "unable to freeze" not in said:
+                raise
+            if time.monotonic() > deadline:
+                raise Unavailable("Its programs can't be paused, as this computer is too busy. Try again.") from error
+            time.sleep(_LOOK_S)
+        else:
+            return
+
+
+def resume_container(api: docker.APIClient, name: str) -> None:
+    """It goes on; not paused is success. Raises what the library raises."""
+    try:
+        api.unpause(name)
+    except docker.errors.APIError as error:
+        if "is not paused" not in str(error.explanation):
+            raise
 
 
 def remove_labelled(api: docker.APIClient, label: str) -> None:

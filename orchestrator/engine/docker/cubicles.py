@@ -20,7 +20,14 @@ import requests
 from orchestrator.core.errors import NotFound, OrchestratorError, Unavailable
 from orchestrator.core.models import Container, CubicleKey, CubicleSpec, Exit, Usage
 from orchestrator.engine.docker import hardening
-from orchestrator.engine.docker.client import HOME_LABEL, INSTALL_LABEL, remove_container, translate_errors
+from orchestrator.engine.docker.client import (
+    HOME_LABEL,
+    INSTALL_LABEL,
+    pause_container,
+    remove_container,
+    resume_container,
+    translate_errors,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +56,7 @@ class DockerCubicles:
             there = self._find_container(spec.name)
             if there is not None and there.running and there.spec == _spec_fingerprint(spec):
                 if there.is_frozen:
-                    self._change(self._api.unpause, spec.name, is_done="is not paused")
+                    self._change(resume_container, spec.name)
                 return replace(there, is_frozen=False)
             if there is not None:
                 self._remove_container(spec.name)
@@ -118,21 +125,21 @@ class DockerCubicles:
     def freeze(self, name: str) -> None:
         """It gets no processor until it is thawed; frozen already, stopped or gone is success."""
         with translate_errors():
-            self._change(self._api.pause, name, is_done="already paused")
+            self._change(pause_container, name)
 
     def thaw(self, name: str) -> None:
         """It goes on; not frozen, stopped or gone is success."""
         with translate_errors():
-            self._change(self._api.unpause, name, is_done="is not paused")
+            self._change(resume_container, name)
 
-    def _change(self, change: Callable[[str], None], name: str, *, is_done: str) -> None:
-        """``is_done``: what the engine says of one that is so already."""
+    def _change(self, change: Callable[[docker.APIClient, str], None], name: str) -> None:
+        """Stopped or gone is success."""
         try:
-            change(name)
+            change(self._api, name)
         except docker.errors.NotFound:
             return
         except docker.errors.APIError as error:
-            if not any(words in str(error.explanation) for words in (is_done, "is not running")):
+            if "is not running" not in str(error.explanation):
                 raise
 
     def _create_container(self, spec: CubicleSpec) -> Container:

@@ -15,7 +15,14 @@ from pathlib import Path
 
 import docker
 
-from orchestrator.engine.docker.client import HOME_LABEL, remove_container, remove_labelled, translate_errors
+from orchestrator.engine.docker.client import (
+    HOME_LABEL,
+    pause_container,
+    remove_container,
+    remove_labelled,
+    resume_container,
+    translate_errors,
+)
 from orchestrator.engine.docker.hardening import create_container, sandbox_helper
 from orchestrator.engine.docker.stream import Stream
 from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
@@ -110,25 +117,19 @@ class DockerLivingHelper:
 
     def pause(self) -> None:
         """It gets no processor. Raises Unavailable."""
-        self._change(self._api.pause)
+        with _translate_errors(self._spec.kind):
+            pause_container(self._api, self._name)
 
     def resume(self) -> None:
         """It goes on. Raises Unavailable."""
-        self._change(self._api.unpause)
+        with _translate_errors(self._spec.kind):
+            resume_container(self._api, self._name)
 
     def stop(self) -> None:
         """Its container and its stream are gone. Raises Unavailable."""
         self._stream.close()
         with _translate_errors(self._spec.kind):
             remove_container(self._api, self._name)
-
-    def _change(self, change: Callable[[str], None]) -> None:
-        with _translate_errors(self._spec.kind):
-            try:
-                change(self._name)
-            except docker.errors.APIError as error:
-                if "already paused" not in str(error.explanation) and "is not paused" not in str(error.explanation):
-                    raise
 
 
 def _end_of(api: docker.APIClient, name: str, spec: HelperSpec, deadline: float) -> HelperEnd | None:

@@ -15,16 +15,22 @@ import requests
 
 from orchestrator.core.errors import Unavailable
 from orchestrator.engine.docker import client as module
-from orchestrator.engine.docker.client import SILENT, remove_container, translate_errors
+from orchestrator.engine.docker.client import (
+    SILENT,
+    pause_container,
+    remove_container,
+    resume_container,
+    translate_errors,
+)
 from orchestrator.engine.docker.stream import Stream
 
 
-def refusal(status: int) -> docker.errors.APIError:
+def refusal(status: int, said: str = "the engine's own words") -> docker.errors.APIError:
     """What the library raises when the engine answers with this status."""
     answer = requests.Response()
     answer.status_code = status
     kind = docker.errors.NotFound if status == 404 else docker.errors.APIError
-    return kind("no", response=answer, explanation="the engine's own words")
+    return kind("no", response=answer, explanation=said)
 
 
 # --- errors ----------------------------------------------------------------------------------------------------
@@ -96,6 +102,59 @@ def test_one_that_never_goes(monkeypatch: pytest.MonkeyPatch) -> None:
         remove_container(Removing(refusal(409)), "x")  # type: ignore[arg-type]  # as above
     with pytest.raises(docker.errors.APIError):
         remove_container(Removing(refusal(500)), "x")  # type: ignore[arg-type]  # as above
+
+
+# --- pausing ---------------------------------------------------------------------------------------------------
+
+STARVED = refusal(500, "Cannot pause container x: OCI runtime pause failed: unable to freeze: unknown")
+
+
+class Pausing:
+    """An engine that answers each change with the next of these; None: it is done."""
+
+    def __init__(self, *answers: Exception | None) -> None:
+        self.answers = list(answers)
+        self.asked = 0
+
+    def pause(self, _name: str) -> None:
+        """Answer."""
+        self.asked += 1
+        if (answer := self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]) is not None:
+            raise answer
+
+    unpause = pause
+
+
+@pytest.mark.parametrize(
+    ("answers", "asked"),
+    [((None,), 1), ((refusal(409, "Container x is already paused"),), 1), ((STARVED, STARVED, None), 3)],
+)
+def test_a_busy_machine_is_waited_for(
+    answers: tuple[Exception | None, ...], asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that gets no processor does not stop at the first try; paused already is success."""
+    monkeypatch.setattr(module, "_LOOK_S", 0.001)
+    engine = Pausing(*answers)
+    pause_container(engine, "x")  # type: ignore[arg-type]  # as much of it as is used
+    assert engine.asked == asked
+
+
+def test_one_that_never_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told, after a while; any other refusal at once."""
+    monkeypatch.setattr(module, "_LOOK_S", 0.001)
+    monkeypatch.setattr(module, "_PAUSED_S", 0.05)
+    with pytest.raises(Unavailable, match="too busy"):
+        pause_container(Pausing(STARVED), "x")  # type: ignore[arg-type]  # as above
+    with pytest.raises(docker.errors.APIError):
+        pause_container(Pausing(refusal(500)), "x")  # type: ignore[arg-type]  # as above
+
+
+def test_resuming() -> None:
+    """One that is not paused goes on anyway; any other refusal is told."""
+    resume_container(Pausing(None), "x")  # type: ignore[arg-type]  # as above
+    resume_container(Pausing(refusal(500, "Container x is not paused")), "x")  # type: ignore[arg-type]  # as above
+    with pytest.raises(docker.errors.APIError):
+        resume_container(Pausing(refusal(500)), "x")  # type: ignore[arg-type]  # as above
 
 
 # --- streams ---------------------------------------------------------------------------------------------------
