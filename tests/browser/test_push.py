@@ -36,6 +36,9 @@ STAND_IN = """
   PushManager.prototype.getSubscription = async () => known;
 """
 
+LOOKED_AWAY = "Object.defineProperty(document, 'hidden', { get: () => sessionStorage.away === 'yes' });"
+"""A page that is open, and that nobody looks at."""
+
 
 class Handset:
     """A browser on a phone, with what its push service would do."""
@@ -44,6 +47,7 @@ class Handset:
         self.context, self.install, self.service = context, install, service
         self.push: SubscribedBrowser = service.subscribe("handset")
         subscription = json.dumps(self.push.subscription)
+        context.add_init_script(LOOKED_AWAY)
         context.add_init_script(STAND_IN % {"endpoint": json.dumps(self.push.endpoint), "subscription": subscription})
         context.grant_permissions(["notifications"], origin=install.url)
         self.visit: Visit = open_window(context, install)
@@ -140,10 +144,13 @@ class Handset:
     def look_at_it(self) -> None:
         """A page of ours is looked at."""
         self._is_looked_at = True
+        self.page.evaluate("() => sessionStorage.removeItem('away')")
 
     def look_away(self) -> None:
         """No page of ours is looked at, though one stays open."""
         self._is_looked_at = False
+        self.page.evaluate("() => sessionStorage.setItem('away', 'yes')")
+        self.page.reload()  # what it was doing while it was looked at is over
 
 
 @pytest.fixture(scope="module")
@@ -248,6 +255,7 @@ def test_what_is_decided_elsewhere_stops_asking(handset: Handset) -> None:
     install.services.turns.wait_for_end(turn, 20)
     assert handset.hear()["is_over"]
     handset.expect_shown(["crab: settled", "Denied by ada (telegram).", []])
+    handset.look_at_it()
     handset.page.goto(f"{install.url}/you")
     handset.expect_shown()
 
