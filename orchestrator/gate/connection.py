@@ -236,4 +236,3 @@ class GateConnection:
         with suppress(OSError, TimeoutError):
             async with asyncio.timeout(self._parts.limits.half_open_s):
                 await self._writer.wait_closed()
-        self._writer.transport.abort()

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import TimeoutError as LoopTimeout
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -31,6 +32,9 @@ SOCKET_NAME: Final = "gate.sock"
 MINUTE_S = 60.0
 _CALL_S = 10.0
 _ALL_CONNECTIONS = 1024
+_PAUSE_S = 0.1
+_BACKLOG = 1024
+"""A unix socket whose queue is full refuses at once, which not every client takes well."""
 _MOST_UNWRITTEN = 1024
 """Rows of one gate that wait for a database that can be written again."""
 T = TypeVar("T")
@@ -73,15 +77,20 @@ async def _cancel_all() -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
+def _close_cut(sock: socket.socket, task: asyncio.Task[None]) -> None:
+    if task.cancelled():
+        sock.close()
+
+
 class OpenGate:
     """One gate. Its methods may be called from any thread but the gate's own."""
 
     def __init__(self, loop: _Loop, user: GateUser, parts: GateParts, places: threading.Semaphore) -> None:
         self.user = user
         self._loop, self._parts, self._places = loop, parts, places
-        self._server: asyncio.Server | None = None
+        self._listening: socket.socket | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
         self._live: set[GateConnection] = set()
-        self._count = 0
         self._is_closed = False
         self._path: Path | None = None
         self._on_close: Callable[[OpenGate], None] = lambda _: None
@@ -107,28 +116,47 @@ class OpenGate:
 
     async def listen(self, listening: socket.socket, path: Path, on_close: Callable[[OpenGate], None]) -> None:
         """Begin, at a socket that lies at ``path``; ``on_close`` hears of the end. In the gate's thread."""
-        self._path, self._on_close = path, on_close
-        limit = self._parts.limits.head_bytes
-        self._server = await asyncio.start_unix_server(self._serve, sock=listening, limit=limit)
+        self._path, self._on_close, self._listening = path, on_close, listening
+        asyncio.get_running_loop().add_reader(listening, self._accept, listening)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._count >= self._parts.limits.connections or not self._places.acquire(blocking=False):
+    def _accept(self, listening: socket.socket) -> None:
+        """Some are waiting. Each is either in a task of its own when this returns, or still waits."""
+        loop = asyncio.get_running_loop()
+        try:
+            sock, _ = listening.accept()
+            sock.setblocking(False)
+        except BlockingIOError:
+            return
+        except OSError as error:  # too many files are open
+            logger.warning("gate: no connection is accepted for a moment: %s", error)
+            loop.remove_reader(listening)
+            loop.call_later(_PAUSE_S, self._accept_again, listening)
+            return
+        task = loop.create_task(self._serve(sock))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        # One that is cut before it has begun closes nothing itself.
+        task.add_done_callback(partial(_close_cut, sock))
+
+    def _accept_again(self, listening: socket.socket) -> None:
+        if self._listening is listening:
+            asyncio.get_running_loop().add_reader(listening, self._accept, listening)
+
+    async def _serve(self, sock: socket.socket) -> None:
+        reader, writer = await asyncio.open_unix_connection(sock=sock, limit=self._parts.limits.head_bytes)
+        if len(self._live) >= self._parts.limits.connections or not self._places.acquire(blocking=False):
             self._parts.traffic.count_connection("", 0, GateVerdict.REFUSED, Reason.CONNECTIONS)
             writer.write(NotLetThrough(Reason.CONNECTIONS).refusal.as_response())
             writer.close()
             return
         connection = GateConnection(self._parts, reader, writer)
         self._live.add(connection)
-        self._count += 1
         try:
             await connection.run()
-        except asyncio.CancelledError:
-            writer.transport.abort()  # it was cut, which is no fault of the server's
         except Exception:  # the top of a task: the others go on
             logger.exception("gate: a connection broke")
-            writer.transport.abort()
         finally:
-            self._count -= 1
+            writer.transport.abort()
             self._live.discard(connection)
             self._places.release()
 
@@ -142,11 +170,14 @@ class OpenGate:
         return self._parts.traffic.take_rows()
 
     async def _close(self) -> None:
-        if self._server is not None:
-            self._server.close()
-            self._server = None
-        for connection in tuple(self._live):
-            connection.abort()
+        if self._listening is not None:
+            asyncio.get_running_loop().remove_reader(self._listening)
+            self._listening.close()
+            self._listening = None
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         if self._path is not None:
             with suppress(OSError):  # its folder may be gone already
                 self._path.unlink()
@@ -264,7 +295,7 @@ def bind_socket(folder: Path, uid: int, gid: int, name: str = SOCKET_NAME) -> so
         path.chmod(0o600)
         if os.geteuid() == 0:
             os.chown(path, uid, gid)
-        listening.listen(128)
+        listening.listen(_BACKLOG)
         listening.setblocking(False)
     except OSError:
         listening.close()
