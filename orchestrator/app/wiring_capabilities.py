@@ -168,6 +168,7 @@ class Capabilities:
             workspaces=context.workspaces,
             resolver=PackageResolver(
                 parts.engine.helpers,
+                context.gates,
                 folder=context.home.helpers,
                 image=lambda: parts.engine.images.ensure_image("resolver"),
                 outside=parts.outside,

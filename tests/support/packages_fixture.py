@@ -23,8 +23,12 @@ from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey
 from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
+from orchestrator.gate.gate import Gates
+from orchestrator.gate.traffic_log import TrafficLog
+from orchestrator.gate.upstream_proxy import UpstreamProxies
 from orchestrator.jobs.pool import Jobs
 from tests.support.core_fixture import KEY, CoreFixture, core_fixture
+from tests.support.fake_internet import FakeInternet
 from tests.support.fakes import NoHelpers
 
 CONTENT = b"a wheel, for all the host knows"
@@ -137,6 +141,7 @@ def fixture(home: Path, helpers: FakeHelpers | None = None, **agent: Any) -> Ite
         notifications, clock = Notifications(install.store, install.broker), [time.time()]
         calls = Calls(store=install.store, agents=install.agents)
         (home / "helpers").mkdir(exist_ok=True)
+        gates = Gates(FakeInternet(), proxies=UpstreamProxies(), write=TrafficLog(install.store).write_rows)
         jobs = Jobs(install.store, notifications, finish=calls.finish_calls, now=lambda: clock[0])
         packages = Packages(
             store=install.store,
@@ -145,7 +150,7 @@ def fixture(home: Path, helpers: FakeHelpers | None = None, **agent: Any) -> Ite
             jobs=jobs,
             workspaces=install.workspaces,
             resolver=PackageResolver(
-                helpers, folder=home / "helpers", image=lambda: "resolver", outside=PackageIndexes()
+                helpers, gates, folder=home / "helpers", image=lambda: "resolver", outside=PackageIndexes()
             ),
             most_an_hour=MOST_AN_HOUR,
             now=lambda: clock[0],
@@ -153,4 +158,7 @@ def fixture(home: Path, helpers: FakeHelpers | None = None, **agent: Any) -> Ite
         calls.set_registry(REGISTRY, packages.deeds)
         jobs.reconcile()
         shelf = home / "workspaces" / KEY.agent / str(KEY.user) / "data" / "packages"
-        yield PackagesFixture(install, calls, notifications, jobs, packages, helpers, shelf, clock)
+        try:
+            yield PackagesFixture(install, calls, notifications, jobs, packages, helpers, shelf, clock)
+        finally:
+            gates.close()

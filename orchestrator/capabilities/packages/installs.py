@@ -30,6 +30,7 @@ from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey, Turn
 from orchestrator.engine.helper_folder import Failed
 from orchestrator.files import quota as rules
 from orchestrator.files.workspace import Workspaces
+from orchestrator.gate.traffic_log import GateUser
 from orchestrator.jobs import rows
 from orchestrator.jobs.kinds import JobKind, JobReport, Running
 from orchestrator.jobs.pool import Jobs, job_reference
@@ -147,7 +148,9 @@ class Packages:
         return None
 
     def _resolve_packages(self, one: Installation, running: Running) -> None:
-        packages = self._resolver.resolve_packages(one.id, one.system, one.asked, is_wanted=running.is_wanted)
+        packages = self._resolver.resolve_packages(
+            one.id, one.system, one.asked, user=_gate_user(one), is_wanted=running.is_wanted
+        )
         self._check_room(one.cubicle, packages)
         timeout_s = self._agents.get(one.cubicle.agent).approval_timeout_s
         with self._store.writing() as db:
@@ -169,7 +172,9 @@ class Packages:
         packages = read_list(one.system, list(one.packages))
         self._check_room(one.cubicle, packages)
         try:
-            brought = self._resolver.fetch_files(one.id, one.system, packages, is_wanted=running.is_wanted)
+            brought = self._resolver.fetch_files(
+                one.id, one.system, packages, user=_gate_user(one), is_wanted=running.is_wanted
+            )
             running.check_wanted()  # of an agent that is being deleted another of its name gets nothing
             self._shelf.store_files(one.cubicle, one.id, one.system, brought)
         finally:
@@ -181,6 +186,10 @@ class Packages:
         used = self._workspaces.measure_usage(key)
         if used.bytes + total_of(packages) > limit.bytes:
             raise Failed("There is no room for them in the workspace. Delete what is no longer needed, then ask again.")
+
+
+def _gate_user(one: Installation) -> GateUser:
+    return GateUser(KIND, one.cubicle, one.turn, one.id)
 
 
 def _same(db: sqlite3.Connection, key: CubicleKey, system: str, asked: Sequence[str]) -> Installation | None:
