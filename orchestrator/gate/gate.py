@@ -285,10 +285,10 @@ class Gates:
 def bind_socket(folder: Path, uid: int, gid: int, name: str = SOCKET_NAME) -> socket.socket:
     """A socket that listens at ``folder/name``, for this user and group alone. The folder is the host's own and is
     mounted read-only. Raises OSError."""
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
     path = folder / name
     # By way of the descriptor: socket paths end at 107 bytes, HERMIT_HOME may be longer.
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
     try:
         path.unlink(missing_ok=True)
         listening.bind(f"/proc/self/fd/{descriptor}/{name}")

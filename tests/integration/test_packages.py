@@ -4,7 +4,10 @@ resolver that has no network either, through a gate, from an index on this machi
 
 from __future__ import annotations
 
+import base64
+import ipaddress
 import json
+import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -168,7 +171,10 @@ def test_the_resolver_has_walls(install: RealApp, client: docker.DockerClient, i
     label = f"hermitshell.helper-of={install.install}"
     found = eventually(lambda: client.api.containers(filters={"label": label}))
     facts = client.api.inspect_container(found[0]["Id"])
+    looked = client.api.exec_create(found[0]["Id"], ["sh", "-c", "ls /sys/class/net; cat /proc/net/route | wc -l"])
+    inside = client.api.exec_start(looked["Id"]).decode().split()
     index.going.set()
+    assert inside == ["lo", "1"]
     host = facts["HostConfig"]
     assert (host["ReadonlyRootfs"], host["Privileged"], host["CapDrop"]) == (True, False, ["ALL"])
     assert "no-new-privileges:true" in host["SecurityOpt"]
@@ -183,6 +189,43 @@ def test_the_resolver_has_walls(install: RealApp, client: docker.DockerClient, i
     assert not any("docker.sock" in m["Source"] for m in facts["Mounts"])
     assert agent.ended(turn, patience_s=60)["status"] == "done"
     eventually(lambda: not client.api.containers(all=True, filters={"label": label}))
+
+
+@pytest.mark.parametrize("system", ["pip", "npm"])
+@pytest.mark.parametrize("place", ["loopback", "bridge", "metadata", "name"])
+def test_an_index_leads_nowhere_else(
+    install: RealApp, client: docker.DockerClient, index: PackageIndex, system: str, place: str
+) -> None:
+    """A hostile index, or what a package says of itself, names a host of this machine's networks or any other: it is
+    refused at the gate, nothing connects there, and a person can read in the audit log where it wanted to go."""
+    config = client.networks.get("bridge").attrs["IPAM"]["Config"][0]
+    bridge = config.get("Gateway") or str(ipaddress.ip_network(config["Subnet"]).network_address + 1)
+    host = {"loopback": "127.0.0.1", "bridge": bridge, "metadata": "169.254.169.254", "name": "evil.example"}[place]
+    address = host if place in ("loopback", "bridge") else "127.0.0.1"
+    name = f"leads-to-{place}-{system}"
+    with socket.create_server((address, 0)) as inner:
+        inner.setblocking(False)
+        port = inner.getsockname()[1] if place in ("loopback", "bridge") else 80
+        url = f"http://{host}:{port}/{name}"
+        if system == "pip":
+            link = f'<a href="{url}-1.0-py3-none-any.whl#sha256={"0" * 64}">{name}-1.0-py3-none-any.whl</a>'
+            index.publish(f"/simple/{name}/", "text/html", f"<!DOCTYPE html><html><body>{link}</body></html>".encode())
+        else:
+            dist = {"tarball": f"{url}-1.0.0.tgz", "integrity": "sha512-" + base64.b64encode(b"0" * 64).decode()}
+            told = {"name": name, "version": "1.0.0", "dist": dist}
+            page = {"name": name, "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": told}}
+            index.publish(f"/npm/{name}", "application/json", json.dumps(page).encode())
+        agent = install.agent()
+        ended = agent.ask(install.plays.commands(f"hermit install {system} {name}; echo code $?"), timeout=120)
+        output = ended["steps"][0]["output"]
+        with pytest.raises(BlockingIOError):
+            inner.accept()
+    assert "code 1" in output
+    assert f"sends to {host}" in output, output
+    rows = eventually(lambda: install.api.get("/audit", kind="gate.refused", agent=agent.name)["rows"])
+    assert [(row["detail"]["for"], row["detail"]["host"], row["detail"]["port"]) for row in rows] == [
+        ("packages", host, port)
+    ]
 
 
 def test_a_death_in_the_middle(
