@@ -164,6 +164,7 @@ class Capabilities:
             store=context.store,
             agents=context.agents,
             approvals=self._approvals,
+            grants=context.grants,
             jobs=self.jobs,
             workspaces=context.workspaces,
             resolver=PackageResolver(

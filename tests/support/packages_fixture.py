@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from orchestrator.approvals.grant_rows import GrantKind, GrantScope
 from orchestrator.approvals.notifications import Notifications
 from orchestrator.capabilities.call_rows import CapabilityCall
 from orchestrator.capabilities.calls import Calls
@@ -133,11 +134,19 @@ class PackagesFixture:
 
 
 @contextmanager
-def fixture(home: Path, helpers: FakeHelpers | None = None, **agent: Any) -> Iterator[PackagesFixture]:
-    """A fixture over ``home``, opened again when it was there before."""
+def fixture(
+    home: Path, helpers: FakeHelpers | None = None, *, asks_about_names: bool = False, **agent: Any
+) -> Iterator[PackagesFixture]:
+    """A fixture over ``home``, opened again when it was there before. Unless it ``asks_about_names``, any name may be
+    looked up."""
     helpers = helpers or FakeHelpers()
     with core_fixture(home, **agent) as install:
         install.workspaces.prepare_folders(KEY, uid=0, gid=0)
+        for system in () if asks_about_names else ("pip", "npm"):
+            subject = f"look up packages of {system}"
+            install.grants.add_grant(
+                KEY.agent, GrantKind.COMMAND, subject, GrantScope.ALWAYS, by=install.operator, surface="test"
+            )
         notifications, clock = Notifications(install.store, install.broker), [time.time()]
         calls = Calls(store=install.store, agents=install.agents)
         (home / "helpers").mkdir(exist_ok=True)
@@ -147,6 +156,7 @@ def fixture(home: Path, helpers: FakeHelpers | None = None, **agent: Any) -> Ite
             store=install.store,
             agents=install.agents,
             approvals=install.approvals,
+            grants=install.grants,
             jobs=jobs,
             workspaces=install.workspaces,
             resolver=PackageResolver(

@@ -28,7 +28,7 @@ from orchestrator.engine.protocol import HelperEngine
 from orchestrator.gate.gate import Gates, OpenGate
 from orchestrator.gate.policy import ExactHosts
 from orchestrator.gate.refusals import Reason
-from orchestrator.gate.traffic import OTHERS, HostUsage
+from orchestrator.gate.traffic import OTHERS, GateVerdict, HostUsage
 from orchestrator.gate.traffic_log import GateUser
 
 RESOLVE_S, FETCH_S = 180, 900
@@ -111,7 +111,7 @@ class PackageResolver:
         gate = self._open_gate(helper, task["system"], user)
         try:
             self._helpers.run_helper(helper, is_wanted=is_wanted)
-            refused = list_refused(gate.usage())
+            refused = explain_refusals(gate.usage())
         finally:
             gate.close()
         if not is_wanted():
@@ -178,21 +178,39 @@ def _checked(package: Package, path: Path) -> Brought:
     return Brought(package, path, ours.hexdigest())
 
 
-def list_refused(usage: Sequence[HostUsage]) -> tuple[str, ...]:
-    """The hosts that were refused because they are none of the index's."""
-    refused = (use.host for use in usage if use.reason == Reason.HOST_NOT_APPROVED and use.host != OTHERS)
-    return tuple(dict.fromkeys(refused))
+def explain_refusals(usage: Sequence[HostUsage]) -> str:
+    """Why the gate let something not through, and what to do about it; empty where it let all through. Names of hosts
+    are strangers', but letters, figures, dots and dashes alone."""
+    refused = [use for use in usage if use.verdict is not GateVerdict.ALLOWED and use.host not in ("", OTHERS)]
+    foreign = _shown(refused, Reason.HOST_NOT_APPROVED, Reason.NOT_A_NAME, Reason.PORT)
+    if foreign:
+        return (
+            f"The package index sends to {foreign}, which is none of its hosts, so that was refused. If you trust it, "
+            "the operator can add it to HERMIT_PACKAGE_HOSTS."
+        )
+    if private := _shown(refused, Reason.PRIVATE):
+        return (
+            f"{private} leads to an address inside a private network, so it was not asked. If that is meant, the "
+            "operator can add it to HERMIT_PRIVATE_HOSTS."
+        )
+    if silent := _shown(refused, Reason.NOT_FOUND, Reason.UNREACHABLE, Reason.UPSTREAM):
+        reasons = ", ".join(dict.fromkeys(use.reason for use in refused))
+        return f"{silent} can't be reached from this machine ({reasons}). './hermit doctor' says more."
+    return ""
 
 
-def _sentence(task: Mapping[str, Any], report: Mapping[str, Any], refused: Sequence[str]) -> str:
+def _shown(refused: Sequence[HostUsage], *reasons: str) -> str:
+    places = (
+        use.host if use.port in (80, 443) else f"{use.host}:{use.port}" for use in refused if use.reason in reasons
+    )
+    return ", ".join(list(dict.fromkeys(places))[:_MOST_SHOWN])
+
+
+def _sentence(task: Mapping[str, Any], report: Mapping[str, Any], refused: str) -> str:
     """What was the matter, for an agent and its person; what pip or npm said is quoted as a stranger's words."""
     system = task["system"]
     if refused:
-        shown = ", ".join(refused[:_MOST_SHOWN])
-        return (
-            f"The package index sends to {shown}, which is none of its hosts, so that was refused. If you trust it, "
-            "the operator can add it to HERMIT_PACKAGE_HOSTS."
-        )
+        return refused
     said = report.get("said")
     is_quoted = isinstance(said, str) and bool(said) and report.get("why") != "too_large"
     quoted = f" It said: {one_line(escape_invisible(str(said)), 500)}" if is_quoted else ""
