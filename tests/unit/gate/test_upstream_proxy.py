@@ -71,7 +71,8 @@ def town_with_proxy(site: FakeSite) -> FakeInternet:
     return FakeInternet({"proxy.lan": [["10.0.0.9"]]}, {"10.0.0.9": site})
 
 
-PROXIES = UpstreamProxies(*[UpstreamProxy("proxy.lan", 3128, "Basic eA==")] * 2, direct=("direct.example",))
+PROXY = UpstreamProxy("proxy.lan", 3128, "Basic eA==")
+PROXIES = UpstreamProxies(PROXY, PROXY, direct=("direct.example",))
 
 
 def test_plain_requests_go_by_the_proxy(tmp_path: Path) -> None:

@@ -98,14 +98,14 @@ def test_no_name_leaves_before_a_yes(asking: PackagesFixture) -> None:
     asking.decide()
     asking.work()
     assert asking.now(call).status == "done"
-    for names in (("six",), ("flask-login",), ("flask",), ("flask==1.0",)):
-        asking.ask(*names)
+    for name in ("six", "flask-login", "flask", "flask==1.0"):
+        asking.ask(name)
         asking.work()
-        assert [one.kind for one in asking.pending()] == ["packages"], names
-    for names in (("six==9.9",), ("flask-login==1.0",), ("idna",), ("six", "idna")):
+        assert [one.kind for one in asking.pending()] == ["packages"], name
+    for foreign in ("six==9.9", "flask-login==1.0", "idna", "six idna"):
         before = len(asking.helpers.tasks)
-        asking.ask(*names)
-        assert asking.pending()[0].kind == "package_names", names
+        asking.ask(*foreign.split())
+        assert asking.pending()[0].kind == "package_names", foreign
         assert (asking.work(), len(asking.helpers.tasks)) == (0, before)
 
 
