@@ -9,7 +9,8 @@ ARG APT_OPTIONS=""
 COPY cubicle/install /usr/local/sbin/cubicle-install
 RUN /usr/local/sbin/cubicle-install ca-certificates nodejs npm python3 python3-pip
 ENV LANG=C.UTF-8 HOME=/tmp PATH=/usr/bin:/bin
+COPY cubicle/gateway.py /app/gateway.py
 COPY cubicle/resolver.py /app/resolver.py
 WORKDIR /tmp
 USER 1000:1000
-CMD ["/usr/bin/python3", "-I", "/app/resolver.py"]
+CMD ["/usr/bin/python3", "-I", "/app/gateway.py", "/usr/bin/python3", "-I", "/app/resolver.py"]

@@ -35,6 +35,8 @@ ANSWER_S = 30
 CHUNK = 1 << 18
 MOST_SAID = 800
 _CPUS = {"x86_64": "x64", "aarch64": "arm64", "armv7l": "arm", "i686": "ia32"}
+_PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
+"""The one way out of this container, as it was started with it."""
 _FULL = (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
 _NPM_WORDS = {
     "E404": "not_found",
@@ -62,7 +64,6 @@ def main() -> None:
     """Do the task, and leave a report whatever comes of it."""
     task = json.loads((IN / "task.json").read_text(encoding="utf-8"))
     signal.alarm(task["time_s"])  # whoever sent us may have died
-    os.environ.update(task["proxies"])
     try:
         report = fetch(task) if task["do"] == "fetch" else resolve(task)
     except Failed as error:
@@ -193,7 +194,7 @@ def _run(task: dict[str, Any], command: list[str], own: dict[str, str], *, folde
     try:
         ran = subprocess.run(
             command,
-            env={**environment, **task["proxies"], **own},
+            env={**environment, **{name: os.environ[name] for name in _PROXIES if name in os.environ}, **own},
             cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,

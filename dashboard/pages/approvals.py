@@ -36,6 +36,7 @@ _EXACT = {
     "command": to_say("The exact command"),
     "asset": to_say("The exact address"),
     "packages": to_say("The exact list"),
+    "package_names": to_say("The exact list"),
     "checkpoint": to_say("The exact change"),
 }
 _FILTERS = ("agent", "kind", "status")

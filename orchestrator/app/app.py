@@ -17,6 +17,7 @@ from orchestrator.app.wiring import (
     build_bots,
     build_cubicles,
     build_disk,
+    build_gates,
     build_metrics,
     build_outgoing,
     build_previews,
@@ -127,8 +128,9 @@ class App:
             reserve=Reserve(home.path, ballast=home.reserve_file),
             grants=Grants(store=self._store, agents=agents, broker=self._broker),
             install_settings=self._install_settings,
+            gates=build_gates(settings, parts, self._store),
         )
-        self._approvals = Approvals(self._store, self._broker, context.grants, hooks)
+        self._gates, self._approvals = context.gates, Approvals(self._store, self._broker, context.grants, hooks)
         self._step_approvals = StepApprovals(self._store, self._approvals, self._locks, hooks)
         self._server, self._reverse_tunnel, door = HttpServer(), ReverseTunnel(), DoorRoutes(hooks.door_called.fire)
         self._doors = DoorSockets(self._server, workspaces, door, on_close=hooks.door_closed.fire)
@@ -147,8 +149,7 @@ class App:
         self._metrics = build_metrics(context, self._cubicles, self._quota, self._usage_samples)
         self._deletion = self._build_deletion(agents, users)
         self._closing, self._watchdog = self._build_closing(context), self._build_watchdog(context)
-        after_s, is_waking = settings.sleep_after_s, self._waker.is_waking
-        self._idle_stop = IdleStop(self._cubicles, self._store, after_s=after_s, is_waking=is_waking)
+        self._idle_stop = self._build_idle_stop()
         self._previews = build_previews(context, self._reverse_tunnel, self._deliveries)
         self._thumbnails = build_thumbnails(context, self._previews, self._capabilities.jobs)
         self._terminals = build_terminals(context, self._cubicles)
@@ -158,6 +159,10 @@ class App:
         self._publish_agents(hooks)
         self._retention = Retention(self._store, settings.keep, expire_backups=self.services.backups.remove_older)
         self._telegram = TelegramChannel(self.services, self.services.bots, self._store, folder=home.path / "telegram")
+
+    def _build_idle_stop(self) -> IdleStop:
+        after_s, is_waking = self._settings.sleep_after_s, self._waker.is_waking
+        return IdleStop(self._cubicles, self._store, after_s=after_s, is_waking=is_waking)
 
     def _build_capabilities(self, context: AppContext) -> Capabilities:
         history = self._history.for_agents
@@ -332,6 +337,7 @@ class App:
             rounds.start()
         services.backup_schedule.start()
         services.version_watch.start()
+        self._gates.start()
         for workers in (self._capabilities, self._previews):
             workers.start()
         self.dashboard = create_app(services)
@@ -352,6 +358,7 @@ class App:
         self._terminals.close()
         self._previews.close()
         self._capabilities.close()
+        self._gates.close()
         self._retention.close()
         self._usage_samples.close()
         self._quota.close()

@@ -46,6 +46,9 @@ from orchestrator.door.reverse_tunnel import ReverseTunnel
 from orchestrator.engine.protocol import Engine
 from orchestrator.files.free_space import Reserve
 from orchestrator.files.workspace import Workspaces
+from orchestrator.gate.gate import Gates
+from orchestrator.gate.traffic_log import TrafficLog
+from orchestrator.gate.upstream_proxy import UpstreamProxies
 from orchestrator.jobs.pool import Jobs
 from orchestrator.llm.budget import Budget
 from orchestrator.llm.key_store import KeyStore
@@ -84,11 +87,13 @@ class Edges:
     build_provider: Build = build_own
     """How a provider is made of a key that was given in the dashboard."""
     internet: Internet = field(default_factory=Internet)
-    """What approved downloads come through."""
+    """What approved downloads come through, and whatever a gate lets through."""
     blot: Callable[[str], None] = lambda _: None
     """Keeps a text out of the log from now on."""
     outside: PackageIndexes = field(default_factory=PackageIndexes)
-    """How package resolvers get to the indexes of packages."""
+    """Which indexes of packages are asked."""
+    upstream_proxies: UpstreamProxies = field(default_factory=UpstreamProxies)
+    """By which proxies this machine reaches the internet."""
     examine: Callable[[], list[Finding]] = no_doctor
     """The doctor's look at every part."""
     find_address: Callable[[], str] = find_address
@@ -116,6 +121,17 @@ class AppContext:
     reserve: Reserve
     grants: Grants
     install_settings: InstallSettings
+    gates: Gates
+
+
+def build_gates(settings: Settings, parts: Edges, store: Store) -> Gates:
+    """The way out of helper containers."""
+    return Gates(
+        parts.internet.network,
+        proxies=parts.upstream_proxies,
+        named=settings.private_hosts,
+        write=TrafficLog(store).write_rows,
+    )
 
 
 def build_users(settings: Settings, home: Home, store: Store, hooks: Hooks) -> Users:

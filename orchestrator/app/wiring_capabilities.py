@@ -164,10 +164,12 @@ class Capabilities:
             store=context.store,
             agents=context.agents,
             approvals=self._approvals,
+            grants=context.grants,
             jobs=self.jobs,
             workspaces=context.workspaces,
             resolver=PackageResolver(
                 parts.engine.helpers,
+                context.gates,
                 folder=context.home.helpers,
                 image=lambda: parts.engine.images.ensure_image("resolver"),
                 outside=parts.outside,

@@ -92,7 +92,7 @@ class Grants:
             self._audit(db, key, f"{kind}.allowed", text, subject)
 
     def find_covering(
-        self, db: sqlite3.Connection, key: CubicleKey, turn: int, wanted: Sequence[str]
+        self, db: sqlite3.Connection, key: CubicleKey, turn: int | None, wanted: Sequence[str]
     ) -> list[Grant] | None:
         """The grants by which a command of all these kinds need not be asked about in this turn; None when one is
         missing."""

@@ -143,3 +143,5 @@ class Capability:
     prompt: Prompt = _NOTHING
     approval: ApprovalKind | None = None
     """How a person is asked, where an approval of a kind of its own is needed."""
+    first_approval: ApprovalKind | None = None
+    """How they are asked before that, where there are two questions."""

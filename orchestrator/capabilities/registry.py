@@ -28,7 +28,12 @@ class Registry:
         )
         self.approvals: Mapping[str, ApprovalKind] = MappingProxyType(
             _by_name(
-                (kind.name, kind) for kind in (COMMAND_KIND, *(one.approval for one in self._capabilities)) if kind
+                (kind.name, kind)
+                for kind in (
+                    COMMAND_KIND,
+                    *(k for one in self._capabilities for k in (one.approval, one.first_approval)),
+                )
+                if kind
             )
         )
         self._toolset_of = {a.name: one.toolset.name for one in self._capabilities if one.toolset for a in one.actions}

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from orchestrator.capabilities.packages.indexes import read_indexes
 from orchestrator.channels.telegram import doctor as telegram
 from orchestrator.cli.colors import Paint
 from orchestrator.cli.context import Context, print_body
@@ -27,10 +28,12 @@ from orchestrator.engine.docker.images import DockerImages
 from orchestrator.engine.sandbox_probe import PART as WALLS
 from orchestrator.engine.sandbox_probe import examine_walls
 from orchestrator.engine.setup.docker_setup import find_engine, require_usable
+from orchestrator.gate.upstream_proxy import read_upstream_proxies
 from orchestrator.operations.backup import recovery as rescue
 from orchestrator.operations.doctor import surroundings
 from orchestrator.operations.doctor.embeddings import EMBEDDINGS, examine_embeddings
 from orchestrator.operations.doctor.engine import ENGINE, IMAGE, examine_engine, examine_image
+from orchestrator.operations.doctor.indexes import PACKAGES, examine_indexes
 from orchestrator.operations.doctor.oidc import LOGIN, examine_oidc
 from orchestrator.operations.doctor.previews import examine_previews
 from orchestrator.operations.doctor.reach import examine_reach
@@ -79,6 +82,7 @@ def run_checks(context: Context) -> list[Finding]:
         found.append(fail(ENGINE, error.message, "'./hermit up' starts an engine where it can."))
     found += _tried(MODEL, lambda: [_model(context)])
     found += _tried(EMBEDDINGS, lambda: _embeddings(context))
+    found += _tried(PACKAGES, lambda: [_indexes(context)])
     for name, examine_channel in _CHANNELS.items():
         found += _tried(name, partial(examine_channel, context.settings))
     found += surroundings.examine_openness(context.settings.host, is_open=context.settings.is_in_the_open)
@@ -121,6 +125,13 @@ def _with_engine(context: Context, client: Any, found: list[Finding]) -> Mapping
 
 def _model(context: Context) -> Finding:
     return examine_model(*with_own(context))
+
+
+def _indexes(context: Context) -> Finding:
+    """As the package resolver would reach them."""
+    settings, environment = context.settings, context.environment
+    indexes, proxies = read_indexes(settings, environment), read_upstream_proxies(environment)
+    return examine_indexes(indexes, Internet().network, proxies, settings.private_hosts)
 
 
 def _embeddings(context: Context) -> list[Finding]:

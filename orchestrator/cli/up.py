@@ -32,6 +32,7 @@ from orchestrator.engine.docker.engine import build_engine
 from orchestrator.engine.docker.images import DockerImages
 from orchestrator.engine.setup.cubicle_image import ensure_image
 from orchestrator.engine.setup.docker_setup import ensure_engine, find_engine
+from orchestrator.gate.upstream_proxy import read_upstream_proxies
 from orchestrator.operations.backup import recovery as rescue
 from orchestrator.operations.backup.restore import finish_restore
 from orchestrator.operations.backup.staged import apply_staged, get_staged
@@ -204,6 +205,7 @@ def _parts(context: Context, blots: logs.SecretFilter) -> Edges:
         build_provider=provider_factory(context),
         blot=blots.add_secret,
         outside=read_indexes(context.settings, context.environment),
+        upstream_proxies=read_upstream_proxies(context.environment),
         examine=lambda: doctor.run_checks(context),
         embedder=load_embedder(context),
     )

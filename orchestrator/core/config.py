@@ -64,6 +64,8 @@ SETTINGS = {
     "HERMIT_CUBICLE_RUNTIME": "OCI runtime of the cubicles, e.g. runsc (default: the engine's)",
     "HERMIT_PIP_INDEX_URL": "package index for Python (default: pip's own)",
     "HERMIT_NPM_REGISTRY": "package registry for Node (default: npm's own)",
+    "HERMIT_PACKAGE_HOSTS": "other hosts where your package index keeps files, separated by commas",
+    "HERMIT_PRIVATE_HOSTS": "hosts of your own network that may be reached, e.g. wiki.lan or nas:8080, by commas",
     "HERMIT_UPDATE_URL": "https address that is asked once a day whether there is a new version (default: none)",
     "HERMIT_SLEEP_MINUTES": "idle minutes after which an agent's container stops until its next message (60; 0: never)",
     "HERMIT_FILES_PER_MINUTE": "files that a cubicle can deliver within a minute (default 20)",
@@ -93,6 +95,7 @@ _MODELS = (name for name in SETTINGS if not name.startswith("HERMIT_") and name 
 PROVIDER_KEYS = tuple(name for name in _MODELS if name.endswith("_API_KEY"))
 
 TELEGRAM_API_URL = "https://api.telegram.org"
+_HOST_PORT = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9](?:[a-z0-9._-]{0,251}[a-z0-9])?)(?::([0-9]{1,5}))?")
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
 
 
@@ -122,6 +125,10 @@ class Settings:
     allowed_hosts: frozenset[str]
     push_hosts: tuple[str, ...]
     """Origins of further push services, such as ``https://push.example.org``."""
+    package_hosts: frozenset[tuple[str, int]]
+    """Hosts and ports where an index keeps files, beside its own."""
+    private_hosts: frozenset[tuple[str, int]]
+    """Hosts and ports of a private network that the gate lets through where somebody agreed to them."""
     runtime: str
     llm_base_url: str
     llm_model: str
@@ -239,6 +246,8 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
         allowed_hosts=_parse_hosts(values.get("HERMIT_ALLOWED_HOSTS", ""), values.get("HERMIT_HOST", ""))
         | ({urlsplit(public).hostname or ""} - {""}),
         push_hosts=_parse_push_hosts(values),
+        package_hosts=_parse_host_ports(values, "HERMIT_PACKAGE_HOSTS"),
+        private_hosts=_parse_host_ports(values, "HERMIT_PRIVATE_HOSTS"),
         runtime=values.get("HERMIT_CUBICLE_RUNTIME", ""),
         llm_base_url=_parse_url(values, "HERMIT_LLM_BASE_URL"),
         llm_model=values.get("HERMIT_LLM_MODEL", ""),
@@ -379,6 +388,19 @@ def _parse_push_hosts(values: Mapping[str, str]) -> tuple[str, ...]:
             raise ConfigError(f"{name} is {text[:100]!r}; it must list https hosts such as push.example.org.")
         found.append(url.rstrip("/"))
     return tuple(found)
+
+
+def _parse_host_ports(values: Mapping[str, str], name: str) -> frozenset[tuple[str, int]]:
+    """Hosts and ports; a host without a port means those of the web."""
+    found: set[tuple[str, int]] = set()
+    for text in filter(None, (part.strip().lower() for part in values.get(name, "").split(","))):
+        matched = _HOST_PORT.fullmatch(text)
+        port = int(matched[2] or 0) if matched else -1
+        if matched is None or not 0 <= port <= 65535 or matched[2] == "0":
+            raise ConfigError(f"{name} is {text[:100]!r}; it must list hosts such as wiki.lan or nas:8080.")
+        host = matched[1].strip("[]")
+        found |= {(host, port)} if port else {(host, 80), (host, 443)}
+    return frozenset(found)
 
 
 def _parse_webhook(values: Mapping[str, str]) -> str:

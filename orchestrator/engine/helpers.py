@@ -1,12 +1,11 @@
-"""Helper containers: the kinds that there are, and what one is started from. None of them sees a workspace or the
-door."""
+"""Helper containers: the kinds that there are, and what one is started from. None of them has a network, or sees a
+workspace or the door."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +15,6 @@ class HelperKind:
     name: str
     label: str
     """Its own: helpers are no cubicles, and whoever looks for those must not find them."""
-    network: Literal["bridge", "none"] = "none"
     program: tuple[str, ...] = ()
     """What it runs; empty for what its image says."""
     cpus: float = 1.0
@@ -26,8 +24,8 @@ class HelperKind:
     """Processes and threads."""
 
 
-RESOLVER = HelperKind("resolver", "hermitshell.helper-of", "bridge")
-"""Fetches packages."""
+RESOLVER = HelperKind("resolver", "hermitshell.helper-of")
+"""Fetches packages, through a gate."""
 STUDIO = HelperKind(
     "studio",
     "hermitshell.videos-of",
@@ -72,6 +70,8 @@ class HelperSpec:
     """How long it may run."""
     max_bytes: int
     """How much it may bring."""
+    sockets: Path | None = None
+    """A folder of sockets at which the host listens, read-only inside (/run/helper); None for none."""
 
 
 class HelperEnd(StrEnum):

@@ -1,11 +1,13 @@
 """Packages on the real engine: asked for inside a real cubicle, agreed to over the API, fetched by a package
-resolver from an index on this machine, and used by the agent, who has no network.
+resolver that has no network either, through a gate, from an index on this machine, and used by the agent.
 """
 
 from __future__ import annotations
 
+import base64
 import ipaddress
 import json
+import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,21 +15,15 @@ import docker
 import pytest
 
 from tests.support.package_index import PackageIndex, wheel
-from tests.support.real_app import AppProcess, RealApp, eventually, process_install, real_install
+from tests.support.real_app import AppProcess, RealApp, Talker, eventually, process_install, real_install
 
 pytestmark = pytest.mark.docker
 
 
 @pytest.fixture(scope="module")
-def index(client: docker.DockerClient) -> Iterator[PackageIndex]:
-    """An index that containers reach: it listens where the engine's network ends on this machine."""
-    config = client.networks.get("bridge").attrs["IPAM"]["Config"][0]
-    # Some engines name the subnet alone; the address of this machine in it is then the first.
-    gateway = config.get("Gateway") or str(ipaddress.ip_network(config["Subnet"]).network_address + 1)
-    try:
-        made = PackageIndex(gateway)
-    except OSError:
-        pytest.skip("the engine is on another machine, whose network ends there")
+def index() -> Iterator[PackageIndex]:
+    """An index on this machine's own loopback, which no container reaches but through a gate."""
+    made = PackageIndex()
     with made:
         made.wheel(
             "greeter", "1.2.0", {"greeter.py": "import words\ndef hello(): return words.HELLO\n"}, needs=("words",)
@@ -59,7 +55,26 @@ def install(
 
 
 def question(install: RealApp | AppProcess, turn: int) -> dict[str, Any]:
-    """The open question of a turn; the package resolver's image may have to be built before there is one."""
+    """The open question of a turn about a whole list: the one about the names, where there is one, is agreed to before.
+    The package resolver's image may have to be built first."""
+    found = open_question(install, turn)
+    if found["kind"] == "package_names":
+        install.api.call("POST", f"/approvals/{found['id']}", json={"decision": "approve"})
+        found = eventually(lambda: (now := open_question(install, turn))["kind"] == "packages" and now, patience_s=400)
+    return found
+
+
+def with_any_name(install: RealApp) -> Talker:
+    """An agent that may look up packages without a question."""
+    agent = install.agent()
+    for system in ("pip", "npm"):
+        grant = {"kind": "command", "subject": f"look up packages of {system}", "scope": "always"}
+        assert install.api.call("POST", f"/agents/{agent.name}/grants", json=grant).status_code == 201
+    return agent
+
+
+def open_question(install: RealApp | AppProcess, turn: int) -> dict[str, Any]:
+    """The question of a turn that waits for a person."""
     return eventually(
         lambda: next(
             (a for a in install.api.get("/approvals", status="pending")["approvals"] if a["turn"] == turn), None
@@ -105,6 +120,19 @@ def test_a_package_with_what_it_needs(install: RealApp, index: PackageIndex) -> 
     assert len(index.asked) == before
 
 
+def test_no_name_leaves_before_a_person_agreed(install: RealApp, index: PackageIndex) -> None:
+    """The first question shows the names; after a no the index has heard nothing."""
+    index.wheel("not-yet-told", "1.0", {"not_yet_told.py": ""})
+    agent = install.agent()
+    turn = agent.send(install.plays.commands("hermit install pip not-yet-told; echo code $?"))
+    asked = open_question(install, turn)
+    assert (asked["kind"], asked["text"]) == ("package_names", "pip look-up\nnot-yet-told")
+    assert not any("not-yet-told" in path for path in index.asked)
+    agent.decide(asked["id"], "deny")
+    assert "code 3" in agent.ended(turn)["steps"][0]["output"]
+    assert not any("not-yet-told" in path for path in index.asked)
+
+
 def test_npm_runs_no_scripts_and_links_commands(install: RealApp) -> None:
     """The tree that npm planned lies in the agent's work folder, and no script of a package ran anywhere."""
     agent = install.agent()
@@ -146,7 +174,7 @@ def test_no_is_no(install: RealApp, index: PackageIndex) -> None:
 )
 def test_what_can_not_be_had(install: RealApp, wanted: str, said: str) -> None:
     """A sentence says what is wrong, and nobody is asked."""
-    agent = install.agent()
+    agent = with_any_name(install)
     ended = agent.ask(install.plays.commands(f"hermit install {wanted}; echo code $?"), timeout=120)
     assert said in ended["steps"][0]["output"]
     assert "code 1" in ended["steps"][0]["output"]
@@ -175,7 +203,10 @@ def test_the_resolver_has_walls(install: RealApp, client: docker.DockerClient, i
     label = f"hermitshell.helper-of={install.install}"
     found = eventually(lambda: client.api.containers(filters={"label": label}))
     facts = client.api.inspect_container(found[0]["Id"])
+    looked = client.api.exec_create(found[0]["Id"], ["sh", "-c", "ls /sys/class/net; cat /proc/net/route | wc -l"])
+    inside = client.api.exec_start(looked["Id"]).decode().split()
     index.going.set()
+    assert inside == ["lo", "1"]
     host = facts["HostConfig"]
     assert (host["ReadonlyRootfs"], host["Privileged"], host["CapDrop"]) == (True, False, ["ALL"])
     assert "no-new-privileges:true" in host["SecurityOpt"]
@@ -184,10 +215,50 @@ def test_the_resolver_has_walls(install: RealApp, client: docker.DockerClient, i
     assert sorted((m["Destination"], m["RW"]) for m in facts["Mounts"]) == [
         ("/helper/in", False),
         ("/helper/out", True),
+        ("/run/helper", False),
     ]
+    assert (host["NetworkMode"], list(facts["NetworkSettings"]["Networks"])) == ("none", ["none"])
     assert not any("docker.sock" in m["Source"] for m in facts["Mounts"])
     assert agent.ended(turn, patience_s=60)["status"] == "done"
     eventually(lambda: not client.api.containers(all=True, filters={"label": label}))
+
+
+@pytest.mark.parametrize("system", ["pip", "npm"])
+@pytest.mark.parametrize("place", ["loopback", "bridge", "metadata", "name"])
+def test_an_index_leads_nowhere_else(
+    install: RealApp, client: docker.DockerClient, index: PackageIndex, system: str, place: str
+) -> None:
+    """A hostile index, or what a package says of itself, names a host of this machine's networks or any other: it is
+    refused at the gate, nothing connects there, and a person can read in the audit log where it wanted to go."""
+    config = client.networks.get("bridge").attrs["IPAM"]["Config"][0]
+    bridge = config.get("Gateway") or str(ipaddress.ip_network(config["Subnet"]).network_address + 1)
+    host = {"loopback": "127.0.0.1", "bridge": bridge, "metadata": "169.254.169.254", "name": "evil.example"}[place]
+    address = host if place in ("loopback", "bridge") else "127.0.0.1"
+    name = f"leads-to-{place}-{system}"
+    with socket.create_server((address, 0)) as inner:
+        inner.setblocking(False)
+        port = inner.getsockname()[1] if place in ("loopback", "bridge") else 80
+        url = f"http://{host}:{port}/{name.replace('-', '_') if system == 'pip' else name}"
+        if system == "pip":
+            file = f"{name.replace('-', '_')}-1.0-py3-none-any.whl"
+            link = f'<a href="{url}-1.0-py3-none-any.whl#sha256={"0" * 64}">{file}</a>'
+            index.publish(f"/simple/{name}/", "text/html", f"<!DOCTYPE html><html><body>{link}</body></html>".encode())
+        else:
+            dist = {"tarball": f"{url}-1.0.0.tgz", "integrity": "sha512-" + base64.b64encode(b"0" * 64).decode()}
+            told = {"name": name, "version": "1.0.0", "dist": dist}
+            page = {"name": name, "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": told}}
+            index.publish(f"/npm/{name}", "application/json", json.dumps(page).encode())
+        agent = with_any_name(install)
+        ended = agent.ask(install.plays.commands(f"hermit install {system} {name}; echo code $?"), timeout=120)
+        output = ended["steps"][0]["output"]
+        with pytest.raises(BlockingIOError):
+            inner.accept()
+    assert "code 1" in output
+    assert f"sends to {host}" in output, output
+    rows = eventually(lambda: install.api.get("/audit", kind="gate.refused", agent=agent.name)["rows"])
+    assert [(row["detail"]["for"], row["detail"]["host"], row["detail"]["port"]) for row in rows] == [
+        ("packages", host, port)
+    ]
 
 
 def test_a_death_in_the_middle(

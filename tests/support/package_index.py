@@ -82,6 +82,10 @@ class PackageIndex:
         packument["dist-tags"] = {"latest": version}
         self._pages[f"/npm/{name}"] = ("application/json", json.dumps(packument).encode())
 
+    def publish(self, path: str, kind: str, content: bytes) -> None:
+        """Whatever an index may say at a path."""
+        self._pages[path] = (kind, content)
+
     def page(self, path: str) -> tuple[str, bytes] | None:
         """What is at a path; files wait until they may go."""
         self.asked.append(path)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from orchestrator.approvals.grant_rows import GrantKind, GrantScope
 from orchestrator.approvals.notifications import Notifications
 from orchestrator.capabilities.call_rows import CapabilityCall
 from orchestrator.capabilities.calls import Calls
@@ -23,8 +24,12 @@ from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey
 from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
+from orchestrator.gate.gate import Gates
+from orchestrator.gate.traffic_log import TrafficLog
+from orchestrator.gate.upstream_proxy import UpstreamProxies
 from orchestrator.jobs.pool import Jobs
 from tests.support.core_fixture import KEY, CoreFixture, core_fixture
+from tests.support.fake_internet import FakeInternet
 from tests.support.fakes import NoHelpers
 
 CONTENT = b"a wheel, for all the host knows"
@@ -129,23 +134,33 @@ class PackagesFixture:
 
 
 @contextmanager
-def fixture(home: Path, helpers: FakeHelpers | None = None, **agent: Any) -> Iterator[PackagesFixture]:
-    """A fixture over ``home``, opened again when it was there before."""
+def fixture(
+    home: Path, helpers: FakeHelpers | None = None, *, asks_about_names: bool = False, **agent: Any
+) -> Iterator[PackagesFixture]:
+    """A fixture over ``home``, opened again when it was there before. Unless it ``asks_about_names``, any name may be
+    looked up."""
     helpers = helpers or FakeHelpers()
     with core_fixture(home, **agent) as install:
         install.workspaces.prepare_folders(KEY, uid=0, gid=0)
+        for system in () if asks_about_names else ("pip", "npm"):
+            subject = f"look up packages of {system}"
+            install.grants.add_grant(
+                KEY.agent, GrantKind.COMMAND, subject, GrantScope.ALWAYS, by=install.operator, surface="test"
+            )
         notifications, clock = Notifications(install.store, install.broker), [time.time()]
         calls = Calls(store=install.store, agents=install.agents)
         (home / "helpers").mkdir(exist_ok=True)
+        gates = Gates(FakeInternet(), proxies=UpstreamProxies(), write=TrafficLog(install.store).write_rows)
         jobs = Jobs(install.store, notifications, finish=calls.finish_calls, now=lambda: clock[0])
         packages = Packages(
             store=install.store,
             agents=install.agents,
             approvals=install.approvals,
+            grants=install.grants,
             jobs=jobs,
             workspaces=install.workspaces,
             resolver=PackageResolver(
-                helpers, folder=home / "helpers", image=lambda: "resolver", outside=PackageIndexes()
+                helpers, gates, folder=home / "helpers", image=lambda: "resolver", outside=PackageIndexes()
             ),
             most_an_hour=MOST_AN_HOUR,
             now=lambda: clock[0],
@@ -153,4 +168,7 @@ def fixture(home: Path, helpers: FakeHelpers | None = None, **agent: Any) -> Ite
         calls.set_registry(REGISTRY, packages.deeds)
         jobs.reconcile()
         shelf = home / "workspaces" / KEY.agent / str(KEY.user) / "data" / "packages"
-        yield PackagesFixture(install, calls, notifications, jobs, packages, helpers, shelf, clock)
+        try:
+            yield PackagesFixture(install, calls, notifications, jobs, packages, helpers, shelf, clock)
+        finally:
+            gates.close()

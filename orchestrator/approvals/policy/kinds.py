@@ -22,10 +22,12 @@ DELETE, EMPTY, PERMISSIONS, OWNER = "delete", "empty", "change permissions", "ch
 STOP = "stop processes"
 DISCARD = "discard uncommitted git changes"
 PUSH = "git push to"
+LOOK_UP = "look up packages of"
+"""What an agent has the host do: names of packages go to the index of ``pip`` or ``npm``."""
 RUN = "run:"
 FORMS = (
     f"'{DELETE} below work/build/', '{DELETE} work/notes.txt', '{EMPTY} …', '{PERMISSIONS} below …', '{STOP}', "
-    f"'{DISCARD}', '{PUSH} origin' or '{RUN} COMMAND'"
+    f"'{DISCARD}', '{PUSH} origin', '{LOOK_UP} pip', '{LOOK_UP} npm' or '{RUN} COMMAND'"
 )
 _PLACED = re.compile(rf"({DELETE}|{EMPTY}|{PERMISSIONS}|{OWNER}) (below )?(\S.*)")
 _REMOTE = re.compile(rf"{PUSH} [A-Za-z0-9][\w.-]{{0,99}}")
@@ -82,7 +84,8 @@ def is_kind(subject: str) -> bool:
     if placed is not None:
         return _is_place(placed[3], is_folder=bool(placed[2]))
     is_run = subject.startswith(f"{RUN} ") and bool(subject[len(RUN) :].strip())
-    return is_run or subject in (STOP, DISCARD) or _REMOTE.fullmatch(subject) is not None
+    is_one_of_few = subject in (STOP, DISCARD, f"{LOOK_UP} pip", f"{LOOK_UP} npm")
+    return is_run or is_one_of_few or _REMOTE.fullmatch(subject) is not None
 
 
 def is_covered(granted: str, wanted: str) -> bool:

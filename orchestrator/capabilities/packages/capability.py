@@ -62,6 +62,16 @@ INSTALL = Action(
     ),
     is_panel=False,
 )
+
+
+def _name_consequences(approval: Approval) -> list[Fact]:
+    lines: list[Fact] = ["The package index reads these names. You see the whole list before anything is downloaded."]
+    kinds = approval.detail.get("kinds")
+    if isinstance(kinds, list) and kinds:
+        lines.append(("For longer, for any name: ", Quoted(str(kinds[0]), 80)))
+    return lines
+
+
 APPROVAL = ApprovalKind(
     "packages",
     many="Packages",
@@ -79,10 +89,27 @@ APPROVAL = ApprovalKind(
     consequences=_consequences,
 )
 
+NAMES_APPROVAL = ApprovalKind(
+    "package_names",
+    many="Look-ups of packages",
+    wants="wants to look up packages",
+    request="It wants to look up these packages",
+    asks="may these packages be looked up?",
+    noun="list",
+    approved="They are being looked up.",
+    denied="looked up",
+    infinitive="be looked up",
+    unless="Nothing leaves unless you agree.",
+    again="You asked whether these packages may be looked up, and nobody answered in time, so they were not. If "
+    "they are still needed, ask for them again now:\n\n{text}",
+    consequences=_name_consequences,
+)
+
 CAPABILITY = Capability(
     "packages",
     (INSTALL,),
     toolset=Toolset("packages", "Packages", "Ask for packages from PyPI or npm. You see the full list and decide."),
     prompt=Prompt(command="`hermit install pip|npm NAME` after the person's yes."),
     approval=APPROVAL,
+    first_approval=NAMES_APPROVAL,
 )

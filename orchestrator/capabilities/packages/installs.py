@@ -9,27 +9,32 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from orchestrator.agents import agent_rows
 from orchestrator.agents.agents import Agents
 from orchestrator.approvals.answers import quote_note
 from orchestrator.approvals.approvals import Approvals
+from orchestrator.approvals.grants import Grants
+from orchestrator.approvals.policy.kinds import LOOK_UP
 from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.capabilities.packages import messages as sentences
 from orchestrator.capabilities.packages import records
-from orchestrator.capabilities.packages.capability import INSTALL, Install
+from orchestrator.capabilities.packages.capability import INSTALL, NAMES_APPROVAL, Install
 from orchestrator.capabilities.packages.input import read_requests
 from orchestrator.capabilities.packages.lists import Package, as_detail, as_question, read_list, total_of, write_list
 from orchestrator.capabilities.packages.package_store import INSIDE, PackageStore
 from orchestrator.capabilities.packages.records import Installation, read_installation
 from orchestrator.capabilities.packages.resolver import PackageResolver
+from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import NotFound, Stopped, TooMany
 from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey, Turn
 from orchestrator.engine.helper_folder import Failed
 from orchestrator.files import quota as rules
 from orchestrator.files.workspace import Workspaces
+from orchestrator.gate.traffic_log import GateUser
 from orchestrator.jobs import rows
 from orchestrator.jobs.kinds import JobKind, JobReport, Running
 from orchestrator.jobs.pool import Jobs, job_reference
@@ -59,6 +64,7 @@ class Packages:
         store: Store,
         agents: Agents,
         approvals: Approvals,
+        grants: Grants,
         jobs: Jobs,
         workspaces: Workspaces,
         resolver: PackageResolver,
@@ -66,10 +72,11 @@ class Packages:
         now: Callable[[], float] = time.time,
     ) -> None:
         """``most_an_hour`` requests of a cubicle may have an index asked."""
-        self._store, self._agents, self._approvals, self._jobs = store, agents, approvals, jobs
+        self._store, self._agents, self._approvals, self._grants, self._jobs = store, agents, approvals, grants, jobs
         self._workspaces, self._shelf, self._resolver = workspaces, PackageStore(workspaces), resolver
         self._most_an_hour, self._now = most_an_hour, now
-        approvals.on_decision(KIND, self._on_decided)
+        approvals.on_decision(KIND, partial(self._on_decided, records.DOWNLOADING))
+        approvals.on_decision(NAMES_APPROVAL.name, partial(self._on_decided, records.RESOLVING))
         jobs.add_kind(
             JobKind(
                 KIND,
@@ -125,13 +132,55 @@ class Packages:
                 "hermit.env). Try again later, or ask for several packages at once."
             )
         payload = {"system": action.system, "asked": asked}
-        job = self._jobs.submit(db, KIND, key, caller.turn, payload, progress=records.RESOLVING)
-        return Outcome(sentences.LOOKED_UP, {"install": int(job.name)}, waits_for=job_reference(KIND, job.name))
+        how: dict[str, Any] = {"progress": records.RESOLVING}
+        if not self._may_look_up(db, caller, action.system, asked):
+            approval = self._ask_about_names(db, caller, action.system, asked)
+            how = {"progress": records.ASKED, "state": JobState.WAITING, "waits_for": f"approval:{approval.id}"}
+        job = self._jobs.submit(db, KIND, key, caller.turn, payload, **how)
+        text = sentences.NAMES_ASKED if job.state is JobState.WAITING else sentences.LOOKED_UP
+        return Outcome(text, {"install": int(job.name)}, waits_for=job_reference(KIND, job.name))
 
-    def _on_decided(self, db: sqlite3.Connection, approval: Approval) -> None:
+    def _may_look_up(self, db: sqlite3.Connection, caller: Caller, system: str, asked: Sequence[str]) -> bool:
+        """The index has these names from this cubicle, with a person's consent, or a person allowed any."""
+        theirs = map(read_installation, rows.list_cubicle_jobs(db, KIND, caller.key))
+        told = {name for one in theirs if one.system == system for name in records.list_told(one)}
+        if told.issuperset(asked):
+            return True
+        held = self._grants.find_covering(db, caller.key, caller.turn, [f"{LOOK_UP} {system}"])
+        if held is None:
+            return False
+        text = f"{sentences.name_packages(asked)}: looked up without a question, as {held[0].subject} is allowed."
+        detail = {"system": system, "asked": list(asked), "grant": held[0].id}
+        key = caller.key
+        audit_rows.insert_record(
+            db,
+            "packages.names_allowed",
+            text,
+            now=self._now(),
+            agent=key.agent,
+            user=key.user,
+            turn=caller.turn,
+            detail=detail,
+        )
+        return True
+
+    def _ask_about_names(self, db: sqlite3.Connection, caller: Caller, system: str, asked: Sequence[str]) -> Approval:
+        """Before a name leaves. Raises TooMany, Forbidden."""
+        return self._approvals.ask_person(
+            db,
+            caller.key,
+            caller.turn,
+            kind=NAMES_APPROVAL.name,
+            text="\n".join([f"{system} look-up", *asked]),
+            reason=sentences.NAMES_REASON,
+            detail={"system": system, "asked": list(asked), "kinds": [f"{LOOK_UP} {system}"]},
+            timeout_s=self._agents.get(caller.key.agent).approval_timeout_s,
+        )
+
+    def _on_decided(self, onward: str, db: sqlite3.Connection, approval: Approval) -> None:
         for job in rows.list_waiting_for(db, KIND, f"approval:{approval.id}"):
             if approval.status is ApprovalStatus.APPROVED:
-                self._jobs.resume_job(db, job, records.DOWNLOADING)
+                self._jobs.resume_job(db, job, onward)
             else:
                 state, why = _ENDED[approval.status]
                 self._jobs.end_job(db, job, state, str(approval.status), error=f"{why}{quote_note(approval)}")
@@ -147,7 +196,9 @@ class Packages:
         return None
 
     def _resolve_packages(self, one: Installation, running: Running) -> None:
-        packages = self._resolver.resolve_packages(one.id, one.system, one.asked, is_wanted=running.is_wanted)
+        packages = self._resolver.resolve_packages(
+            one.id, one.system, one.asked, user=_gate_user(one), is_wanted=running.is_wanted
+        )
         self._check_room(one.cubicle, packages)
         timeout_s = self._agents.get(one.cubicle.agent).approval_timeout_s
         with self._store.writing() as db:
@@ -169,7 +220,9 @@ class Packages:
         packages = read_list(one.system, list(one.packages))
         self._check_room(one.cubicle, packages)
         try:
-            brought = self._resolver.fetch_files(one.id, one.system, packages, is_wanted=running.is_wanted)
+            brought = self._resolver.fetch_files(
+                one.id, one.system, packages, user=_gate_user(one), is_wanted=running.is_wanted
+            )
             running.check_wanted()  # of an agent that is being deleted another of its name gets nothing
             self._shelf.store_files(one.cubicle, one.id, one.system, brought)
         finally:
@@ -181,6 +234,10 @@ class Packages:
         used = self._workspaces.measure_usage(key)
         if used.bytes + total_of(packages) > limit.bytes:
             raise Failed("There is no room for them in the workspace. Delete what is no longer needed, then ask again.")
+
+
+def _gate_user(one: Installation) -> GateUser:
+    return GateUser(KIND, one.cubicle, one.turn, one.id)
 
 
 def _same(db: sqlite3.Connection, key: CubicleKey, system: str, asked: Sequence[str]) -> Installation | None:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 REASON = "Packages are programs of strangers. They run inside this agent's cubicle alone, never on this machine itself."
+NAMES_REASON = "To find out what they need, the package index is told these names."
+NAMES_ASKED = "A person is asked whether these packages may be looked up. The outcome comes here."
 LOOKED_UP = "What these packages need is being looked up; then a person is asked. The outcome comes here."
 WAITS = "A person is being asked about these packages. The outcome comes here."
 DENIED = "The person said no, so nothing was installed. Do without these packages, or ask them why."

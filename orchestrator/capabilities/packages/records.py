@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.capabilities.packages.input import same_name
 from orchestrator.core.models import CubicleKey
 from orchestrator.jobs.rows import Job
 
@@ -50,6 +51,17 @@ def read_installation(job: Job) -> Installation:
         asked_at=job.created,
         ended_at=job.ended,
     )
+
+
+def list_told(one: Installation) -> frozenset[str]:
+    """The names that the index was told, or told itself, in the forms in which they may be asked for again."""
+    if not one.packages and one.status not in (RESOLVING, DOWNLOADING, DONE):
+        return frozenset()
+    sign = "==" if one.system == "pip" else "@"
+    names = {same_name(one.system, str(package["name"])) for package in one.packages}
+    exact = {f"{same_name(one.system, str(p['name']))}{sign}{p['version']}" for p in one.packages}
+    bare = {text.partition("==")[0] if sign == "==" else text[:1] + text[1:].partition("@")[0] for text in one.asked}
+    return frozenset({*one.asked, *bare, *names, *exact})
 
 
 def as_json(one: Installation) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""The package resolver: sends a helper container with a task in a private folder, and reads what it brought as a
-stranger's word.
+"""The package resolver: sends a helper container with a task in a private folder and a gate to the hosts of the index,
+and reads what it brought as a stranger's word.
 
 The host looks at the report as text and at files as plain bytes: it compares sizes and hashes, and unpacks, loads or
 runs nothing.
@@ -25,9 +25,17 @@ from orchestrator.engine import helper_folder
 from orchestrator.engine.helper_folder import Failed
 from orchestrator.engine.helpers import RESOLVER, HelperSpec
 from orchestrator.engine.protocol import HelperEngine
+from orchestrator.gate.gate import Gates, OpenGate
+from orchestrator.gate.policy import ExactHosts
+from orchestrator.gate.refusals import Reason
+from orchestrator.gate.traffic import OTHERS, GateVerdict, HostUsage
+from orchestrator.gate.traffic_log import GateUser
 
 RESOLVE_S, FETCH_S = 180, 900
 REPORT_BYTES = 2_000_000
+MOST_UP_BYTES = 8_000_000
+"""To one host, in one task: three hundred packages need a quarter of it."""
+_MOST_SHOWN = 3
 _SPARE_S = 15.0
 _CHUNK = 1 << 20
 
@@ -45,10 +53,10 @@ class PackageResolver:
     """Sends helper containers, one at a time."""
 
     def __init__(
-        self, helpers: HelperEngine, *, folder: Path, image: Callable[[], str], outside: PackageIndexes
+        self, helpers: HelperEngine, gates: Gates, *, folder: Path, image: Callable[[], str], outside: PackageIndexes
     ) -> None:
         """``folder`` is private to the package resolver; ``image`` gives its image, built first where it is missing."""
-        self._helpers = helpers
+        self._helpers, self._gates = helpers, gates
         self._folder = folder
         self._image = image
         self._outside = outside
@@ -59,12 +67,13 @@ class PackageResolver:
         helper_folder.empty_all(self._folder)
 
     def resolve_packages(
-        self, number: int, system: str, asked: Sequence[str], *, is_wanted: Callable[[], bool]
+        self, number: int, system: str, asked: Sequence[str], *, user: GateUser, is_wanted: Callable[[], bool]
     ) -> tuple[Package, ...]:
-        """Everything that the request comes to. Raises Failed, Stopped, Unavailable."""
+        """Everything that the request comes to; ``user`` is for whom the index is asked. Raises Failed, Stopped,
+        Unavailable."""
         task = {"do": "resolve", "system": system, "asked": list(asked), "time_s": RESOLVE_S}
         try:
-            report = self._run_helper(f"{number}-resolve", task, max_bytes=REPORT_BYTES, is_wanted=is_wanted)
+            report = self._run_helper(f"{number}-resolve", task, user, max_bytes=REPORT_BYTES, is_wanted=is_wanted)
             return read_list(system, report.get("packages"))
         except TooLarge as error:
             raise Failed(error.message) from error
@@ -74,7 +83,7 @@ class PackageResolver:
             self._drop_folder(f"{number}-resolve")
 
     def fetch_files(
-        self, number: int, system: str, packages: Sequence[Package], *, is_wanted: Callable[[], bool]
+        self, number: int, system: str, packages: Sequence[Package], *, user: GateUser, is_wanted: Callable[[], bool]
     ) -> tuple[Brought, ...]:
         """The packages' files, to the byte those of the list; drop them (``drop_files``) when they are stored.
         Raises as above.
@@ -82,7 +91,7 @@ class PackageResolver:
         task = {"do": "fetch", "system": system, "packages": write_list(packages), "time_s": FETCH_S}
         room = sum(package.size for package in packages) + REPORT_BYTES
         try:
-            self._run_helper(f"{number}-fetch", task, max_bytes=room, is_wanted=is_wanted)
+            self._run_helper(f"{number}-fetch", task, user, max_bytes=room, is_wanted=is_wanted)
         except BadInput as error:
             raise Failed(f"The helper container's report can't be used: {error.message}.") from error
         folder = self._folder / f"{number}-fetch" / "out"
@@ -93,26 +102,37 @@ class PackageResolver:
         self._drop_folder(f"{number}-fetch")
 
     def _run_helper(
-        self, name: str, task: Mapping[str, Any], *, max_bytes: int, is_wanted: Callable[[], bool]
+        self, name: str, task: Mapping[str, Any], user: GateUser, *, max_bytes: int, is_wanted: Callable[[], bool]
     ) -> dict[str, Any]:
         try:
             helper = self._pack_task(name, task, max_bytes)
         except OSError as error:
             raise Unavailable("The folder for downloads in HERMIT_HOME can't be written. Look at the disk.") from error
-        self._helpers.run_helper(helper, is_wanted=is_wanted)
+        gate = self._open_gate(helper, task["system"], user)
+        try:
+            self._helpers.run_helper(helper, is_wanted=is_wanted)
+            refused = explain_refusals(gate.usage())
+        finally:
+            gate.close()
         if not is_wanted():
             raise Stopped("HermitShell is stopping.")
         report = read_object(_read(helper.brought / "report.json", REPORT_BYTES))
         if report.get("ok") is not True:
-            raise Failed(_sentence(task, report))
+            raise Failed(_sentence(task, report, refused))
         return report
 
+    def _open_gate(self, helper: HelperSpec, system: str, user: GateUser) -> OpenGate:
+        """Its way to the hosts of the index, and to nothing else."""
+        assert helper.sockets is not None  # noqa: S101 - it was made with a folder for them
+        policy = ExactHosts(self._outside.list_hosts(system), MOST_UP_BYTES)
+        named = self._outside.list_named(system)
+        return self._gates.open_gate(helper.sockets, policy, user, uid=helper.uid, gid=helper.gid, named=named)
+
     def _pack_task(self, name: str, task: Mapping[str, Any], max_bytes: int) -> HelperSpec:
-        """The helper container's two folders, with the task in one."""
+        """The helper container's folders, with the task in one."""
         outside = {
             "pip_index_url": self._outside.pip_index_url,
             "npm_registry": self._outside.npm_registry,
-            "proxies": dict(self._outside.proxies),
             "max_bytes": MOST_BYTES,
         }
         certificates = self._outside.certificates()
@@ -121,7 +141,7 @@ class PackageResolver:
         )
         time_s = float(task["time_s"]) + _SPARE_S
         return helper_folder.make_folder(
-            self._folder, name, RESOLVER, self._image(), files, time_s=time_s, max_bytes=max_bytes
+            self._folder, name, RESOLVER, self._image(), files, time_s=time_s, max_bytes=max_bytes, has_sockets=True
         )
 
     def _drop_folder(self, name: str) -> None:
@@ -158,9 +178,39 @@ def _checked(package: Package, path: Path) -> Brought:
     return Brought(package, path, ours.hexdigest())
 
 
-def _sentence(task: Mapping[str, Any], report: Mapping[str, Any]) -> str:
+def explain_refusals(usage: Sequence[HostUsage]) -> str:
+    """Why the gate let something not through, and what to do about it; empty where it let all through. Names of hosts
+    are strangers', but letters, figures, dots and dashes alone."""
+    refused = [use for use in usage if use.verdict is not GateVerdict.ALLOWED and use.host not in ("", OTHERS)]
+    foreign = _shown(refused, Reason.HOST_NOT_APPROVED, Reason.NOT_A_NAME, Reason.PORT)
+    if foreign:
+        return (
+            f"The package index sends to {foreign}, which is none of its hosts, so that was refused. If you trust it, "
+            "the operator can add it to HERMIT_PACKAGE_HOSTS."
+        )
+    if private := _shown(refused, Reason.PRIVATE):
+        return (
+            f"{private} leads to an address inside a private network, so it was not asked. If that is meant, the "
+            "operator can add it to HERMIT_PRIVATE_HOSTS."
+        )
+    if silent := _shown(refused, Reason.NOT_FOUND, Reason.UNREACHABLE, Reason.UPSTREAM):
+        reasons = ", ".join(dict.fromkeys(use.reason for use in refused))
+        return f"{silent} can't be reached from this machine ({reasons}). './hermit doctor' says more."
+    return ""
+
+
+def _shown(refused: Sequence[HostUsage], *reasons: str) -> str:
+    places = (
+        use.host if use.port in (80, 443) else f"{use.host}:{use.port}" for use in refused if use.reason in reasons
+    )
+    return ", ".join(list(dict.fromkeys(places))[:_MOST_SHOWN])
+
+
+def _sentence(task: Mapping[str, Any], report: Mapping[str, Any], refused: str) -> str:
     """What was the matter, for an agent and its person; what pip or npm said is quoted as a stranger's words."""
     system = task["system"]
+    if refused:
+        return refused
     said = report.get("said")
     is_quoted = isinstance(said, str) and bool(said) and report.get("why") != "too_large"
     quoted = f" It said: {one_line(escape_invisible(str(said)), 500)}" if is_quoted else ""

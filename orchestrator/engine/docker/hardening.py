@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import docker
 from docker.types import LogConfig, Mount, Ulimit
@@ -31,15 +31,12 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "PidsLimit": "A number, as Memory.",
     "Ulimits": "Numbers: a cubicle's largest file is its quota, and its servers hold more files open.",
     "CpuShares": "Helpers that draw give way to cubicles, for which people wait.",
-    "NetworkMode": "The package resolver alone has the engine's network: it fetches packages. All else has none.",
-    "Dns": "The package resolver asks the engine's name servers. Without a network no file tells of the host's.",
-    "DnsSearch": "As Dns.",
     "Tmpfs": "An agent builds and runs programs in /tmp. A helper's program lies in its image, so its /tmp is noexec.",
     "Sysctls": "An agent's programs ask for localhost, so a cubicle's loopback has ::1 too. A helper's use 127.0.0.1.",
     "LogConfig": "What a crab prints is kept to find faults. What a helper prints may be a stranger's, and is not.",
     "AutoRemove": "How a cubicle ended is looked up after its end. A helper's report lies in its folder.",
     "Runtime": "HERMIT_CUBICLE_RUNTIME speaks of cubicles alone.",
-    "Mounts": "A cubicle has its workspace and its door, a helper its own two folders.",
+    "Mounts": "A cubicle has its workspace and its door, a helper its own folders; in one are sockets, if any.",
 }
 """In what a cubicle and a helper differ, by the engine's own names for it, and why. All else is the same for all."""
 
@@ -57,7 +54,6 @@ class Sandbox:
     tmp: str
     """Options of its /tmp beside those of all."""
     mounts: tuple[Mount, ...]
-    network: Literal["bridge", "none"] = "none"
     cpu_shares: int | None = None
     log: LogConfig | None = None
     """None: what it prints is not kept."""
@@ -91,7 +87,7 @@ def sandbox_cubicle(spec: CubicleSpec) -> Sandbox:
 
 
 def sandbox_helper(spec: HelperSpec, *, most_cpus: float) -> Sandbox:
-    """As its kind says, over its two folders; the engine has ``most_cpus``."""
+    """As its kind says, over its folders; the engine has ``most_cpus``."""
     kind = spec.kind
     return Sandbox(
         memory_mb=_HELPER_MEMORY_MB,
@@ -100,8 +96,11 @@ def sandbox_helper(spec: HelperSpec, *, most_cpus: float) -> Sandbox:
         file_mb=_HELPER_TMP_MB,
         open_files=1024,
         tmp=f"noexec,size={_HELPER_TMP_MB}m",
-        mounts=(_bind_mount(spec.given, "/helper/in"), _bind_mount(spec.brought, "/helper/out", read_only=False)),
-        network=kind.network,
+        mounts=(
+            _bind_mount(spec.given, "/helper/in"),
+            _bind_mount(spec.brought, "/helper/out", read_only=False),
+            *((_bind_mount(spec.sockets, "/run/helper"),) if spec.sockets else ()),
+        ),
         cpu_shares=kind.shares,
         is_removed_at_end=True,
     )
@@ -147,9 +146,8 @@ def create_exec(
 
 def host_config(api: docker.APIClient, sandbox: Sandbox) -> dict[str, Any]:
     """The profile, in the engine's words."""
-    has_network = sandbox.network != "none"
     found: dict[str, Any] = api.create_host_config(
-        network_mode=sandbox.network,
+        network_mode="none",
         read_only=True,
         privileged=False,
         cap_drop=["ALL"],
@@ -168,8 +166,8 @@ def host_config(api: docker.APIClient, sandbox: Sandbox) -> dict[str, Any]:
         ulimits=_make_ulimits(sandbox),
         mounts=list(sandbox.mounts),
         log_config=sandbox.log or LogConfig(type="none"),
-        dns=None if has_network else ["127.0.0.1"],
-        dns_search=None if has_network else ["."],
+        dns=["127.0.0.1"],  # no file tells of the host's name servers
+        dns_search=["."],
         restart_policy={"Name": "no"},
         # Loopback has ::1 too, which the engine's own /etc/hosts promises to programs that ask for localhost.
         sysctls={"net.ipv6.conf.lo.disable_ipv6": "0"} if sandbox.has_local_ipv6 else None,

@@ -1,7 +1,7 @@
 """Helper containers: one that is thrown away fetches or makes something and is gone; one that lives is spoken with over
 its standard input and output. Both have the walls of a cubicle, and no workspace and no door.
 
-Which there are, with which program, and whether with the engine's network, is written in ``engine.helpers``.
+Which there are, and with which program, is written in ``engine.helpers``.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ BUILD_SILENCE_S = 600
 """A build that prints nothing for so long hangs."""
 NEEDED_BYTES = {"base": 1_500_000_000, "studio": 3_500_000_000, "resolver": 1_500_000_000, "browser": 2_000_000_000}
 APART = {
-    "resolver": ("cubicle/resolver.Dockerfile", "cubicle/resolver.py", "cubicle/install"),
+    "resolver": ("cubicle/resolver.Dockerfile", "cubicle/resolver.py", "cubicle/gateway.py", "cubicle/install"),
     "browser": ("cubicle/browser.Dockerfile", "cubicle/browser.py", "cubicle/pages.py", "cubicle/install"),
 }
 """Images that have nothing to do with the cubicles', by their files: they are not made again when the crab changes."""

@@ -143,3 +143,24 @@ def test_allowed_hosts(tmp_path: Path) -> None:
     settings = _load(tmp_path, HERMIT_ALLOWED_HOSTS=" Crab.Example, ,10.0.0.7", HERMIT_HOST="192.168.1.5")
     assert settings.allowed_hosts == {"localhost", "127.0.0.1", "::1", "crab.example", "10.0.0.7", "192.168.1.5"}
     assert "0.0.0.0" not in _load(tmp_path, HERMIT_HOST="0.0.0.0").allowed_hosts
+
+
+@pytest.mark.parametrize("name", ["HERMIT_PACKAGE_HOSTS", "HERMIT_PRIVATE_HOSTS"])
+def test_hosts_with_or_without_a_port(tmp_path: Path, name: str) -> None:
+    """A host alone means the ports of the web; addresses may be named too."""
+    given = {"HERMIT_HOME": str(tmp_path), name: " Wiki.LAN, nas:8080,10.0.0.5, [fd00::1]:443 "}
+    settings = load(given, tmp_path)
+    found = settings.package_hosts if name == "HERMIT_PACKAGE_HOSTS" else settings.private_hosts
+    assert found == {
+        *(("wiki.lan", 80), ("wiki.lan", 443), ("nas", 8080)),
+        *(("10.0.0.5", 80), ("10.0.0.5", 443), ("fd00::1", 443)),
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["https://wiki.lan", "wiki.lan/x", "a b", "nas:", "nas:0", "nas:99999", "me@nas", "*.lan", "-x"]
+)
+def test_what_is_no_host(tmp_path: Path, text: str) -> None:
+    """The error names the setting and shows how hosts are written."""
+    with pytest.raises(ConfigError, match=r"HERMIT_PRIVATE_HOSTS is .* such as wiki\.lan or nas:8080"):
+        load({"HERMIT_HOME": str(tmp_path), "HERMIT_PRIVATE_HOSTS": text}, tmp_path)

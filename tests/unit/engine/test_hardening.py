@@ -74,13 +74,20 @@ def test_what_all_are_denied(api: docker.APIClient) -> None:
         assert ("core", 1, 1) in {(limit["Name"], limit["Soft"], limit["Hard"]) for limit in config["Ulimits"]}
 
 
-def test_one_kind_alone_has_a_network(api: docker.APIClient) -> None:
-    """The package resolver; where there is none, nothing tells of the host's name servers either."""
-    for kind in KINDS:
-        config = helper_config(api, kind)
-        has_one = kind is RESOLVER
-        assert (config["NetworkMode"] == "bridge", "Dns" not in config) == (has_one, has_one), kind.name
-    assert host_config(api, sandbox_cubicle(SPEC))["NetworkMode"] == "none"
+def test_nothing_has_a_network(api: docker.APIClient) -> None:
+    """No cubicle and no kind of helper; nothing tells of the host's name servers either."""
+    for config in (host_config(api, sandbox_cubicle(SPEC)), *(helper_config(api, kind) for kind in KINDS)):
+        assert (config["NetworkMode"], config["Dns"], config["DnsSearch"]) == ("none", ["127.0.0.1"], ["."])
+
+
+def test_sockets_are_mounted_read_only(api: docker.APIClient) -> None:
+    """Where a helper has some; nothing else about it differs."""
+    spec = HelperSpec("1", RESOLVER, "image", 19_999, 19_999, HERE, HERE, 1.0, 1)
+    with_sockets = replace(spec, sockets=HERE / "run")
+    one, two = (host_config(api, sandbox_helper(each, most_cpus=4)) for each in (spec, with_sockets))
+    assert {key for key in one | two if one.get(key) != two.get(key)} == {"Mounts"}
+    added = [mount for mount in two["Mounts"] if mount not in one["Mounts"]]
+    assert [(mount["Target"], mount["ReadOnly"]) for mount in added] == [("/run/helper", True)]
 
 
 def test_a_spec_reaches_its_numbers_and_no_more(api: docker.APIClient) -> None:

@@ -145,3 +145,10 @@ def test_scripts_are_named(command: str, paths: tuple[str, ...], *, is_all: bool
     """As far as the words of the command say."""
     found = scripts_of(command)
     assert (found.paths, found.is_all) == (paths, is_all)
+
+
+def test_looking_up_packages_has_a_name() -> None:
+    """One for each index, and for no other thing."""
+    assert all(is_kind(f"look up packages of {system}") for system in ("pip", "npm"))
+    assert not any(is_kind(text) for text in ("look up packages of", "look up packages of cargo", "look up packages"))
+    assert not is_covered("look up packages of pip", "look up packages of npm")

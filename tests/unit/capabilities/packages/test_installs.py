@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 
 from orchestrator.agents import deletion_rows
+from orchestrator.approvals.answers import DecisionDetails
+from orchestrator.approvals.grant_rows import GrantScope
 from orchestrator.capabilities.packages import records
 from orchestrator.capabilities.packages.input import read_requests
 from orchestrator.capabilities.packages.installs import KEPT_S
 from orchestrator.capabilities.packages.lists import MOST_BYTES
+from orchestrator.core.audit import Audit
 from orchestrator.core.errors import BadInput, OrchestratorError, TooMany
 from orchestrator.core.models import TurnStatus
 from tests.support.core_fixture import KEY, heard, of_kind, watching
@@ -67,6 +70,91 @@ def test_names_carry_little() -> None:
     with pytest.raises(BadInput, match="300 characters"):
         read_requests("pip", [f"{name}-x" for name in names])
     assert len(read_requests("pip", names[:4])) == 4
+
+
+# --- before a name leaves -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def asking(tmp_path: Path) -> Iterator[PackagesFixture]:
+    """A fixture where nobody has allowed any name."""
+    with fixture(tmp_path / "home", asks_about_names=True) as made:
+        yield made
+
+
+def test_no_name_leaves_before_a_yes(asking: PackagesFixture) -> None:
+    """First the names are asked about, then the list; once the index has a name, it is looked up without a question."""
+    call = asking.ask("Flask-Login==0.6.3", "six")
+    assert (asking.work(), asking.helpers.tasks) == (0, [])
+    (question,) = asking.pending()
+    assert (question.kind, question.text) == ("package_names", "pip look-up\nflask-login==0.6.3\nsix")
+    asking.helpers.report = {"ok": True, "packages": [listed("flask-login", "0.6.3"), listed("six"), listed("flask")]}
+    asking.decide()
+    assert asking.work() == 1
+    assert [(task["do"], task["asked"]) for task in asking.helpers.tasks] == [
+        ("resolve", ["flask-login==0.6.3", "six"])
+    ]
+    assert [one.kind for one in asking.pending()] == ["packages"]
+    asking.decide()
+    asking.work()
+    assert asking.now(call).status == "done"
+    for name in ("six", "flask-login", "flask", "flask==1.0"):
+        asking.ask(name)
+        asking.work()
+        assert [one.kind for one in asking.pending()] == ["packages"], name
+    for foreign in ("six==9.9", "flask-login==1.0", "idna", "six idna"):
+        before = len(asking.helpers.tasks)
+        asking.ask(*foreign.split())
+        assert asking.pending()[0].kind == "package_names", foreign
+        assert (asking.work(), len(asking.helpers.tasks)) == (0, before)
+
+
+@pytest.mark.parametrize("how", ["deny", "expire", "settings"])
+def test_no_name_leaves_after_another_answer(asking: PackagesFixture, how: str) -> None:
+    """The program that waits hears which, and the next one is asked about again."""
+    call = asking.ask()
+    if how == "deny":
+        asking.decide(approve=False)
+    elif how == "settings":
+        asking.install.approvals.withdraw("crab")
+    else:
+        with asking.install.store.writing() as db:
+            db.execute("UPDATE approvals SET expires_at = 1")
+        asking.install.approvals.expire_due()
+    ended = asking.now(call)
+    assert (ended.status, asking.work(), asking.helpers.tasks) == ("failed", 0, [])
+    assert ended.result["code"] in ("denied", "expired", "cancelled")
+    asking.ask()
+    assert [one.kind for one in asking.pending()] == ["package_names"]
+
+
+def test_names_of_one_index_may_be_allowed(asking: PackagesFixture) -> None:
+    """With the answer, for the conversation: then only the list is asked about, of that index and of no other; the
+    audit log says by which grant."""
+    asking.ask("six")
+    (question,) = asking.pending()
+    said = DecisionDetails(scope=GrantScope.CONVERSATION)
+    asking.install.approvals.decide(question.id, approve=True, by=asking.install.operator, surface="test", said=said)
+    (grant,) = asking.install.grants.of_agent("crab", viewer=asking.install.operator)
+    assert (grant.kind, grant.subject) == ("command", "look up packages of pip")
+    asking.ask("idna")
+    asking.work()
+    assert {one.kind for one in asking.pending()} == {"packages"}
+    (row,) = Audit(asking.install.store).search_records(kind="packages.names_allowed")
+    assert (row.detail["asked"], row.detail["grant"]) == (["idna"], grant.id)
+    asking.ask("left-pad", system="npm")
+    assert asking.pending()[0].kind == "package_names"
+
+
+def test_names_are_asked_about_across_a_restart(tmp_path: Path) -> None:
+    """The question stands after a restart, and its answer goes on with the request."""
+    with fixture(tmp_path / "home", asks_about_names=True) as before:
+        before.ask()
+    with fixture(tmp_path / "home", asks_about_names=True) as after:
+        assert [one.kind for one in after.pending()] == ["package_names"]
+        after.decide()
+        assert after.work() == 1
+        assert [one.kind for one in after.pending()] == ["packages"]
 
 
 # --- the way of a request ---------------------------------------------------------------------------------------------

@@ -11,7 +11,9 @@ PATIENCE_S = 10.0
 
 
 def wished(webapp: AppFixture, api: Api, name: str) -> str:
-    """A command in this person's cubicle requests, and no resolver can be sent; how that ends."""
+    """A command in this person's cubicle requests what may be looked up, and no resolver can be sent; how that ends."""
+    allowed = {"kind": "command", "subject": "look up packages of pip"}
+    assert api.call("POST", "/agents/crab/grants", allowed).status_code == 201
     calls = webapp.app._capabilities.calls
     caller = Caller(CubicleKey("crab", api.user.id), None)
     call = calls.run_command(caller, f"c-{name}", "INSTALL", {"system": "pip", "packages": [name]})
