@@ -26,6 +26,7 @@ LAYERS = (
     "languages",
     "files",
     "web",
+    "browser",
     "engine",
     "checkpoints",
     "agents",
@@ -98,7 +99,12 @@ AROUND_POINTS = tuple(
 """Points of time are of links, odd names and whole trees, which no copy can stand for: these go by descriptors too."""
 OF_OTHER_PYTHONS = frozenset({"_sha2", "_sha256"})
 """What the standard library calls its hash in versions before and after this one."""
-EVENT_LOOPS = ("orchestrator.channels", "orchestrator.apps.previews", "orchestrator.door.reverse_tunnel")
+EVENT_LOOPS = (
+    "orchestrator.browser",
+    "orchestrator.channels",
+    "orchestrator.apps.previews",
+    "orchestrator.door.reverse_tunnel",
+)
 """Who has an event loop of its own, in a thread of its own."""
 STARTS_PROCESSES = ("orchestrator.engine.setup", "orchestrator.cli")
 RUNS_INSIDE = ("orchestrator.operations.proof.inside",)

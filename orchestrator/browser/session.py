@@ -1,0 +1,378 @@
+"""One browser as the rest of the product uses it: what an agent can do with it, each with what it is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from orchestrator.browser.console import ConsoleLine
+from orchestrator.browser.dialogs import DialogCloser, DialogView
+from orchestrator.browser.downloads import PageDownload
+from orchestrator.browser.faults import BrowserError, BrowserSlow, DialogWaits
+from orchestrator.browser.fields import Fields
+from orchestrator.browser.frames import FrameTree
+from orchestrator.browser.keyboard import PageKeyboard
+from orchestrator.browser.navigation import PageNavigation
+from orchestrator.browser.page_calls import PageCalls
+from orchestrator.browser.pictures import PageCamera, PageImage
+from orchestrator.browser.pointer import PagePointer
+from orchestrator.browser.policy import BrowserPolicy, DriverSettings
+from orchestrator.browser.raw_methods import check_raw
+from orchestrator.browser.reports import BrowserReport, ReportKind
+from orchestrator.browser.screencast import Screencast
+from orchestrator.browser.snapshot_text import changed_lines, cut, find_lines
+from orchestrator.browser.snapshots import PageText, Snapshots
+from orchestrator.browser.storage_state import StateKeeper
+from orchestrator.browser.supervisor import BrowserSupervisor
+from orchestrator.browser.tabs import BrowserTab
+from orchestrator.browser.uploads import PageHandover
+from orchestrator.browser.wire import BrowserTransport, PipeTransport
+
+_DIALOG_S = 2.0
+_MIN_HIDDEN = 4
+"""Characters of a secret that is hidden wherever it appears; shorter ones would hide half of every page."""
+_HIDDEN = "•••"
+_SCROLLED_S = 0.1
+
+
+@dataclass(frozen=True)
+class TabView:
+    """A tab as the agent is told of it."""
+
+    number: int
+    url: str
+    title: str
+    is_in_front: bool
+
+
+class BrowserSession:
+    """A browser, over as many connections as it takes.
+
+    Each method that does something to a page returns what the agent is told of it: the page where it is a new one, else
+    what changed. All of them raise ``BrowserError`` where the page or the caller's policy refuses (the message says
+    what to do), ``BrowserSlow`` where an answer does not come in time, and ``BrowserLost`` where there is no
+    connection. A dialog that opens meanwhile is no error but in the report.
+
+    Belongs to one event loop. Deeds of several callers follow one another; looking and answering dialogs need not wait.
+    """
+
+    def __init__(self, policy: BrowserPolicy, settings: DriverSettings | None = None) -> None:
+        self.supervisor = BrowserSupervisor(policy, settings or DriverSettings())
+        calls = self._calls = PageCalls(self.supervisor)
+        self._snapshots = Snapshots(self.supervisor, calls)
+        self._pointer = PagePointer(self.supervisor, calls)
+        self._keyboard = PageKeyboard(self.supervisor, calls)
+        self._navigation = PageNavigation(self.supervisor, calls, policy)
+        self._camera = PageCamera(calls)
+        self._handover = PageHandover(self.supervisor, calls, self._pointer, policy)
+        self.state = StateKeeper(self.supervisor, calls)
+        """Logins that stay."""
+        self.screencast = Screencast(self.supervisor)
+        """A person's view and hands."""
+        self._deeds = asyncio.Lock()
+        self._shown: dict[str, PageText] = {}
+        """What the agent last saw of each tab."""
+        self._secrets: set[str] = set()
+        self._told_dialogs = 0
+
+    # --- the connection
+
+    async def attend(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Speak with the browser over this connection until it ends; call it for every connection that its relay makes.
+        What is open, dialogs too, stays usable over the next one."""
+        await self.attend_over(PipeTransport(reader, writer))
+
+    async def attend_over(self, transport: BrowserTransport) -> None:
+        """The same, over another transport."""
+        await self.supervisor.attend(transport)
+
+    async def wait_ready(self, within_s: float) -> None:
+        """Until the browser is connected and what it has open is known.
+
+        Raises:
+            BrowserSlow: not within ``within_s`` seconds.
+        """
+        try:
+            await asyncio.wait_for(self.supervisor.is_ready.wait(), within_s)
+        except TimeoutError as error:
+            raise BrowserSlow(f"The browser did not connect within {within_s:g} seconds.") from error
+
+    async def close(self) -> None:
+        """Let go of it. The browser itself is the caller's to end."""
+        await self.supervisor.close()
+
+    # --- looking
+
+    async def snapshot(self, *, full: bool = True, from_: int = 0, find: str = "", urls: bool = False) -> BrowserReport:
+        """The page as text with refs: 20,000 characters of it from character ``from_`` on, or with ``full=False`` only
+        what changed since the agent last saw it, or with ``find`` the lines that hold these words. ``urls`` adds where
+        links lead."""
+        tab = self._calls.tab()
+        if self._calls.held_by(tab):
+            return self._dialog_report(tab)
+        try:
+            page = await self._snapshots.take(shows_urls=urls)
+        except DialogWaits:
+            return self._dialog_report(tab)
+        page = replace(page, text=self._without_secrets(page.text))
+        if find:
+            return self._report(tab, page, ReportKind.FOUND, find_lines(page.text, find).text, None)
+        return self._page_report(tab, page, may_be_changes=not full, start=from_)
+
+    async def images(self) -> tuple[PageImage, ...]:
+        """The images of the page in front."""
+        return await self._camera.images()
+
+    async def screenshot(self, *, whole_page: bool = False) -> bytes:
+        """A JPEG of at most 2 MB."""
+        return await self._camera.screenshot(whole_page=whole_page)
+
+    async def pdf(self) -> bytes:
+        """The page as it would be printed."""
+        return await self._camera.pdf()
+
+    def console(self) -> tuple[ConsoleLine, ...]:
+        """The last 50 lines that pages and the browser wrote, the oldest first."""
+        lines = self.supervisor.console.lines
+        return tuple(replace(line, text=self._without_secrets(line.text)) for line in lines)
+
+    def frame_tree(self) -> FrameTree:
+        """The frames of the page in front, at most 30, two processes deep."""
+        tab, tabs = self._calls.tab(), self.supervisor.tabs
+        return self.supervisor.frames.tree(lambda session: tabs.of(session) is tab)
+
+    def downloads(self) -> tuple[PageDownload, ...]:
+        """The last 50 files that pages gave, the oldest first; in the folder of downloads under their GUIDs."""
+        return self.supervisor.downloads.files
+
+    def tabs(self) -> tuple[TabView, ...]:
+        """Those that are open, the oldest first."""
+        tabs = self.supervisor.tabs
+        return tuple(TabView(one.number, one.url, one.title, one.session == tabs.current) for one in tabs.all)
+
+    # --- deeds
+
+    async def open(self, url: str) -> BrowserReport:
+        """Show an address."""
+        return await self._deed(self._navigation.open(url), settles=False)
+
+    async def back(self) -> BrowserReport:
+        """The page before this one."""
+        return await self._deed(self._navigation.back(), settles=False)
+
+    async def reload(self) -> BrowserReport:
+        """The same page again."""
+        return await self._deed(self._navigation.reload(), settles=False)
+
+    async def click(self, ref: str, *, button: str = "left", count: int = 1, force: bool = False) -> BrowserReport:
+        """Click an element; ``force`` clicks what lies over it."""
+
+        async def deed() -> None:
+            point = await self._pointer.point_of(await self._snapshots.find(ref), may_be_covered=force)
+            await self._pointer.click(point, button=button, count=count)
+
+        return await self._deed(deed())
+
+    async def hover(self, ref: str) -> BrowserReport:
+        """Put the pointer over an element."""
+
+        async def deed() -> None:
+            element = await self._snapshots.find(ref)
+            await self._pointer.move(await self._pointer.point_of(element, may_be_covered=True))
+
+        return await self._deed(deed())
+
+    async def type(self, ref: str, text: str, *, submit: bool = False, append: bool = False) -> BrowserReport:
+        """Put a text into a field, or choose what is called so in a list; then press Enter with ``submit``."""
+
+        async def deed() -> None:
+            await self._keyboard.type(await self._snapshots.find(ref), text, appends=append)
+            if submit:
+                await self._keyboard.press("Enter")
+
+        return await self._deed(deed())
+
+    async def select(self, ref: str, option: str, *, append: bool = False) -> BrowserReport:
+        """Choose an option of a list by its text or value; ``append`` keeps what is chosen in one that allows
+        several."""
+        return await self.type(ref, option, append=append)
+
+    async def fill_secret(self, ref: str, name: str) -> BrowserReport:
+        """Put a stored secret into a field. It is hidden from here on in every text that the agent is told."""
+
+        async def deed() -> None:
+            secret = await self._handover.fill_secret(await self._snapshots.find(ref), name)
+            if len(secret) >= _MIN_HIDDEN:
+                self._secrets.add(secret)
+
+        return await self._deed(deed())
+
+    async def press(self, keys: str) -> BrowserReport:
+        """Press a key: ``Enter``, ``a``, ``Control+a``."""
+        return await self._deed(self._keyboard.press(keys))
+
+    async def scroll(self, direction: str = "down", *, windows: float = 0.9) -> BrowserReport:
+        """Turn the wheel ``up`` or ``down`` by a part of the window's height (at most 20 windows)."""
+        if direction not in ("up", "down") or not 0 < windows <= 20:
+            raise BrowserError("The direction must be up or down, by more than 0 and at most 20 windows.")
+        distance = self.supervisor.settings.height * windows
+
+        async def deed() -> None:
+            await self._pointer.wheel(down=distance if direction == "down" else -distance)
+            await asyncio.sleep(_SCROLLED_S)  # pages add to themselves a moment after
+
+        return await self._deed(deed())
+
+    async def wait(self, text: str, *, gone: bool = False, within_s: float = 10.0) -> BrowserReport:
+        """Wait until the page shows a text, or no longer does."""
+        return await self._deed(self._navigation.wait_for(text, gone=gone, within_s=within_s))
+
+    async def upload(self, ref: str, paths: Sequence[str]) -> BrowserReport:
+        """Give files of the container to a field for files, or to what opens a choice of files."""
+
+        async def deed() -> None:
+            await self._handover.upload(await self._snapshots.find(ref), paths)
+
+        return await self._deed(deed())
+
+    async def open_tab(self, url: str = "") -> BrowserReport:
+        """A new tab, in front, with an address."""
+
+        async def deed() -> None:
+            await self._navigation.open_tab()
+            if url:
+                await self._navigation.open(url)
+
+        return await self._deed(deed(), settles=False)
+
+    async def select_tab(self, number: int) -> BrowserReport:
+        """Bring a tab to the front."""
+        return await self._deed(self._navigation.select_tab(number))
+
+    async def close_tab(self, number: int | None = None) -> BrowserReport:
+        """Close a tab, or that in front."""
+        return await self._deed(self._navigation.close_tab(number))
+
+    async def dialog(self, action: str, *, text: str = "", dialog_id: str = "") -> DialogView:
+        """``accept`` or ``dismiss`` a dialog, the oldest where none is named, with a text for a prompt.
+
+        Raises:
+            BrowserError: no such dialog is open.
+        """
+        if action not in ("accept", "dismiss"):
+            raise BrowserError("A dialog can be accepted or dismissed.")
+        dialogs = self.supervisor.dialogs
+        found = next((one for one in dialogs.pending if dialog_id in ("", one.view.id)), None)
+        if found is None:
+            raise BrowserError(f"No dialog{f' {dialog_id[:20]}' if dialog_id else ''} is open.")
+        tab = self.supervisor.tabs.of(found.session)
+        dialogs.answer(found, DialogCloser.AGENT, accept=action == "accept", text=text)
+        for _ in range(int(_DIALOG_S / 0.01)):
+            if found not in dialogs.pending:
+                break
+            await asyncio.sleep(0.01)
+        if tab is not None:
+            await self._calls.settle(tab, self.supervisor.settings.settle_s)
+        return dialogs.view_of(found.view.id) or found.view
+
+    async def raw(self, method: str, params: Mapping[str, Any], *, frame_id: str = "") -> Fields:
+        """The answer to a DevTools method of the list in ``raw_methods``, of the page or one of its frames.
+
+        Raises:
+            BrowserError: it is not in the list, there is no such frame, or the page holds a secret.
+        """
+        check_raw(method, params)
+        tab = self._calls.tab()
+        if tab.holds_secret:
+            raise BrowserError("A secret was typed into this page, so methods can't be called until it is left.")
+        session = tab.session
+        if frame_id:
+            mine = self.supervisor.frames.of_sessions(lambda one: self.supervisor.tabs.of(one) is tab)
+            frame = next((one for one in mine if one.id == frame_id), None)
+            if frame is None:
+                raise BrowserError("There is no such frame. The frame tree names those that there are.")
+            session = frame.session
+        return await self._calls.call(method, session, params)
+
+    # --- what is told
+
+    async def _deed(self, deed: Awaitable[None], *, settles: bool = True) -> BrowserReport:
+        async with self._deeds:
+            try:
+                await deed
+                if settles and (front := self.supervisor.tabs.in_front()):
+                    await self._calls.settle(front, self.supervisor.settings.settle_s)
+            except DialogWaits:
+                return self._dialog_report(self._calls.tab())
+            tab = self._calls.tab()
+            if self._calls.held_by(tab):
+                return self._dialog_report(tab)
+            try:
+                page = await self._snapshots.take()
+            except DialogWaits:
+                return self._dialog_report(tab)
+            page = replace(page, text=self._without_secrets(page.text))
+            return self._page_report(tab, page, may_be_changes=True)
+
+    def _page_report(self, tab: BrowserTab, page: PageText, *, may_be_changes: bool, start: int = 0) -> BrowserReport:
+        before = self._shown.get(tab.target)
+        self._shown = {one.target: self._shown[one.target] for one in self._known_tabs()} | {tab.target: page}
+        if may_be_changes and before is not None and before.document == page.document:
+            changes = changed_lines(before.text, page.text)
+            if changes is not None:
+                return self._report(tab, page, ReportKind.CHANGES, cut(changes).text, None)
+        shown = cut(page.text, start)
+        return self._report(tab, page, ReportKind.PAGE, shown.text, shown.next_from)
+
+    def _known_tabs(self) -> list[BrowserTab]:
+        return [one for one in self.supervisor.tabs.all if one.target in self._shown]
+
+    def _report(
+        self, tab: BrowserTab, page: PageText, kind: ReportKind, body: str, next_from: int | None
+    ) -> BrowserReport:
+        notes = self._notes(tab)
+        if page.is_cut:
+            notes = (*notes, "The page is too large to be shown whole.")
+        return BrowserReport(
+            kind,
+            self._without_secrets(page.title),
+            self._without_secrets(page.url),
+            tab.number,
+            len(self.supervisor.tabs.all),
+            body,
+            len(page.text),
+            next_from,
+            notes,
+            recent_dialogs=self._new_dialogs(),
+        )
+
+    def _dialog_report(self, tab: BrowserTab) -> BrowserReport:
+        pending = tuple(one.view for one in self._calls.dialogs_of(tab))
+        return BrowserReport(
+            ReportKind.DIALOG,
+            tab.title,
+            tab.url,
+            tab.number,
+            len(self.supervisor.tabs.all),
+            "",
+            notes=self._notes(tab),
+            pending_dialogs=pending,
+            recent_dialogs=self._new_dialogs(),
+        )
+
+    def _notes(self, tab: BrowserTab) -> tuple[str, ...]:
+        refused, tab.refused = tab.refused, []
+        return tuple(f"Not opened: {one}" for one in refused)
+
+    def _new_dialogs(self) -> tuple[DialogView, ...]:
+        dialogs = self.supervisor.dialogs
+        new = dialogs.closed_count - self._told_dialogs
+        self._told_dialogs = dialogs.closed_count
+        return tuple(dialogs.recent)[-new:] if new > 0 else ()
+
+    def _without_secrets(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, _HIDDEN)
+        return text
