@@ -105,7 +105,7 @@ EVENT_LOOPS = (
     "orchestrator.apps.previews",
     "orchestrator.door.reverse_tunnel",
 )
-"""Who has an event loop of its own, in a thread of its own."""
+"""Who has an event loop of its own, in a thread of its own, or runs in that of its caller."""
 STARTS_PROCESSES = ("orchestrator.engine.setup", "orchestrator.cli")
 RUNS_INSIDE = ("orchestrator.operations.proof.inside",)
 """A program for the inside of a cubicle, which is handed over as text and never imported by the host."""

@@ -6,10 +6,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import contextlib
 import time
 from dataclasses import dataclass
 
-from orchestrator.browser.faults import BrowserError
+from orchestrator.browser.faults import BrowserError, BrowserLost
 from orchestrator.browser.fields import Fields, count_of
 from orchestrator.browser.keyboard import read_stroke
 from orchestrator.browser.supervisor import BrowserSupervisor
@@ -48,6 +49,7 @@ class Screencast:
         self._wire = supervisor.wire
         self._session = ""
         self._picture: tuple[bytes, int] | None = None
+        """The newest, and what it is acknowledged by; 0 for one that needs none."""
         self._arrived = asyncio.Event()
         supervisor.on_screen = self._take
 
@@ -69,7 +71,7 @@ class Screencast:
             self._follow()
             taken, self._picture = self._picture, None
             if taken is not None:
-                self._wire.tell("Page.screencastFrameAck", self._session, {"sessionId": taken[1]})
+                self._acknowledge(self._session, taken[1])
                 return taken[0]
             left = deadline - time.monotonic()
             if left <= 0:
@@ -87,16 +89,40 @@ class Screencast:
         self.stop()
         if front:
             self._session = front
+            self._wire.tell("Page.bringToFront", front)  # what is behind another page is not drawn
             self._wire.tell("Page.startScreencast", front, _START)
+            self._look_once(front)
+
+    def _look_once(self, session: str) -> None:
+        """A page on which nothing moves sends no picture by itself."""
+        size = self._supervisor.settings
+        scale = min(WIDTH / size.width, HEIGHT / size.height)
+        clip = {"x": 0, "y": 0, "width": size.width, "height": size.height, "scale": scale}
+        params = {"format": "jpeg", "quality": _START["quality"], "clip": clip}
+        with contextlib.suppress(BrowserLost):
+            asked = self._wire.post("Page.captureScreenshot", session, params)
+            asked.add_done_callback(lambda done: self._take_first(session, done))
+
+    def _take_first(self, session: str, done: asyncio.Future[Fields]) -> None:
+        if done.cancelled() or done.exception() is not None or session != self._session or self._picture is not None:
+            return
+        picture = _jpeg_of(done.result())
+        if picture is not None:
+            self._picture = (picture, 0)
+            self._arrived.set()
+
+    def _acknowledge(self, session: str, number: int) -> None:
+        if number:
+            self._wire.tell("Page.screencastFrameAck", session, {"sessionId": number})
 
     def _take(self, fields: Fields, session: str, _tab: BrowserTab | None) -> None:
         number = count_of(fields, "sessionId")
         picture = _jpeg_of(fields)
         if session != self._session or picture is None:
-            self._wire.tell("Page.screencastFrameAck", session, {"sessionId": number})
+            self._acknowledge(session, number)
             return
         if self._picture is not None:
-            self._wire.tell("Page.screencastFrameAck", session, {"sessionId": self._picture[1]})
+            self._acknowledge(session, self._picture[1])
         self._picture = (picture, number)
         self._arrived.set()
 

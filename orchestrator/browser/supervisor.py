@@ -97,7 +97,7 @@ class BrowserSupervisor:
             ),
             "Page.frameNavigated": self._navigated,
             "Page.navigatedWithinDocument": lambda p, _s, _t: frames.take_url(p),
-            "Page.frameDetached": lambda p, session, _t: frames.take_detached(p, session),
+            "Page.frameDetached": self._frame_detached,
             "Page.frameStartedLoading": lambda p, _s, tab: self._loading(p, tab, is_loading=True),
             "Page.frameStoppedLoading": lambda p, _s, tab: self._loading(p, tab, is_loading=False),
             "Page.javascriptDialogOpening": lambda p, session, _t: dialogs.take_opening(p, session),
@@ -145,7 +145,7 @@ class BrowserSupervisor:
         if kind == "page" and not parent:
             if self.tabs.is_full:
                 self._note(self.tabs.in_front(), f"a new page: {MAX_TABS} pages are open already")
-                self.wire.tell("Target.closeTarget", "", {"targetId": target})
+                self._turn_away(target, session)
                 return
             self._set_up(self.tabs.add(info, session, comes_to_front=self.is_ready.is_set()))
         elif (
@@ -154,11 +154,18 @@ class BrowserSupervisor:
             and self.tabs.depth_of(parent) < MAX_FRAME_DEPTH
             and self.tabs.add_frame(session, parent)
         ):
+            tab.take_frame_moved(target, is_followed=True)
             self.frames.take_process(target, text_of(info, "parentFrameId", most=100), text_of(info, "url"), session)
             self._set_up_process(session)
         else:
             self.wire.tell("Runtime.runIfWaitingForDebugger", session)
             self.wire.tell("Target.detachFromTarget", parent, {"sessionId": session})
+
+    def _turn_away(self, target: str, session: str) -> None:
+        """Close a page that has just begun. Its opener waits until it goes on, but it may ask for nothing."""
+        self.wire.tell("Fetch.enable", session, {"patterns": [{"urlPattern": "*", "requestStage": "Request"}]})
+        self.wire.tell("Runtime.runIfWaitingForDebugger", session)
+        self.wire.tell("Target.closeTarget", "", {"targetId": target})
 
     def _detached(self, fields: Fields, _session: str, _tab: BrowserTab | None) -> None:
         self._forget(text_of(fields, "sessionId", most=100))
@@ -186,8 +193,19 @@ class BrowserSupervisor:
             self.wire.tell("Page.navigate", session, {"url": "about:blank"})
 
     def _loading(self, fields: Fields, tab: BrowserTab | None, *, is_loading: bool) -> None:
-        if tab is not None and text_of(fields, "frameId", most=100) == tab.target:
+        frame = text_of(fields, "frameId", most=100)
+        if tab is not None and frame == tab.target:
             tab.is_loading = is_loading
+        elif tab is not None and not is_loading:
+            tab.take_frame_end(frame)
+
+    def _frame_detached(self, fields: Fields, session: str, tab: BrowserTab | None) -> None:
+        frame = text_of(fields, "frameId", most=100)
+        if tab is not None and text_of(fields, "reason") == "swap":
+            tab.take_frame_moved(frame, is_followed=False)
+        elif tab is not None:
+            tab.take_frame_end(frame)
+        self.frames.take_detached(fields, session)
 
     def _paused(self, fields: Fields, session: str, tab: BrowserTab | None) -> None:
         """A document is about to be asked for, or a page's stand-in for a dialog asks."""

@@ -42,7 +42,10 @@ class BrowserTab:
     """Set, and made new, with each event of it."""
     is_ready: asyncio.Event = field(default_factory=asyncio.Event)
     """It has answered once. A renderer that is told to navigate before that may crash."""
-    _requests: dict[str, float] = field(default_factory=dict)
+    _requests: dict[str, tuple[float, str]] = field(default_factory=dict)
+    """Since when, and for which frame, by the browser's name of the request."""
+    _frames: dict[str, float] = field(default_factory=dict)
+    """Frames in processes of their own that load, and since when."""
 
     def tell(self) -> None:
         """Whoever waits for something of it looks again."""
@@ -53,11 +56,21 @@ class BrowserTab:
         """It asks for something."""
         name = text_of(fields, "requestId", most=100)
         if name and text_of(fields, "type", most=20) not in _ENDLESS and len(self._requests) < _MAX_REQUESTS:
-            self._requests[name] = time.monotonic()
+            self._requests[name] = (time.monotonic(), text_of(fields, "frameId", most=100))
 
     def take_request_end(self, fields: Fields) -> None:
         """It has it, or will not get it."""
         self._requests.pop(text_of(fields, "requestId", most=100), None)
+
+    def take_frame_moved(self, frame: str, *, is_followed: bool) -> None:
+        """A frame goes on loading in another process, which tells of the end where it is followed there."""
+        self._requests = {name: one for name, one in self._requests.items() if one[1] != frame}
+        if is_followed and len(self._frames) < _MAX_REQUESTS:
+            self._frames[frame] = time.monotonic()
+
+    def take_frame_end(self, frame: str) -> None:
+        """It has loaded, or is gone."""
+        self._frames.pop(frame, None)
 
     def take_chooser(self, fields: Fields, session: str) -> None:
         """It wants files."""
@@ -68,12 +81,14 @@ class BrowserTab:
         self.document = document
         self.holds_secret = False
         self._requests.clear()
+        self._frames.clear()
 
     @property
     def is_busy(self) -> bool:
         """It loads something; what takes long is no loading but a poll."""
         oldest = time.monotonic() - _LONG_POLL_S
-        return self.is_loading or any(since > oldest for since in self._requests.values())
+        since = [one[0] for one in self._requests.values()] + list(self._frames.values())
+        return self.is_loading or any(one > oldest for one in since)
 
 
 @dataclass(frozen=True)
