@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -140,7 +141,7 @@ class BrowserSupervisor:
         if not session or not target:
             return
         if self.tabs.knows(session):  # a relay tells again what it knows
-            self._spawn(self._read_frames(session))
+            self._spawn(partial(self._read_frames, session))
             return
         if kind == "page" and not parent:
             if self.tabs.is_full:
@@ -245,7 +246,7 @@ class BrowserSupervisor:
         """At each connection, after a relay has told what is attached and which dialogs are open."""
         self.connections += 1
         self.is_ready.clear()
-        self._spawn(self._greet())
+        self._spawn(self._greet)
 
     async def _greet(self) -> None:
         call = self.wire.call
@@ -300,7 +301,7 @@ class BrowserSupervisor:
             tell("Page.addScriptToEvaluateOnNewDocument", session, script)
         tell("Fetch.enable", session, {"patterns": patterns})
         tell("Runtime.runIfWaitingForDebugger", session)
-        self._spawn(self._read_frames(session))
+        self._spawn(partial(self._read_frames, session))
 
     async def _read_frames(self, session: str) -> None:
         self.frames.take_tree(await self.wire.call("Page.getFrameTree", session), session)
@@ -318,14 +319,13 @@ class BrowserSupervisor:
     def _cancel_download(self, guid: str) -> None:
         self.wire.tell("Browser.cancelDownload", "", {"guid": guid})
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         if len(self._tasks) >= _MAX_TASKS:
-            work.close()
             return
 
         async def quiet() -> None:
             with contextlib.suppress(BrowserError, BrowserLost):  # the page or the connection went meanwhile
-                await work
+                await work()
 
         task = asyncio.get_running_loop().create_task(quiet())
         self._tasks.add(task)
