@@ -13,7 +13,7 @@ from orchestrator.browser.fields import count_of, objects_of, text_of
 from orchestrator.browser.page_calls import PageCalls, as_script
 from orchestrator.browser.policy import BrowserPolicy
 from orchestrator.browser.supervisor import READY_S, BrowserSupervisor
-from orchestrator.browser.tabs import MAX_TABS, BrowserTab
+from orchestrator.browser.tabs import MAX_TABS, BrowserTab, host_of
 
 MAX_URL = 2048
 MAX_WAIT_S = 60.0
@@ -42,7 +42,7 @@ class PageNavigation:
         self._check(url)
         tab = self._tabs.in_front() or await self._new_tab()
         await self._make_free(tab)
-        tab.is_loading, tab.is_crashed = True, False
+        tab.is_loading, tab.is_crashed, tab.gate_reason = True, False, ""
         refused = len(tab.refused)
         try:
             answer = await self._calls.call(
@@ -59,10 +59,14 @@ class PageNavigation:
                 raise BrowserError(f"The page may not be opened: {tab.refused.pop()}")
             if problem == "net::ERR_ABORTED":
                 return  # it was a file to download, or the page went somewhere else by itself
+            if tab.gate_reason:
+                raise BrowserError(f"The gate refused {host_of(url)} ({tab.gate_reason}).")
             raise BrowserError(f"{url} did not load: {problem}")
         if not text_of(answer, "loaderId"):
             tab.is_loading = False  # another place in the same document
         await self._calls.settle(tab, self._settings.open_s)
+        if tab.gate_reason:
+            raise BrowserError(f"The gate refused {host_of(tab.url) or host_of(url)} ({tab.gate_reason}).")
 
     def _check(self, url: str) -> None:
         try:
@@ -173,12 +177,14 @@ class PageNavigation:
         self._wire.tell("Page.bringToFront", tab.session)
 
     async def close_tab(self, number: int | None = None) -> None:
-        """Close a tab, or that in front.
+        """Close a tab, or that in front; in place of the last one an empty one opens.
 
         Raises:
             BrowserError: there is none of this number.
         """
         tab = self._numbered(number) if number is not None else self._calls.tab()
+        if len(self._tabs.all) == 1:
+            await self._new_tab()  # a browser without a page is one without a way on
         await self._wire.call("Target.closeTarget", "", {"targetId": tab.target})
         deadline = time.monotonic() + _DIALOG_S
         while self._tabs.own(tab.session) is not None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from orchestrator.browser.faults import BrowserError
 
-_DOMAINS = frozenset({"DOM", "CSS", "Emulation", "Accessibility", "DOMSnapshot", "DOMDebugger", "Performance"})
+_DOMAINS = frozenset({"DOM", "CSS", "Emulation", "Accessibility", "DOMSnapshot", "Performance"})
 _METHODS = frozenset(
     {
         "Runtime.evaluate",

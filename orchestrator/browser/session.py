@@ -11,7 +11,7 @@ from orchestrator.browser.console import ConsoleLine
 from orchestrator.browser.dialogs import DialogCloser, DialogView
 from orchestrator.browser.downloads import PageDownload
 from orchestrator.browser.faults import BrowserError, BrowserSlow, DialogWaits
-from orchestrator.browser.fields import Fields
+from orchestrator.browser.fields import Fields, child_of
 from orchestrator.browser.frames import FrameTree
 from orchestrator.browser.keyboard import PageKeyboard
 from orchestrator.browser.navigation import PageNavigation
@@ -34,6 +34,7 @@ _DIALOG_S = 2.0
 _MIN_HIDDEN = 4
 """Characters of a secret that is hidden wherever it appears; shorter ones would hide half of every page."""
 _HIDDEN = "•••"
+_MISSING_TOLD = 12
 _SCROLLED_S = 0.1
 
 
@@ -126,11 +127,13 @@ class BrowserSession:
         return await self._camera.images()
 
     async def screenshot(self, *, whole_page: bool = False) -> bytes:
-        """A JPEG of at most 2 MB."""
+        """A JPEG of at most 2 MB; none of a page that shows a secret."""
+        await self._check_unexposed()
         return await self._camera.screenshot(whole_page=whole_page)
 
     async def pdf(self) -> bytes:
-        """The page as it would be printed."""
+        """The page as it would be printed; none of one that shows a secret."""
+        await self._check_unexposed()
         return await self._camera.pdf()
 
     def console(self) -> tuple[ConsoleLine, ...]:
@@ -146,6 +149,10 @@ class BrowserSession:
     def downloads(self) -> tuple[PageDownload, ...]:
         """The last 50 files that pages gave, the oldest first; in the folder of downloads under their GUIDs."""
         return self.supervisor.downloads.files
+
+    def missing_hosts(self) -> tuple[str, ...]:
+        """The hosts that the gate let nothing be loaded from, for the page in front; at most 200."""
+        return tuple(self._calls.tab().missing)
 
     def tabs(self) -> tuple[TabView, ...]:
         """Those that are open, the oldest first."""
@@ -201,6 +208,10 @@ class BrowserSession:
 
     async def fill_secret(self, ref: str, name: str) -> BrowserReport:
         """Put a stored secret into a field. It is hidden from here on in every text that the agent is told."""
+
+        if touched := [one.number for one in self.supervisor.tabs.all if one.is_touched]:
+            # what was called there may wait for the secret
+            raise BrowserError(f"Methods were called on the page of tab {touched[0]}. Reload it first, or close it.")
 
         async def deed() -> None:
             secret = await self._handover.fill_secret(await self._snapshots.find(ref), name)
@@ -275,7 +286,7 @@ class BrowserSession:
             await asyncio.sleep(0.01)
         if tab is not None:
             await self._calls.settle(tab, self.supervisor.settings.settle_s)
-        return dialogs.view_of(found.view.id) or found.view
+        return self._hidden_dialog(dialogs.view_of(found.view.id) or found.view)
 
     async def raw(self, method: str, params: Mapping[str, Any], *, frame_id: str = "") -> Fields:
         """The answer to a DevTools method of the list in ``raw_methods``, of the page or one of its frames.
@@ -294,7 +305,8 @@ class BrowserSession:
             if frame is None:
                 raise BrowserError("There is no such frame. The frame tree names those that there are.")
             session = frame.session
-        return await self._calls.call(method, session, params)
+        tab.is_touched = True
+        return child_of({"told": self._hidden_in(await self._calls.call(method, session, params))}, "told")
 
     # --- what is told
 
@@ -349,7 +361,7 @@ class BrowserSession:
         )
 
     def _dialog_report(self, tab: BrowserTab) -> BrowserReport:
-        pending = tuple(one.view for one in self._calls.dialogs_of(tab))
+        pending = tuple(self._hidden_dialog(one.view) for one in self._calls.dialogs_of(tab))
         return BrowserReport(
             ReportKind.DIALOG,
             tab.title,
@@ -364,13 +376,40 @@ class BrowserSession:
 
     def _notes(self, tab: BrowserTab) -> tuple[str, ...]:
         refused, tab.refused = tab.refused, []
-        return tuple(f"Not opened: {one}" for one in refused)
+        notes = [f"Not opened: {one}" for one in refused]
+        if tab.missing:
+            shown = ", ".join(list(tab.missing)[:_MISSING_TOLD])
+            notes.append(f"Not loaded: {shown} ({len(tab.missing)} hosts that are not approved for this page)")
+        if tab.chooser is not None:
+            tab.chooser = None
+            notes.append("The page asks for files. Use upload.")
+        return tuple(notes)
 
     def _new_dialogs(self) -> tuple[DialogView, ...]:
         dialogs = self.supervisor.dialogs
         new = dialogs.closed_count - self._told_dialogs
         self._told_dialogs = dialogs.closed_count
-        return tuple(dialogs.recent)[-new:] if new > 0 else ()
+        return tuple(self._hidden_dialog(one) for one in list(dialogs.recent)[-new:]) if new > 0 else ()
+
+    def _hidden_dialog(self, view: DialogView) -> DialogView:
+        return replace(view, message=self._without_secrets(view.message), default=self._without_secrets(view.default))
+
+    async def _check_unexposed(self) -> None:
+        if not self._calls.tab().holds_secret:
+            return
+        page = await self._snapshots.take()
+        if page.is_exposed or self._without_secrets(page.text) != page.text:
+            raise BrowserError("The page shows a secret that was typed into it, so no picture of it is taken.")
+
+    def _hidden_in(self, value: Any) -> Any:
+        """The same, with no secret in any text of it."""
+        if isinstance(value, str):
+            return self._without_secrets(value)
+        if isinstance(value, list):
+            return [self._hidden_in(one) for one in value]
+        if isinstance(value, Mapping):
+            return {self._without_secrets(key): self._hidden_in(one) for key, one in value.items()}
+        return value
 
     def _without_secrets(self, text: str) -> str:
         for secret in self._secrets:

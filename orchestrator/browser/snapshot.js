@@ -30,7 +30,7 @@
   const PARTS_OF_LINKS = /\[(button|textbox|checkbox|select) (f\d+)?e\d/;
   const ICON_WORDS = /^(fa|fas|far|fab|fa-fw|bi|icon|svg|nav-icon|right)$/;
 
-  const refOf = new WeakMap(), byRef = new Map(), closed = new WeakMap(), plain = new WeakSet(), concealed = new WeakSet();
+  const refOf = new WeakMap(), byRef = new Map(), closed = new WeakMap(), plain = new WeakSet(), passwords = new WeakSet(), concealed = new Set();
   let count = start, prefix = "";
 
   const bare = (text) => text.replace(/[\u0000\u00ad\u200b\u2060\ufeff]/g, "");
@@ -48,8 +48,8 @@
     return prefix + name;
   };
   const isConcealed = (el) => {
-    if (el.type === "password") concealed.add(el);
-    return concealed.has(el);
+    if (el.type === "password") passwords.add(el);
+    return passwords.has(el) || concealed.has(el);
   };
   const byIds = (el, ids) =>
     clean(ids.split(/\s+/).map((id) => el.getRootNode().getElementById?.(id)?.textContent || "").join(" "));
@@ -275,6 +275,7 @@
       title: document.title.slice(0, 500).toWellFormed(),
       scroll: [Math.round(scrollY), document.documentElement.scrollHeight, innerHeight],
       refs: count, hosts: hosts.length, isCut,
+      isExposed: [...concealed].some((el) => el.isConnected && el.type !== "password" && el.value),
     };
   }
 

@@ -32,6 +32,8 @@ class PageText:
     """Where the window is, how tall the page and the window are, in CSS pixels."""
     is_cut: bool
     """The page is so large that the end of it is missing."""
+    is_exposed: bool
+    """A field with a secret in it shows it."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class Snapshots:
             document=tab.document,
             scroll=(scroll[0], scroll[1], scroll[2]) if len(scroll) == 3 else (0, 0, 0),
             is_cut=is_set(shot, "isCut") or budget.is_cut or len(text) > _MAX_TEXT,
+            is_exposed=budget.is_exposed,
         )
 
     async def find(self, ref: str) -> FoundElement:
@@ -132,6 +135,7 @@ class Snapshots:
 
     async def _compose(self, frame: PageFrame, shot: Fields, budget: _Budget, depth: int, *, shows_urls: bool) -> str:
         """The pieces of a frame, with the frames between them."""
+        budget.is_exposed = budget.is_exposed or is_set(shot, "isExposed")
         pieces, inner = _list_of(shot, "pieces"), objects_of(shot, "frames", most=MAX_TOLD)
         parts: list[str] = []
         for n, piece in enumerate(pieces[: 2 * MAX_TOLD + 1]):
@@ -188,7 +192,7 @@ class _Budget:
 
     def __init__(self) -> None:
         self._frames, self._chars = MAX_TOLD, _MAX_TEXT
-        self.is_cut = False
+        self.is_cut = self.is_exposed = False
 
     def take_frame(self) -> bool:
         self._frames -= 1

@@ -11,7 +11,6 @@ import logging
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 from orchestrator.browser import dialog_bridge
 from orchestrator.browser.console import ConsoleLog
@@ -21,7 +20,7 @@ from orchestrator.browser.faults import BrowserError, BrowserLost
 from orchestrator.browser.fields import Fields, child_of, objects_of, text_of
 from orchestrator.browser.frames import MAX_FRAME_DEPTH, Frames
 from orchestrator.browser.policy import BrowserPolicy, DriverSettings
-from orchestrator.browser.tabs import MAX_TABS, BrowserTab, BrowserTabs
+from orchestrator.browser.tabs import MAX_TABS, BrowserTab, BrowserTabs, host_of
 from orchestrator.browser.wire import BrowserTransport, Wire
 
 _PAGES_ONLY = [{"type": "page"}, {"exclude": True}]
@@ -113,6 +112,8 @@ class BrowserSupervisor:
             "Runtime.exceptionThrown": lambda p, _s, _t: console.take_exception(p),
             "Log.entryAdded": lambda p, _s, _t: console.take_entry(p),
             "Network.requestWillBeSent": lambda p, _s, tab: tab.take_request(p) if tab else None,
+            "Network.responseReceivedExtraInfo": lambda p, _s, tab: tab.take_response(p) if tab else None,
+            "Network.responseReceived": lambda p, _s, tab: tab.take_response(p) if tab else None,
             "Network.loadingFinished": lambda p, _s, tab: tab.take_request_end(p) if tab else None,
             "Network.loadingFailed": lambda p, _s, tab: tab.take_request_end(p) if tab else None,
             "Fetch.requestPaused": self._paused,
@@ -223,10 +224,7 @@ class BrowserSupervisor:
             self.wire.tell("Fetch.failRequest", session, {"requestId": request, "errorReason": "BlockedByClient"})
 
     def _refusal_of(self, url: str, tab: BrowserTab) -> str | None:
-        try:
-            host = (urlsplit(url).hostname or "").lower()
-        except ValueError:
-            host = ""
+        host = host_of(url)
         refusal = _judged(self._policy.may_open, host) if host else "it has no host"
         if refusal is not None:
             self._note(tab, f"{host or url[:100]}: {refusal}")

@@ -6,14 +6,28 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
-from orchestrator.browser.fields import Fields, count_of, text_of
+from orchestrator.browser.fields import Fields, child_of, count_of, text_of
 
 MAX_TABS = 8
 MAX_SESSIONS = 120
+MAX_MISSING = 200
+GATE_HEADER = "x-hermit-gate"
+_NO_TUNNEL = "net::ERR_TUNNEL_CONNECTION_FAILED"
 _MAX_REQUESTS = 500
 _LONG_POLL_S = 3.0
 _ENDLESS = frozenset({"EventSource", "WebSocket", "Media", "Ping"})
+
+
+@dataclass(frozen=True)
+class _PendingRequest:
+    """Something that a page waits for."""
+
+    since: float
+    frame: str
+    host: str
+    is_document: bool
 
 
 @dataclass
@@ -38,12 +52,20 @@ class BrowserTab:
     """Session and node of the field that asked for files, since somebody last looked."""
     holds_secret: bool = False
     """A secret was typed into the document that it shows."""
+    is_touched: bool = False
+    """The agent has called methods on the document that it shows."""
+    missing: dict[str, str] = field(default_factory=dict)
+    """Hosts that the gate let nothing be loaded from for this document, with its reason where it gave one."""
+    gate_reason: str = ""
+    """Why the gate refused the document itself."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     """Set, and made new, with each event of it."""
     is_ready: asyncio.Event = field(default_factory=asyncio.Event)
     """It has answered once. A renderer that is told to navigate before that may crash."""
-    _requests: dict[str, tuple[float, str]] = field(default_factory=dict)
-    """Since when, and for which frame, by the browser's name of the request."""
+    _requests: dict[str, _PendingRequest] = field(default_factory=dict)
+    """By the browser's name."""
+    _failed: dict[str, _PendingRequest] = field(default_factory=dict)
+    """Those that the page was given nothing for, for whatever reason."""
     _frames: dict[str, float] = field(default_factory=dict)
     """Frames in processes of their own that load, and since when."""
 
@@ -56,15 +78,39 @@ class BrowserTab:
         """It asks for something."""
         name = text_of(fields, "requestId", most=100)
         if name and text_of(fields, "type", most=20) not in _ENDLESS and len(self._requests) < _MAX_REQUESTS:
-            self._requests[name] = (time.monotonic(), text_of(fields, "frameId", most=100))
+            url = text_of(fields, "request", "url")
+            is_document = text_of(fields, "type", most=20) == "Document"
+            frame = text_of(fields, "frameId", most=100)
+            self._requests[name] = _PendingRequest(time.monotonic(), frame, host_of(url), is_document)
 
     def take_request_end(self, fields: Fields) -> None:
         """It has it, or will not get it."""
-        self._requests.pop(text_of(fields, "requestId", most=100), None)
+        one = self._requests.pop(text_of(fields, "requestId", most=100), None)
+        if one is None or "errorText" not in fields:
+            return
+        if text_of(fields, "errorText", most=100) == _NO_TUNNEL:
+            self._miss(one, "")
+        elif len(self._failed) < _MAX_REQUESTS:
+            self._failed[text_of(fields, "requestId", most=100)] = one
+
+    def take_response(self, fields: Fields) -> None:
+        """An answer begins; the gate's own says why it refused. Its head may be told of after the end, and twice."""
+        name = text_of(fields, "requestId", most=100)
+        one = self._requests.get(name) or self._failed.pop(name, None)
+        headers = child_of(fields, "headers") or child_of(fields, "response", "headers")
+        reasons = [text_of(headers, name, most=100) for name in headers if name.lower() == GATE_HEADER]
+        if one is not None and reasons:
+            self._miss(one, reasons[0])
+
+    def _miss(self, one: _PendingRequest, reason: str) -> None:
+        if one.is_document and one.frame == self.target:
+            self.gate_reason = reason or "host-not-approved"
+        elif one.host and len(self.missing) < MAX_MISSING:
+            self.missing.setdefault(one.host, reason)
 
     def take_frame_moved(self, frame: str, *, is_followed: bool) -> None:
         """A frame goes on loading in another process, which tells of the end where it is followed there."""
-        self._requests = {name: one for name, one in self._requests.items() if one[1] != frame}
+        self._requests = {name: one for name, one in self._requests.items() if one.frame != frame}
         if is_followed and len(self._frames) < _MAX_REQUESTS:
             self._frames[frame] = time.monotonic()
 
@@ -79,16 +125,26 @@ class BrowserTab:
     def take_document(self, document: str) -> None:
         """It shows another document now."""
         self.document = document
-        self.holds_secret = False
+        self.holds_secret = self.is_touched = False
+        self.missing = {}
         self._requests.clear()
+        self._failed.clear()
         self._frames.clear()
 
     @property
     def is_busy(self) -> bool:
         """It loads something; what takes long is no loading but a poll."""
         oldest = time.monotonic() - _LONG_POLL_S
-        since = [one[0] for one in self._requests.values()] + list(self._frames.values())
+        since = [one.since for one in self._requests.values()] + list(self._frames.values())
         return self.is_loading or any(one > oldest for one in since)
+
+
+def host_of(url: str) -> str:
+    """The host of an address, in lower case, or ``""``."""
+    try:
+        return (urlsplit(url).hostname or "").lower()
+    except ValueError:
+        return ""
 
 
 @dataclass(frozen=True)

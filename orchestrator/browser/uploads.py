@@ -59,6 +59,7 @@ class PageHandover:
                 raise BrowserError(f"{element.ref} takes no files: no choice of files opened.")
             await asyncio.sleep(0.02)
         where, node = tab.chooser
+        tab.chooser = None
         if where != session:
             raise BrowserError(f"{element.ref}: another frame asked for the files, so it was given none.")
         await self._calls.call("DOM.setFileInputFiles", session, {**files, "backendNodeId": node})

@@ -10,6 +10,7 @@ import itertools
 import json
 import logging
 import re
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -25,6 +26,8 @@ MAX_UNANSWERED = 1000
 MAX_UNSENT_BYTES = 32 << 20
 """What the browser may leave unread before we hold it for gone."""
 CALL_S = 30.0
+MAX_MESSAGES_A_SECOND = 3000
+MAX_BYTES_A_SECOND = 48 << 20
 _PIECE_BYTES = 1 << 16
 _ID = re.compile(rb'\s*\{\s*"id"\s*:\s*(\d{1,15})\s*[,}]')
 _HALVES = re.compile(rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
@@ -106,6 +109,25 @@ class PipeTransport:
             self._writer.close()
 
 
+class MessagePace:
+    """How much of one browser is read in a second: a page can make it talk without end, and others have work to do."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._began = now()
+        self._messages = self._bytes = 0
+
+    def take(self, size: int) -> float:
+        """A message of this many bytes was read; how many seconds to read none."""
+        now = self._now()
+        if now - self._began >= 1:
+            self._began, self._messages, self._bytes = now, 0, 0
+        self._messages += 1
+        self._bytes += size
+        is_much = self._messages > MAX_MESSAGES_A_SECOND or self._bytes > MAX_BYTES_A_SECOND
+        return max(0.0, self._began + 1 - now) if is_much else 0.0
+
+
 class Wire:
     """Commands and events of one browser, over one connection at a time; a newer one takes the place of the older."""
 
@@ -126,11 +148,12 @@ class Wire:
         """Read until the connection ends; then every command that waits fails with ``BrowserLost``."""
         self.drop()
         self._transport = transport
+        pace = MessagePace()
         try:
             while self._transport is transport:
                 message, is_whole = await transport.receive()
                 self._take(message, is_whole=is_whole)
-                await asyncio.sleep(0)  # others have their turn, however much this browser sends
+                await asyncio.sleep(pace.take(len(message)))  # with 0, others have their turn nonetheless
         except BrowserLost as lost:
             if self._transport is transport:
                 self._fail_all(lost.message)

@@ -93,7 +93,7 @@ class DrivenBrowser:
     """The process, its relay, and the socket of the host."""
 
     def __init__(self, folder: Path, port: int) -> None:
-        """``port``: where every name that ends in ``.test`` leads to."""
+        """``port``: where every name that ends in ``.test`` leads to, and who is asked for tunnels."""
         self.down = folder / "down"
         self.up = folder / "up"
         for one in (self.down, self.up):
@@ -111,7 +111,8 @@ class DrivenBrowser:
         """The browser is there and its relay looks for a host."""
         self._listener = await asyncio.start_unix_server(self._connected, str(self._socket))
         rules = f"--host-resolver-rules=MAP *.test 127.0.0.1:{self._port}, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-        self._pid, to, from_ = _spawn([*SWITCHES, rules, f"--user-data-dir={self._profile}", "about:blank"])
+        proxy = f"--proxy-server=https=127.0.0.1:{self._port}"
+        self._pid, to, from_ = _spawn([*SWITCHES, rules, proxy, f"--user-data-dir={self._profile}", "about:blank"])
         self._relay = asyncio.create_task(_relay(to, from_, self._socket))
 
     async def drive(self, session: BrowserSession) -> BrowserSession:

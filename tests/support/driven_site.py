@@ -86,6 +86,8 @@ PAGES: Mapping[tuple[str, str], str] = {
         "/odd",
     ): "<!doctype html><title>Odd</title><p>a\u202eb\u200bc</p><script>document.body.append('\\ud800 half');"
     "alertLater=()=>alert('\\ud800');console.error('\\ud800 half')</script><button onclick=alertLater()>Half</button>",
+    ("lab.test", "/parts"): "<!doctype html><title>Parts</title><h1>Parts</h1><img src=//img.test/by-gate.png>"
+    "<script src=https://api.test/a.js></script><iframe src=//ads.test/by-gate></iframe>",
     ("frames.test", "/"): "<!doctype html><title>Frames</title><h1>Outer</h1><button>Outer button</button>"
     "<iframe src=//embed.test/ name=one title=Embedded width=400 height=300></iframe>"
     "<iframe srcdoc=\"<button onclick='this.textContent=`src hit`'>Srcdoc button</button>\" title=Src></iframe>",
@@ -142,6 +144,8 @@ def _answer(host: str, path: str, query: str, cookie: str, body: bytes) -> tuple
         return 302, b"", {"Location": parse_qs(query)["to"][0]}
     if path == "/file.bin":
         return 200, b"x" * 100_000, {"Content-Disposition": "attachment; filename=file.bin"}
+    if path.startswith("/by-gate"):
+        return 403, b"<title>Refused</title>", {"X-Hermit-Gate": "host-not-approved"}
     if path == "/form":
         return 200, b"<!doctype html><title>Got</title><pre>" + body[:1500].replace(b"<", b"&lt;") + b"</pre>", {}
     if path == "/cookie":
@@ -183,5 +187,12 @@ def _handler(asked: list[tuple[str, str, str]], folder: Path | None) -> type[Bas
             self.wfile.write(shown)
 
         do_POST = do_GET  # noqa: N815
+
+        def do_CONNECT(self) -> None:
+            """As a gate refuses a tunnel."""
+            self.send_response(403)
+            self.send_header("X-Hermit-Gate", "host-not-approved")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
 
     return Handler

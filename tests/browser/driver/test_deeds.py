@@ -116,6 +116,7 @@ def test_a_hidden_field_for_files_is_reached_by_its_button(in_lab: LabRunner) ->
         await lab.session.open("http://lab.test/chooser")
         (lab.browser.up / "a.txt").write_text("a")
         choose = await ref_of(lab.session, "Choose")
+        assert "(The page asks for files. Use upload.)" in (await lab.session.click(choose)).text
         await lab.session.upload(choose, [str(lab.browser.up / "a.txt")])
         assert await title_of(lab.session) == "got a.txt"
 
@@ -174,6 +175,9 @@ def test_tabs_are_opened_chosen_closed_and_bounded(in_lab: LabRunner) -> None:
         assert any("8 pages are open already" in note for note in (*told.notes, *(await lab.session.snapshot()).notes))
         assert len((await lab.session.close_tab(8)).text) > 0
         assert len(lab.session.tabs()) == 7
+        for _ in range(7):
+            await lab.session.close_tab()
+        assert [one.url for one in lab.session.tabs()] == ["about:blank"]
 
     in_lab(check)
 

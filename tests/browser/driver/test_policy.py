@@ -81,6 +81,47 @@ def test_a_secret_is_typed_and_never_seen(in_lab: LabRunner) -> None:
     in_lab(check)
 
 
+def test_pictures_of_a_shown_secret_are_not_taken(in_lab: LabRunner) -> None:
+    """Nor is one typed where methods were called before, which may wait for it."""
+
+    async def check(lab: Lab) -> None:
+        lab.policy.secrets["lab", "http://lab.test"] = SECRET
+        page = (await lab.session.open("http://lab.test/login")).body
+        await lab.session.raw("Runtime.evaluate", {"expression": "1"})
+        with pytest.raises(BrowserError, match="Methods were called on the page of tab 1"):
+            await lab.session.fill_secret(ref_in(page, "Password"), "lab")
+        page = (await lab.session.reload()).body
+        await lab.session.fill_secret(ref_in(page, "Password"), "lab")
+        assert await lab.session.screenshot()
+        await lab.session.click(ref_in(page, "Show"))
+        for picture in (lab.session.screenshot(), lab.session.pdf()):
+            with pytest.raises(BrowserError, match="shows a secret"):
+                await picture
+        page = (await lab.session.reload()).body
+        await lab.session.fill_secret(ref_in(page, "Password"), "lab")
+        await lab.session.click(ref_in(page, "Copy"))
+        with pytest.raises(BrowserError, match="shows a secret"):
+            await lab.session.screenshot()
+
+    in_lab(check)
+
+
+def test_what_the_gate_keeps_from_a_page_is_told(in_lab: LabRunner) -> None:
+    """By host, whether it refused a tunnel or an answer; a page that it refuses is an error that says so."""
+
+    async def check(lab: Lab) -> None:
+        told = await lab.session.open("http://lab.test/parts")
+        assert "# Parts" in told.body
+        assert set(lab.session.missing_hosts()) == {"img.test", "api.test", "ads.test"}
+        assert "(3 hosts that are not approved for this page)" in told.text
+        for address in ("http://lab.test/by-gate", "https://lab.test/"):
+            with pytest.raises(BrowserError, match=r"gate refused lab\.test \(host-not-approved\)"):
+                await lab.session.open(address)
+        assert (await lab.session.open("http://lab.test/second")).notes == ()
+
+    in_lab(check)
+
+
 def test_a_secret_goes_to_its_own_site_only(in_lab: LabRunner) -> None:
     """The caller is told whose page the field is on: of the frame, not of the tab."""
 

@@ -62,7 +62,7 @@ def supervisor() -> BrowserSupervisor:
     return BrowserSupervisor(OpenPolicy(), DriverSettings())
 
 
-METHODS = sorted(set(asyncio.run(asyncio.to_thread(lambda: supervisor()._takers))) - {"Relay.ready"})
+METHODS = sorted(supervisor()._takers.keys() - {"Relay.ready"})
 EVENTS = st.lists(st.tuples(st.sampled_from([*METHODS, "Odd.event"]), FIELDS, NAMES), max_size=30)
 
 
@@ -75,7 +75,8 @@ def test_no_event_can_end_it(events: list[tuple[str, dict[str, Any], str]]) -> N
         page = {"type": "page", "targetId": "t1", "url": "http://a.test/", "title": "A"}
         one._take("Target.attachedToTarget", {"targetInfo": page, "sessionId": "a"}, "")
         for method, fields, session in events:
-            one._takers.get(method, lambda *_: None)(fields, session, one.tabs.of(session))  # an error would come out
+            if method in one._takers:  # called as it is, an error would come out
+                one._takers[method](fields, session, one.tabs.of(session))
             one._take(method, fields, session)
         one._take("Target.attachedToTarget", {"targetInfo": {**page, "targetId": "honest"}, "sessionId": "h"}, "")
         assert one.tabs.is_full or one.tabs.with_target("honest")

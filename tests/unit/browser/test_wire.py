@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from orchestrator.browser import wire as wire_module
 from orchestrator.browser.faults import BrowserError, BrowserLost, BrowserSlow
 from orchestrator.browser.fields import Fields
-from orchestrator.browser.wire import MAX_MESSAGE_BYTES, PipeTransport, Wire
+from orchestrator.browser.wire import MAX_MESSAGE_BYTES, MessagePace, PipeTransport, Wire
 from tests.support.driven_browser import eventually
 
 Heard = list[tuple[str, Fields, str]]
@@ -226,6 +226,19 @@ def test_a_browser_that_answers_nothing_is_given_up(monkeypatch: pytest.MonkeyPa
             flood()
 
     with_peer(check_unread)
+
+
+def test_a_browser_that_talks_without_end_is_read_at_a_pace() -> None:
+    """So many messages and bytes in a second, then none until it is over; a quiet one is read at once."""
+    now = 100.0
+    pace = MessagePace(lambda: now)
+    assert [pace.take(10) for _ in range(wire_module.MAX_MESSAGES_A_SECOND)] == [0.0] * 3000
+    assert pace.take(10) == 1.0
+    now = 100.4
+    assert pace.take(10) == pytest.approx(0.6)
+    now = 101.0
+    assert pace.take(10) == 0.0
+    assert pace.take(wire_module.MAX_BYTES_A_SECOND) == 1.0
 
 
 def test_a_newer_connection_takes_the_place_of_the_older() -> None:
