@@ -6,9 +6,11 @@ browser's relay makes.
 
     session.py          one browser as others use it; every deed returns a ``reports.BrowserReport``
     reports.py          what the agent is told, as text and as JSON
+    telling.py          what the agent has not seen yet, without secrets
     policy.py           what the caller decides, and settings
     faults.py           the errors, each with a sentence for the agent
     supervisor.py       what is known of a browser, kept true by its events
+    setup.py            what a browser and its pages are told first
     tabs.py             pages and the sessions to speak with them
     frames.py           their frames, in whatever process
     dialogs.py          alert, confirm, prompt: open ones, and who closed the last

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from orchestrator.browser.console import ConsoleLine
@@ -20,21 +22,16 @@ from orchestrator.browser.pictures import PageCamera, PageImage
 from orchestrator.browser.pointer import PagePointer
 from orchestrator.browser.policy import BrowserPolicy, DriverSettings
 from orchestrator.browser.raw_methods import check_raw
-from orchestrator.browser.reports import BrowserReport, ReportKind
+from orchestrator.browser.reports import BrowserReport
 from orchestrator.browser.screencast import Screencast
-from orchestrator.browser.snapshot_text import changed_lines, cut, find_lines
-from orchestrator.browser.snapshots import PageText, Snapshots
+from orchestrator.browser.snapshots import Snapshots
 from orchestrator.browser.storage_state import StateKeeper
 from orchestrator.browser.supervisor import BrowserSupervisor
-from orchestrator.browser.tabs import BrowserTab
+from orchestrator.browser.telling import PageTeller
 from orchestrator.browser.uploads import PageHandover
 from orchestrator.browser.wire import BrowserTransport, PipeTransport
 
 _DIALOG_S = 2.0
-_MIN_HIDDEN = 4
-"""Characters of a secret that is hidden wherever it appears; shorter ones would hide half of every page."""
-_HIDDEN = "•••"
-_MISSING_TOLD = 12
 _SCROLLED_S = 0.1
 
 
@@ -72,11 +69,8 @@ class BrowserSession:
         """Logins that stay."""
         self.screencast = Screencast(self.supervisor)
         """A person's view and hands."""
+        self._teller = PageTeller(self.supervisor, calls)
         self._deeds = asyncio.Lock()
-        self._shown: dict[str, PageText] = {}
-        """What the agent last saw of each tab."""
-        self._secrets: set[str] = set()
-        self._told_dialogs = 0
 
     # --- the connection
 
@@ -112,15 +106,16 @@ class BrowserSession:
         links lead."""
         tab = self._calls.tab()
         if self._calls.held_by(tab):
-            return self._dialog_report(tab)
+            return self._teller.tell_dialogs(tab)
         try:
             page = await self._snapshots.take(shows_urls=urls)
         except DialogWaits:
-            return self._dialog_report(tab)
-        page = replace(page, text=self._without_secrets(page.text))
+            return self._teller.tell_dialogs(tab)
         if find:
-            return self._report(tab, page, ReportKind.FOUND, find_lines(page.text, find).text, None)
-        return self._page_report(tab, page, may_be_changes=not full, start=from_)
+            return self._teller.tell_found(tab, page, find)
+        if full or urls:
+            return self._teller.tell_page(tab, page, start=from_, is_usual=not urls)
+        return self._teller.tell_changes(tab, page)
 
     async def images(self) -> tuple[PageImage, ...]:
         """The images of the page in front."""
@@ -139,7 +134,7 @@ class BrowserSession:
     def console(self) -> tuple[ConsoleLine, ...]:
         """The last 50 lines that pages and the browser wrote, the oldest first."""
         lines = self.supervisor.console.lines
-        return tuple(replace(line, text=self._without_secrets(line.text)) for line in lines)
+        return tuple(replace(line, text=self._teller.hide(line.text)) for line in lines)
 
     def frame_tree(self) -> FrameTree:
         """The frames of the page in front, at most 30, two processes deep."""
@@ -163,15 +158,15 @@ class BrowserSession:
 
     async def open(self, url: str) -> BrowserReport:
         """Show an address."""
-        return await self._deed(self._navigation.open(url), settles=False)
+        return await self._deed(partial(self._navigation.open, url), settles=False)
 
     async def back(self) -> BrowserReport:
         """The page before this one."""
-        return await self._deed(self._navigation.back(), settles=False)
+        return await self._deed(self._navigation.back, settles=False)
 
     async def reload(self) -> BrowserReport:
         """The same page again."""
-        return await self._deed(self._navigation.reload(), settles=False)
+        return await self._deed(self._navigation.reload, settles=False)
 
     async def click(self, ref: str, *, button: str = "left", count: int = 1, force: bool = False) -> BrowserReport:
         """Click an element; ``force`` clicks what lies over it."""
@@ -180,7 +175,7 @@ class BrowserSession:
             point = await self._pointer.point_of(await self._snapshots.find(ref), may_be_covered=force)
             await self._pointer.click(point, button=button, count=count)
 
-        return await self._deed(deed())
+        return await self._deed(deed)
 
     async def hover(self, ref: str) -> BrowserReport:
         """Put the pointer over an element."""
@@ -189,7 +184,7 @@ class BrowserSession:
             element = await self._snapshots.find(ref)
             await self._pointer.move(await self._pointer.point_of(element, may_be_covered=True))
 
-        return await self._deed(deed())
+        return await self._deed(deed)
 
     async def type(self, ref: str, text: str, *, submit: bool = False, append: bool = False) -> BrowserReport:
         """Put a text into a field, or choose what is called so in a list; then press Enter with ``submit``."""
@@ -199,7 +194,7 @@ class BrowserSession:
             if submit:
                 await self._keyboard.press("Enter")
 
-        return await self._deed(deed())
+        return await self._deed(deed)
 
     async def select(self, ref: str, option: str, *, append: bool = False) -> BrowserReport:
         """Choose an option of a list by its text or value; ``append`` keeps what is chosen in one that allows
@@ -215,14 +210,13 @@ class BrowserSession:
 
         async def deed() -> None:
             secret = await self._handover.fill_secret(await self._snapshots.find(ref), name)
-            if len(secret) >= _MIN_HIDDEN:
-                self._secrets.add(secret)
+            self._teller.add_secret(secret)
 
-        return await self._deed(deed())
+        return await self._deed(deed)
 
     async def press(self, keys: str) -> BrowserReport:
         """Press a key: ``Enter``, ``a``, ``Control+a``."""
-        return await self._deed(self._keyboard.press(keys))
+        return await self._deed(partial(self._keyboard.press, keys))
 
     async def scroll(self, direction: str = "down", *, windows: float = 0.9) -> BrowserReport:
         """Turn the wheel ``up`` or ``down`` by a part of the window's height (at most 20 windows)."""
@@ -234,11 +228,11 @@ class BrowserSession:
             await self._pointer.wheel(down=distance if direction == "down" else -distance)
             await asyncio.sleep(_SCROLLED_S)  # pages add to themselves a moment after
 
-        return await self._deed(deed())
+        return await self._deed(deed)
 
     async def wait(self, text: str, *, gone: bool = False, within_s: float = 10.0) -> BrowserReport:
         """Wait until the page shows a text, or no longer does."""
-        return await self._deed(self._navigation.wait_for(text, gone=gone, within_s=within_s))
+        return await self._deed(partial(self._navigation.wait_for, text, gone=gone, within_s=within_s))
 
     async def upload(self, ref: str, paths: Sequence[str]) -> BrowserReport:
         """Give files of the container to a field for files, or to what opens a choice of files."""
@@ -246,7 +240,7 @@ class BrowserSession:
         async def deed() -> None:
             await self._handover.upload(await self._snapshots.find(ref), paths)
 
-        return await self._deed(deed())
+        return await self._deed(deed)
 
     async def open_tab(self, url: str = "") -> BrowserReport:
         """A new tab, in front, with an address."""
@@ -256,15 +250,15 @@ class BrowserSession:
             if url:
                 await self._navigation.open(url)
 
-        return await self._deed(deed(), settles=False)
+        return await self._deed(deed, settles=False)
 
     async def select_tab(self, number: int) -> BrowserReport:
         """Bring a tab to the front."""
-        return await self._deed(self._navigation.select_tab(number))
+        return await self._deed(partial(self._navigation.select_tab, number))
 
     async def close_tab(self, number: int | None = None) -> BrowserReport:
         """Close a tab, or that in front."""
-        return await self._deed(self._navigation.close_tab(number))
+        return await self._deed(partial(self._navigation.close_tab, number))
 
     async def dialog(self, action: str, *, text: str = "", dialog_id: str = "") -> DialogView:
         """``accept`` or ``dismiss`` a dialog, the oldest where none is named, with a text for a prompt.
@@ -286,7 +280,7 @@ class BrowserSession:
             await asyncio.sleep(0.01)
         if tab is not None:
             await self._calls.settle(tab, self.supervisor.settings.settle_s)
-        return self._hidden_dialog(dialogs.view_of(found.view.id) or found.view)
+        return self._teller.hide_in_dialog(dialogs.view_of(found.view.id) or found.view)
 
     async def raw(self, method: str, params: Mapping[str, Any], *, frame_id: str = "") -> Fields:
         """The answer to a DevTools method of the list in ``raw_methods``, of the page or one of its frames.
@@ -306,112 +300,25 @@ class BrowserSession:
                 raise BrowserError("There is no such frame. The frame tree names those that there are.")
             session = frame.session
         tab.is_touched = True
-        return child_of({"told": self._hidden_in(await self._calls.call(method, session, params))}, "told")
+        return child_of({"told": self._teller.hide_in(await self._calls.call(method, session, params))}, "told")
 
     # --- what is told
 
-    async def _deed(self, deed: Awaitable[None], *, settles: bool = True) -> BrowserReport:
+    async def _deed(self, deed: Callable[[], Awaitable[None]], *, settles: bool = True) -> BrowserReport:
         async with self._deeds:
-            try:
-                await deed
+            with contextlib.suppress(DialogWaits):
+                await deed()
                 if settles and (front := self.supervisor.tabs.in_front()):
                     await self._calls.settle(front, self.supervisor.settings.settle_s)
-            except DialogWaits:
-                return self._dialog_report(self._calls.tab())
             tab = self._calls.tab()
-            if self._calls.held_by(tab):
-                return self._dialog_report(tab)
-            try:
-                page = await self._snapshots.take()
-            except DialogWaits:
-                return self._dialog_report(tab)
-            page = replace(page, text=self._without_secrets(page.text))
-            return self._page_report(tab, page, may_be_changes=True)
-
-    def _page_report(self, tab: BrowserTab, page: PageText, *, may_be_changes: bool, start: int = 0) -> BrowserReport:
-        before = self._shown.get(tab.target)
-        self._shown = {one.target: self._shown[one.target] for one in self._known_tabs()} | {tab.target: page}
-        if may_be_changes and before is not None and before.document == page.document:
-            changes = changed_lines(before.text, page.text)
-            if changes is not None:
-                return self._report(tab, page, ReportKind.CHANGES, cut(changes).text, None)
-        shown = cut(page.text, start)
-        return self._report(tab, page, ReportKind.PAGE, shown.text, shown.next_from)
-
-    def _known_tabs(self) -> list[BrowserTab]:
-        return [one for one in self.supervisor.tabs.all if one.target in self._shown]
-
-    def _report(
-        self, tab: BrowserTab, page: PageText, kind: ReportKind, body: str, next_from: int | None
-    ) -> BrowserReport:
-        notes = self._notes(tab)
-        if page.is_cut:
-            notes = (*notes, "The page is too large to be shown whole.")
-        return BrowserReport(
-            kind,
-            self._without_secrets(page.title),
-            self._without_secrets(page.url),
-            tab.number,
-            len(self.supervisor.tabs.all),
-            body,
-            len(page.text),
-            next_from,
-            notes,
-            recent_dialogs=self._new_dialogs(),
-        )
-
-    def _dialog_report(self, tab: BrowserTab) -> BrowserReport:
-        pending = tuple(self._hidden_dialog(one.view) for one in self._calls.dialogs_of(tab))
-        return BrowserReport(
-            ReportKind.DIALOG,
-            tab.title,
-            tab.url,
-            tab.number,
-            len(self.supervisor.tabs.all),
-            "",
-            notes=self._notes(tab),
-            pending_dialogs=pending,
-            recent_dialogs=self._new_dialogs(),
-        )
-
-    def _notes(self, tab: BrowserTab) -> tuple[str, ...]:
-        refused, tab.refused = tab.refused, []
-        notes = [f"Not opened: {one}" for one in refused]
-        if tab.missing:
-            shown = ", ".join(list(tab.missing)[:_MISSING_TOLD])
-            notes.append(f"Not loaded: {shown} ({len(tab.missing)} hosts that are not approved for this page)")
-        if tab.chooser is not None:
-            tab.chooser = None
-            notes.append("The page asks for files. Use upload.")
-        return tuple(notes)
-
-    def _new_dialogs(self) -> tuple[DialogView, ...]:
-        dialogs = self.supervisor.dialogs
-        new = dialogs.closed_count - self._told_dialogs
-        self._told_dialogs = dialogs.closed_count
-        return tuple(self._hidden_dialog(one) for one in list(dialogs.recent)[-new:]) if new > 0 else ()
-
-    def _hidden_dialog(self, view: DialogView) -> DialogView:
-        return replace(view, message=self._without_secrets(view.message), default=self._without_secrets(view.default))
+            if not self._calls.held_by(tab):
+                with contextlib.suppress(DialogWaits):
+                    return self._teller.tell_changes(tab, await self._snapshots.take())
+            return self._teller.tell_dialogs(tab)
 
     async def _check_unexposed(self) -> None:
         if not self._calls.tab().holds_secret:
             return
         page = await self._snapshots.take()
-        if page.is_exposed or self._without_secrets(page.text) != page.text:
+        if page.is_exposed or self._teller.hide(page.text) != page.text:
             raise BrowserError("The page shows a secret that was typed into it, so no picture of it is taken.")
-
-    def _hidden_in(self, value: Any) -> Any:
-        """The same, with no secret in any text of it."""
-        if isinstance(value, str):
-            return self._without_secrets(value)
-        if isinstance(value, list):
-            return [self._hidden_in(one) for one in value]
-        if isinstance(value, Mapping):
-            return {self._without_secrets(key): self._hidden_in(one) for key, one in value.items()}
-        return value
-
-    def _without_secrets(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, _HIDDEN)
-        return text

@@ -20,11 +20,10 @@ from orchestrator.browser.faults import BrowserError, BrowserLost
 from orchestrator.browser.fields import Fields, child_of, objects_of, text_of
 from orchestrator.browser.frames import MAX_FRAME_DEPTH, Frames
 from orchestrator.browser.policy import BrowserPolicy, DriverSettings
+from orchestrator.browser.setup import BrowserSetup
 from orchestrator.browser.tabs import MAX_TABS, BrowserTab, BrowserTabs, host_of
 from orchestrator.browser.wire import BrowserTransport, Wire
 
-_PAGES_ONLY = [{"type": "page"}, {"exclude": True}]
-_FRAMES_ONLY = [{"type": "iframe"}, {"exclude": True}]
 _MAX_REFUSED = 20
 _MAX_TASKS = 300
 READY_S = 20.0
@@ -56,7 +55,7 @@ class BrowserSupervisor:
         self.on_document: Callable[[BrowserTab, str], None] = lambda _tab, _url: None
         """Told of each new document of a page, and its address."""
         self._policy = policy
-        self._user_agent: dict[str, Any] = {}
+        self._setup = BrowserSetup(self.wire, settings)
         self._tasks: set[asyncio.Task[None]] = set()
         self._takers = self._table()
 
@@ -249,12 +248,7 @@ class BrowserSupervisor:
     async def _greet(self) -> None:
         call = self.wire.call
         version = await call("Browser.getVersion")
-        self._user_agent = _honest_user_agent(text_of(version, "product", most=100))
-        places = {"behavior": "allowAndName", "downloadPath": self.settings.download_dir, "eventsEnabled": True}
-        self.wire.tell("Browser.setDownloadBehavior", "", places)
-        await call("Target.setDiscoverTargets", "", {"discover": True})
-        attach = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True, "filter": _PAGES_ONLY}
-        await call("Target.setAutoAttach", "", attach)
+        await self._setup.begin_browser(text_of(version, "product", most=100))
         there = objects_of(await call("Target.getTargets"), "targetInfos")
         names = {text_of(info, "targetId", most=100) for info in there}
         for tab in self.tabs.all:
@@ -274,31 +268,12 @@ class BrowserSupervisor:
         self.is_ready.set()
 
     def _set_up(self, tab: BrowserTab) -> None:
-        """All that is told here may be told again."""
-        settings, tell = self.settings, self.wire.tell
-        size = {"width": settings.width, "height": settings.height, "deviceScaleFactor": 1, "mobile": False}
-        tell("Emulation.setDeviceMetricsOverride", tab.session, size)
-        tell("Emulation.setFocusEmulationEnabled", tab.session, {"enabled": True})
-        tell("Page.setInterceptFileChooserDialog", tab.session, {"enabled": True})
+        self._setup.begin_page(tab.session)
         self.on_tab(tab)
         self._set_up_process(tab.session)
 
     def _set_up_process(self, session: str) -> None:
-        tell = self.wire.tell
-        for method in ("Page.enable", "Runtime.enable", "Log.enable"):
-            tell(method, session)
-        tell("Network.enable", session, {"maxTotalBufferSize": 1 << 20, "maxResourceBufferSize": 1 << 18})
-        attach = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True, "filter": _FRAMES_ONLY}
-        tell("Target.setAutoAttach", session, attach)
-        if self._user_agent:
-            tell("Emulation.setUserAgentOverride", session, self._user_agent)
-        patterns = [{"urlPattern": "*", "resourceType": "Document", "requestStage": "Request"}]
-        if self.settings.uses_dialog_bridge:
-            patterns.append({"urlPattern": f"{dialog_bridge.ADDRESS}*", "requestStage": "Request"})
-            script = {"source": dialog_bridge.SCRIPT, "runImmediately": True}
-            tell("Page.addScriptToEvaluateOnNewDocument", session, script)
-        tell("Fetch.enable", session, {"patterns": patterns})
-        tell("Runtime.runIfWaitingForDebugger", session)
+        self._setup.begin_process(session)
         self._spawn(partial(self._read_frames, session))
 
     async def _read_frames(self, session: str) -> None:
@@ -337,26 +312,3 @@ def _judged(ask: Callable[[Any], str | None], about: object) -> str | None:
     except Exception:
         logger.exception("the rules of a browser failed")
         return "it could not be judged"
-
-
-def _honest_user_agent(product: str) -> dict[str, Any]:
-    """The shell calls itself HeadlessChrome, which many sites refuse; ``navigator.webdriver`` stays true."""
-    number = product.partition("/")[2].partition(".")[0]
-    if not number.isdigit():
-        return {}
-    agent = (
-        f"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{number}.0.0.0 Safari/537.36"
-    )
-    brands = [{"brand": "Chromium", "version": number}, {"brand": "Not=A?Brand", "version": "24"}]
-    metadata = {
-        "brands": brands,
-        "fullVersion": product.partition("/")[2][:30],
-        "platform": "Linux",
-        "platformVersion": "",
-        "architecture": "x86",
-        "model": "",
-        "mobile": False,
-        "bitness": "64",
-        "wow64": False,
-    }
-    return {"userAgent": agent, "acceptLanguage": "en-US,en", "platform": "Linux x86_64", "userAgentMetadata": metadata}
