@@ -51,6 +51,8 @@ class Screencast:
         self._picture: tuple[bytes, int] | None = None
         """The newest, and what it is acknowledged by; 0 for one that needs none."""
         self._arrived = asyncio.Event()
+        self._looks = False
+        """A picture was asked for by itself, and has not come yet."""
         supervisor.on_screen = self._take
 
     def start(self) -> None:
@@ -94,16 +96,20 @@ class Screencast:
             self._look_once(front)
 
     def _look_once(self, session: str) -> None:
-        """A page on which nothing moves sends no picture by itself."""
+        """A page on which nothing moves sends no picture, and of a single change only every second one."""
+        if self._looks or session != self._session:
+            return
         size = self._supervisor.settings
         scale = min(WIDTH / size.width, HEIGHT / size.height)
         clip = {"x": 0, "y": 0, "width": size.width, "height": size.height, "scale": scale}
         params = {"format": "jpeg", "quality": _START["quality"], "clip": clip}
         with contextlib.suppress(BrowserLost):
             asked = self._wire.post("Page.captureScreenshot", session, params)
-            asked.add_done_callback(lambda done: self._take_first(session, done))
+            self._looks = True
+            asked.add_done_callback(lambda done: self._take_look(session, done))
 
-    def _take_first(self, session: str, done: asyncio.Future[Fields]) -> None:
+    def _take_look(self, session: str, done: asyncio.Future[Fields]) -> None:
+        self._looks = False
         if done.cancelled() or done.exception() is not None or session != self._session or self._picture is not None:
             return
         picture = _jpeg_of(done.result())
@@ -149,7 +155,7 @@ class Screencast:
             params["clickCount"] = deed.clicks
         if deed.kind == "wheel":
             params |= {"deltaX": 0, "deltaY": max(-2000.0, min(2000.0, deed.wheel_down))}
-        self._tell("Input.dispatchMouseEvent", params)
+        self._tell("Input.dispatchMouseEvent", params, is_seen=deed.kind != "move")
 
     def press(self, keys: str) -> None:
         """Press a key, as ``keyboard.read_stroke`` names it.
@@ -158,7 +164,8 @@ class Screencast:
             BrowserError: there is no such key.
         """
         stroke = read_stroke(keys)
-        self._tell("Input.dispatchKeyEvent", stroke.params("keyDown" if stroke.text else "rawKeyDown"))
+        down = stroke.params("keyDown" if stroke.text else "rawKeyDown")
+        self._tell("Input.dispatchKeyEvent", down, is_seen=False)
         self._tell("Input.dispatchKeyEvent", stroke.params("keyUp"))
 
     def paste(self, text: str) -> None:
@@ -171,8 +178,11 @@ class Screencast:
             raise BrowserError(f"The text is longer than {MAX_PASTED:,} characters.")
         self._tell("Input.insertText", {"text": text})
 
-    def _tell(self, method: str, params: dict[str, object]) -> None:
-        self._wire.tell(method, self._supervisor.tabs.current, params)
+    def _tell(self, method: str, params: dict[str, object], *, is_seen: bool = True) -> None:
+        front = self._supervisor.tabs.current
+        self._wire.tell(method, front, params)
+        if is_seen:
+            self._look_once(front)
 
 
 def _jpeg_of(fields: Fields) -> bytes | None:

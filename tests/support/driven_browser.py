@@ -207,7 +207,7 @@ async def _relay(to: int, from_: int, socket: Path) -> None:
         while True:
             message = await reader.readuntil(b"\0")
             _remember(kept, message)
-            for host in hosts:
+            for host in [one for one in hosts if not one.is_closing()]:
                 host.write(message)
                 with contextlib.suppress(OSError):
                     await host.drain()
