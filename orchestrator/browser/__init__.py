@@ -29,6 +29,7 @@ browser's relay makes.
     screencast.py       a person's view and hands
     storage_state.py    cookies and localStorage, to be kept
     wire.py             commands, answers and events over a connection
+    noise.py            pages that make the browser talk without end
     fields.py           reading what a hostile peer sent
 
 It knows nothing of containers, approvals or the database. Everything that comes from the browser is an adversary's: it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from dataclasses import dataclass
 
@@ -54,6 +55,10 @@ class ConsoleLog:
         level = text_of(entry, "level", most=20)
         if level in _LOUD:
             self._add(level, f"{text_of(entry, 'text')[:400]} {text_of(entry, 'url')[:200]}".strip(), entry)
+
+    def add_note(self, text: str) -> None:
+        """A word of ours."""
+        self._lines.append(ConsoleLine("note", text, time.time()))
 
     def _add(self, level: str, said: str, fields: Fields) -> None:
         self._lines.append(ConsoleLine(level, said[:600], number_of(fields, "timestamp") / 1000))

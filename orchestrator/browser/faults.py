@@ -11,6 +11,10 @@ class BrowserError(Conflict):
     code = "browser_refused"
 
 
+class BrowserRefused(BrowserError):
+    """The browser itself refused a command, often because what it was about is gone."""
+
+
 class DialogWaits(BrowserError):
     """A page with a dialog open answers nothing until somebody answers the dialog."""
 

@@ -8,7 +8,7 @@ import time
 from urllib.parse import urlsplit
 
 from orchestrator.browser.dialogs import DialogCloser
-from orchestrator.browser.faults import BrowserError, BrowserSlow
+from orchestrator.browser.faults import BrowserError, BrowserSlow, DialogWaits
 from orchestrator.browser.fields import count_of, objects_of, text_of
 from orchestrator.browser.page_calls import PageCalls, as_script
 from orchestrator.browser.policy import BrowserPolicy
@@ -20,6 +20,7 @@ MAX_WAIT_S = 60.0
 _DIALOG_S = 5.0
 _LOOK_S = 0.2
 _GOING_S = 0.5
+_ALIVE_S = 3.0
 
 
 class PageNavigation:
@@ -41,7 +42,18 @@ class PageNavigation:
         """
         self._check(url)
         tab = self._tabs.in_front() or await self._new_tab()
-        await self._make_free(tab)
+        try:
+            await self._make_free(tab)
+            if not tab.is_crashed:
+                await self._calls.call("Runtime.evaluate", tab.session, {"expression": "1"}, within_s=_ALIVE_S)
+        except (DialogWaits, BrowserSlow):  # one dialog after the other without end, or a script that never ends
+            tab = await self._instead_of(tab)
+        if not await self._go(tab, url) and not await self._go(await self._instead_of(tab), url):
+            raise BrowserError(f"{url} gives no page.")
+
+    async def _go(self, tab: BrowserTab, url: str) -> bool:
+        """False where nothing came of it: the page that is there went somewhere else meanwhile, or there is no page."""
+        known = len(self._supervisor.downloads.files)
         tab.is_loading, tab.is_crashed, tab.gate_reason = True, False, ""
         refused = len(tab.refused)
         try:
@@ -55,18 +67,34 @@ class PageNavigation:
         problem = text_of(answer, "errorText", most=200)
         if problem:
             tab.is_loading = False
-            if len(tab.refused) > refused:
-                raise BrowserError(f"The page may not be opened: {tab.refused.pop()}")
-            if problem == "net::ERR_ABORTED":
-                return  # it was a file to download, or the page went somewhere else by itself
-            if tab.gate_reason:
-                raise BrowserError(f"The gate refused {host_of(url)} ({tab.gate_reason}).")
-            raise BrowserError(f"{url} did not load: {problem}")
+            self._explain(tab, url, problem, is_refused=len(tab.refused) > refused)
+            await self._calls.settle(tab, _GOING_S)
+            return len(self._supervisor.downloads.files) > known
         if not text_of(answer, "loaderId"):
             tab.is_loading = False  # another place in the same document
         await self._calls.settle(tab, self._settings.open_s)
         if tab.gate_reason:
             raise BrowserError(f"The gate refused {host_of(tab.url) or host_of(url)} ({tab.gate_reason}).")
+        return True
+
+    @staticmethod
+    def _explain(tab: BrowserTab, url: str, problem: str, *, is_refused: bool) -> None:
+        if is_refused:
+            raise BrowserError(f"The page may not be opened: {tab.refused.pop()}")
+        if tab.gate_reason:
+            raise BrowserError(f"The gate refused {host_of(url)} ({tab.gate_reason}).")
+        if problem != "net::ERR_ABORTED":
+            raise BrowserError(f"{url} did not load: {problem}")
+
+    async def _instead_of(self, tab: BrowserTab) -> BrowserTab:
+        """A page that nothing can be done with is closed, and an empty one takes its place."""
+        self._wire.tell("Target.closeTarget", "", {"targetId": tab.target})
+        deadline = time.monotonic() + _DIALOG_S
+        while self._tabs.own(tab.session) is not None:
+            if time.monotonic() > deadline:
+                raise BrowserSlow("The page does not let itself be closed. Open a new tab.")
+            await asyncio.sleep(0.01)
+        return await self._new_tab()
 
     def _check(self, url: str) -> None:
         try:
@@ -83,13 +111,18 @@ class PageNavigation:
             raise BrowserError(f"The page may not be opened: {host}: {refusal}")
 
     async def _make_free(self, tab: BrowserTab) -> None:
-        """A page with a dialog open goes nowhere, and one that has not answered yet may crash."""
+        """A page with a dialog open goes nowhere, and one that has not answered yet may crash.
+
+        Raises:
+            DialogWaits: whenever one is answered, the next one opens.
+        """
         deadline = time.monotonic() + _DIALOG_S
         while open_ones := self._calls.dialogs_of(tab):
             for one in open_ones:
                 self._supervisor.dialogs.answer(one, DialogCloser.AGENT, accept=False)
             if time.monotonic() > deadline:
-                raise BrowserSlow("The page's dialog does not close. Close the tab and open another.")
+                view = open_ones[0].view
+                raise DialogWaits(view.id, view.kind, view.message)
             await asyncio.sleep(0.005)
         if tab.is_crashed:
             return

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.browser.dialogs import OpenDialog
-from orchestrator.browser.faults import BrowserError, BrowserLost, BrowserSlow, DialogWaits
+from orchestrator.browser.faults import BrowserError, BrowserLost, BrowserRefused, BrowserSlow, DialogWaits
 from orchestrator.browser.fields import Fields, child_of, count_of, text_of
 from orchestrator.browser.frames import PageFrame
 from orchestrator.browser.supervisor import BrowserSupervisor
@@ -21,6 +21,8 @@ _SCRIPT = (Path(__file__).parent / "snapshot.js").read_text(encoding="utf-8")
 _WORLD = "hermit"
 _LOOK_S = 0.25
 _QUIET_S = 0.1
+_TRIES = 8
+_AGAIN_S = 0.03
 _MAX_REFS = 10_000_000
 CALL_S = 15.0
 
@@ -149,17 +151,16 @@ class PageCalls:
         return _result_of(answer).get("value")
 
     async def _evaluate(self, frame: PageFrame, expression: str, *, by_value: bool, within_s: float = CALL_S) -> Fields:
-        for is_last in (False, True):
-            world = await self.world_of(frame)
-            params = {"expression": expression, "contextId": world, "returnByValue": by_value, "awaitPromise": True}
+        for left in range(_TRIES, 0, -1):
             try:
+                world = await self.world_of(frame)
+                params = {"expression": expression, "contextId": world, "returnByValue": by_value, "awaitPromise": True}
                 answer = await self.call("Runtime.evaluate", frame.session, params, within_s=within_s)
-            except (DialogWaits, BrowserSlow):
-                raise
-            except BrowserError:
-                frame.world = 0  # its document went meanwhile
-                if is_last:
+            except BrowserRefused:
+                frame.world = 0  # its document went meanwhile; a page may do so again and again
+                if left == 1:
                     raise
+                await asyncio.sleep(_AGAIN_S)
                 continue
             return _result_of(answer)
         raise AssertionError

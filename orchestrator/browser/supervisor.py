@@ -19,6 +19,7 @@ from orchestrator.browser.downloads import PageDownloads
 from orchestrator.browser.faults import BrowserError, BrowserLost
 from orchestrator.browser.fields import Fields, child_of, objects_of, text_of
 from orchestrator.browser.frames import MAX_FRAME_DEPTH, Frames
+from orchestrator.browser.noise import NOISY_DOMAINS, NoiseMeter
 from orchestrator.browser.policy import BrowserPolicy, DriverSettings
 from orchestrator.browser.setup import BrowserSetup
 from orchestrator.browser.tabs import MAX_TABS, BrowserTab, BrowserTabs, host_of
@@ -55,6 +56,7 @@ class BrowserSupervisor:
         self.on_document: Callable[[BrowserTab, str], None] = lambda _tab, _url: None
         """Told of each new document of a page, and its address."""
         self._policy = policy
+        self._noise = NoiseMeter()
         self._setup = BrowserSetup(self.wire, settings)
         self._tasks: set[asyncio.Task[None]] = set()
         self._takers = self._table()
@@ -127,6 +129,12 @@ class BrowserSupervisor:
                 self.wire.tell("Target.detachFromTarget", "", {"sessionId": session})
             return
         tab = self.tabs.of(session)
+        if session and self._noise.is_too_much(session):
+            self.console.add_note(
+                "The page writes and asks so much that its console and requests are not read any more."
+            )
+            for domain in NOISY_DOMAINS:
+                self.wire.tell(f"{domain}.disable", session)
         if taker is not None:
             try:
                 taker(fields, session, tab)
@@ -172,6 +180,7 @@ class BrowserSupervisor:
         self._forget(text_of(fields, "sessionId", most=100))
 
     def _forget(self, session: str) -> None:
+        self._noise.let_speak(session)
         self.frames.leave_session(session)
         tab = self.tabs.own(session)
         inner = self.tabs.sessions_of(tab) if tab else {session}
@@ -184,6 +193,8 @@ class BrowserSupervisor:
     def _navigated(self, fields: Fields, session: str, tab: BrowserTab | None) -> None:
         frame = child_of(fields, "frame")
         self.frames.take(frame, session)
+        if self._noise.let_speak(session):
+            self._setup.begin_process(session)
         if tab is None or session != tab.session or text_of(frame, "parentId"):
             return
         tab.take_document(text_of(frame, "loaderId", most=100))

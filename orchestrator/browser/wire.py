@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from orchestrator.browser.faults import BrowserError, BrowserLost, BrowserSlow
+from orchestrator.browser.faults import BrowserError, BrowserLost, BrowserRefused, BrowserSlow
 from orchestrator.browser.fields import Fields, child_of, text_of
 from orchestrator.core.errors import BadInput
 from orchestrator.core.strict_json import read_object
@@ -26,7 +26,7 @@ MAX_UNANSWERED = 1000
 MAX_UNSENT_BYTES = 32 << 20
 """What the browser may leave unread before we hold it for gone."""
 CALL_S = 30.0
-MAX_MESSAGES_A_SECOND = 3000
+MAX_MESSAGES_A_SECOND = 5000
 MAX_BYTES_A_SECOND = 48 << 20
 _PIECE_BYTES = 1 << 16
 _ID = re.compile(rb'\s*\{\s*"id"\s*:\s*(\d{1,15})\s*[,}]')
@@ -236,7 +236,7 @@ class Wire:
             return
         if "error" in message:
             reason = text_of(message, "error", "message", most=500)
-            future.set_exception(BrowserError(f"The browser refused: {reason or 'it gave no reason'}."))
+            future.set_exception(BrowserRefused(f"The browser refused: {reason or 'it gave no reason'}."))
         else:
             future.set_result(child_of(message, "result"))
 

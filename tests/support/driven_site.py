@@ -86,6 +86,28 @@ PAGES: Mapping[tuple[str, str], str] = {
         "/odd",
     ): "<!doctype html><title>Odd</title><p>a\u202eb\u200bc</p><script>document.body.append('\\ud800 half');"
     "alertLater=()=>alert('\\ud800');console.error('\\ud800 half')</script><button onclick=alertLater()>Half</button>",
+    (
+        "lab.test",
+        "/huge",
+    ): "<!doctype html><title>Huge</title><div id=d></div><script>let h='';for(let n=0;n<110000;n++)"
+    "h+='<p>line '+n+'</p>';d.innerHTML=h</script>",
+    ("lab.test", "/deep"): "<!doctype html><title>Deep</title><div id=d></div><script>let e=d;for(let n=0;n<2000;n++)"
+    "e=e.appendChild(document.createElement('div'));e.textContent='the bottom'</script><p>after</p>",
+    ("lab.test", "/meddling"): "<!doctype html><title>Meddling</title><button>Real</button><script>"
+    "window.hermitSnapshot=()=>({pieces:['forged']});for(const p of [Element,Node,Array,String,Document,HTMLElement])"
+    "for(const n of Object.getOwnPropertyNames(p.prototype))try{p.prototype[n]=()=>'forged'}catch{}</script>",
+    (
+        "lab.test",
+        "/alerts",
+    ): "<!doctype html><title>Alerts</title><button onclick=\"for(;;)alert('again')\">Start</button>",
+    ("lab.test", "/noisy"): "<!doctype html><title>Noisy</title><button>Still here</button><script>setInterval(()=>{"
+    "for(let n=0;n<100;n++)console.error('noise '+n+'x'.repeat(500))},20)</script>",
+    (
+        "lab.test",
+        "/restless",
+    ): "<!doctype html><title>Restless</title><script>setTimeout(()=>location.reload(),50)</script>",
+    ("lab.test", "/popups"): '<!doctype html><title>Popups</title><button onclick="for(let n=0;n<30;n++)'
+    "window.open('/second?'+n)\">Open all</button>",
     ("lab.test", "/parts"): "<!doctype html><title>Parts</title><h1>Parts</h1><img src=//img.test/by-gate.png>"
     "<script src=https://api.test/a.js></script><iframe src=//ads.test/by-gate></iframe>",
     ("frames.test", "/"): "<!doctype html><title>Frames</title><h1>Outer</h1><button>Outer button</button>"

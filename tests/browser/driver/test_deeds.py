@@ -236,6 +236,9 @@ def test_a_page_that_hangs_ends_its_own_deed_only(in_lab: LabRunner) -> None:
         with pytest.raises(BrowserSlow, match="did not answer within 1 seconds"):
             await lab.session.click(ref_in(page, "Loop"))
         assert (await lab.session.open_tab("http://lab.test/second")).title == "Second"
+        lab.session.supervisor.tabs.current = lab.session.supervisor.tabs.all[0].session
+        assert (await lab.session.open("http://lab.test/popup")).title == "Popup"
+        assert len(lab.session.tabs()) == 2
 
     in_lab(check)
 
