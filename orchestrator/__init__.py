@@ -18,6 +18,7 @@ Packages from the top down. A package imports only those below it (``tests/test_
     agents/         agents, users, cubicles, settings of the install
     engine/         containers: the protocol, one hardening profile, Docker, the set-up of the host
     gate/           the way out of helper containers: a proxy that asks a policy before anything is looked up
+    browser/        a browser that agents use: driven by its DevTools protocol, told of as text
     web/            fetching from the public internet, and nothing else
     files/          the only code that opens what agents made
     languages/      the texts of pages and notifications in several languages, dates and numbers

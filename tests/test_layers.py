@@ -27,6 +27,7 @@ LAYERS = (
     "files",
     "web",
     "gate",
+    "browser",
     "engine",
     "checkpoints",
     "agents",
@@ -101,12 +102,13 @@ AROUND_POINTS = tuple(
 OF_OTHER_PYTHONS = frozenset({"_sha2", "_sha256"})
 """What the standard library calls its hash in versions before and after this one."""
 EVENT_LOOPS = (
+    "orchestrator.browser",
     "orchestrator.channels",
     "orchestrator.gate",
     "orchestrator.apps.previews",
     "orchestrator.door.reverse_tunnel",
 )
-"""Who has an event loop of its own, in a thread of its own."""
+"""Who has an event loop of its own, in a thread of its own, or runs in that of its caller."""
 STARTS_PROCESSES = ("orchestrator.engine.setup", "orchestrator.cli")
 RUNS_INSIDE = ("orchestrator.operations.proof.inside",)
 """A program for the inside of a cubicle, which is handed over as text and never imported by the host."""

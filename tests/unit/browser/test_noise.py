@@ -1,0 +1,28 @@
+"""``orchestrator.browser.noise``: one noisy page is found among quiet ones, and listened to again when it has
+changed."""
+
+from __future__ import annotations
+
+from orchestrator.browser.noise import MAX_EVENTS_A_SECOND, NoiseMeter
+
+
+def test_the_noisy_one_is_found_once() -> None:
+    """At the event that is too much, and again after it was let speak; others are not meant."""
+    now = 10.0
+    meter = NoiseMeter(lambda: now)
+    found = [
+        n for n in range(2 * MAX_EVENTS_A_SECOND) if meter.is_too_much("loud") or meter.is_too_much("quiet" * (n % 9))
+    ]
+    assert found == [MAX_EVENTS_A_SECOND]
+    assert meter.let_speak("loud")
+    assert not meter.let_speak("loud")
+    assert meter.is_too_much("loud")
+
+
+def test_much_over_a_long_time_is_no_noise() -> None:
+    """What is counted is one second."""
+    now = 10.0
+    meter = NoiseMeter(lambda: now)
+    for _ in range(5):
+        assert not any(meter.is_too_much("page") for _ in range(MAX_EVENTS_A_SECOND))
+        now += 1.0
