@@ -14,7 +14,7 @@ from dashboard import bodies
 from dashboard.auth import own_cubicle, own_turn, require_asker
 from dashboard.paths import decode_path
 from dashboard.services import get_services
-from dashboard.shapes import outcome_json, summary_json, turn_json
+from dashboard.shapes import outcome_json, source_json, summary_json, turn_json
 from orchestrator.core.errors import BadInput, NotFound, UnsafePath
 from orchestrator.core.models import Conversation, CubicleKey, Turn
 from orchestrator.core.text import one_line
@@ -53,11 +53,12 @@ def send_message(name: str) -> Any:
 
 @api.get("/api/turns/<id:turn>")
 def get_turn(turn: int) -> Any:
-    """A turn with its steps; not one that was deleted."""
+    """A turn with its steps, and what its conversation has read; not one that was deleted."""
     found = own_turn(turn)
     if found.was_deleted:
         raise NotFound(f"There is no message {turn} any more.")
-    return _turns_json([found])[0]
+    read = get_services().conversations.list_sources(found.conversation)
+    return {**_turns_json([found])[0], "sources": [source_json(source) for source in read]}
 
 
 @api.post("/api/turns/<id:turn>/stop")
