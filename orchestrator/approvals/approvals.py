@@ -135,6 +135,7 @@ class Approvals:
             decided_at=None,
             decided_by=None,
             used_at=None,
+            read_mark=source_rows.get_read_mark(db),
         )
         pending = rows.pending_same(db, approval, now)
         if pending is not None:
@@ -255,7 +256,15 @@ class Approvals:
     def _add_grant(self, db: sqlite3.Connection, approval: Approval, scope: GrantScope, by: User, surface: str) -> None:
         kind, subjects = describe_allowance(approval)
         self._grants.insert_grant(
-            db, approval.cubicle, kind, subjects, scope, by=by, surface=surface, turn=approval.turn
+            db,
+            approval.cubicle,
+            kind,
+            subjects,
+            scope,
+            by=by,
+            surface=surface,
+            turn=approval.turn,
+            read_mark=approval.read_mark,
         )
 
     def _write_audit(self, db: sqlite3.Connection, approval: Approval, kind: str, text: str) -> None:

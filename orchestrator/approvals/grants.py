@@ -75,21 +75,23 @@ class Grants:
         by: User,
         surface: str,
         turn: int | None = None,
+        read_mark: int | None = None,
     ) -> None:
         """The same within a transaction, for the person of the cubicle ``key``; what is for a conversation is for that
-        of ``turn``, and without one for all of theirs. Raises Forbidden, TooMany."""
+        of ``turn``, and without one for all of theirs. The giver could know what had been read up to ``read_mark``, or
+        until now. Raises Forbidden, TooMany."""
         if scope is GrantScope.ALWAYS and by.role is not Role.OPERATOR:
             raise Forbidden("Only an operator can always allow something. You may allow it for this conversation.")
         now, lasts_s = self._now(), _LASTS_S[scope]
         rows.delete_expired(db, now)
         if rows.count_grants(db, key.agent) + len(subjects) > MOST:
             raise TooMany(f"{key.agent} has {MOST} grants already. Take some back first: './hermit grants' lists them.")
-        who, read_mark = f"{by.name} ({surface})", source_rows.get_read_mark(db)
+        who, mark = f"{by.name} ({surface})", source_rows.get_read_mark(db) if read_mark is None else read_mark
         for subject in subjects:
             user = None if scope is GrantScope.ALWAYS else key.user
             until = None if lasts_s is None else now + lasts_s
             place = rows.conversation_of(db, turn) if scope is GrantScope.CONVERSATION else None
-            given = Grant(typed_id(), key.agent, user, kind, subject, scope, now, until, who, place, read_mark)
+            given = Grant(typed_id(), key.agent, user, kind, subject, scope, now, until, who, place, mark)
             rows.insert_grant(db, given)
             text = f"{who} lets {key.agent} do without a question, {_SPANS[scope]}: {_describe_grant(kind, subject)}."
             self._audit(db, key, f"{kind}.allowed", text, subject)

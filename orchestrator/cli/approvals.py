@@ -95,7 +95,8 @@ def _decide(context: Context, options: argparse.Namespace) -> int:
     print(f"{options.id} is {body['status']}.")
     if options.always:
         host, agent = one_line(body["detail"]["host"], 300), body["agent"]
-        print(f"{agent} can now download from {host} without asking. './hermit hosts {agent} rm {host}' ends that.")
+        print(f"{agent} can now download from {host} without asking, until it has read something new.")
+        print(f"'./hermit hosts {agent} rm {host}' ends that.")
     if options.scope:
         span = "for an hour" if options.scope == "hour" else "in this conversation"
         print(f"Its kind is not asked about {span}. './hermit grants {body['agent']} list' shows what is allowed.")

@@ -296,6 +296,8 @@ class Approval:
     decided_at: float | None
     decided_by: str | None
     used_at: float | None
+    read_mark: int = 0
+    """Whoever decides could know what had been read up to this mark (``approvals.source_rows``)."""
 
 
 @dataclass(frozen=True, slots=True)

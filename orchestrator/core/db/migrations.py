@@ -1847,9 +1847,11 @@ def m066_sources(db: Database) -> None:
                 MAX(json_extract(payload, '$.url')), '', COUNT(*), MIN(ended), MAX(ended), 0
             FROM jobs JOIN turns ON turns.id = jobs.turn
             WHERE jobs.kind = 'asset' AND jobs.state = 'done' AND json_extract(payload, '$.host') IS NOT NULL
+                AND turns.conversation IN (SELECT id FROM conversations)
             GROUP BY jobs.agent, jobs.user, turns.id, json_extract(payload, '$.host') ORDER BY MIN(ended);
         UPDATE sources SET mark = (SELECT MIN(id) FROM sources AS first WHERE first.conversation = sources.conversation
             AND first.subject = sources.subject);
+        ALTER TABLE approvals ADD COLUMN read_mark INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE grants ADD COLUMN read_mark INTEGER NOT NULL DEFAULT 0;
         UPDATE grants SET read_mark = COALESCE((SELECT MAX(id) FROM sources WHERE first_at <= grants.since), 0);
         """,
