@@ -128,6 +128,13 @@ def get_read_mark(db: sqlite3.Connection) -> int:
     return 0 if row is None else int(row[0])
 
 
+def repair_marks(db: sqlite3.Connection) -> None:
+    """After rows were lost: nobody knows of more than was read, so that whatever is read from now on is new."""
+    mark = get_read_mark(db)
+    db.execute("UPDATE grants SET read_mark = ? WHERE read_mark > ?", (mark, mark))
+    db.execute("UPDATE approvals SET read_mark = ? WHERE read_mark > ?", (mark, mark))
+
+
 def list_sources(
     db: sqlite3.Connection,
     key: CubicleKey,

@@ -34,8 +34,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     removing = verbs.add_parser("rm", help="delete one; the agent forgets it")
     removing.add_argument("id", metavar="ID", type=int)
     add_yes(removing)
-    sources = verbs.add_parser("sources", help="what one has read, and from where")
-    sources.add_argument("id", metavar="ID", type=int)
+    _add_sources(verbs)
     _add_rm_message(verbs)
     _add_files(verbs)
     for verb, run in (
@@ -43,7 +42,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         (beginning, _begin),
         (naming, _rename),
         (removing, _remove),
-        (sources, _list_sources),
     ):
         verb.set_defaults(run=run)
         if verb is not removing:
@@ -76,6 +74,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "Delete a conversation: the agent forgets it. Files, memories and the audit log stay.",
         "conversations crab rm 7",
     )
+
+
+def _add_sources(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    sources = verbs.add_parser("sources", help="what one has read, and from where")
+    sources.add_argument("id", metavar="ID", type=int)
+    sources.add_argument("--json", action="store_true", help="print JSON")
+    sources.set_defaults(run=_list_sources)
     add_help(
         sources,
         "What a conversation has read that strangers may have written: hosts, searches, packages, files.",

@@ -60,12 +60,12 @@ def _span(context: CommandContext, grant: Grant, user: User) -> str:
 def _revoke(context: CommandContext) -> ButtonHandler:
     def press(taken: TakenButton, press: ButtonPress, user: User) -> PressResult:
         try:
-            context.services.grants.revoke_grant(taken.agent, taken.subject, by=user)
-            toast = f"{context.store.called(taken.agent)} asks again."
+            context.services.grants.revoke_grant(press.agent, taken.subject, by=user)
+            toast = f"{context.store.called(press.agent)} asks again."
         except NotFound:  # it ended, or was taken back elsewhere, and the list shows that
             toast = "That had ended already."
         context.buttons.retire_buttons(taken.ref)
-        return PressResult(toast, _list_grants(context, taken.agent, user, ref=taken.ref, person=press.sender.id))
+        return PressResult(toast, _list_grants(context, press.agent, user, ref=taken.ref, person=press.sender.id))
 
     return press
 
