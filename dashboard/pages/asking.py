@@ -17,6 +17,7 @@ from orchestrator.capabilities.approval_kind import ByteCount, Fact, Quoted, War
 from orchestrator.capabilities.ask.questions import PENDING, Question
 from orchestrator.capabilities.delivery.messages import format_size
 from orchestrator.capabilities.table import REGISTRY
+from orchestrator.core.asks_again import AsksAgain
 from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey
 from orchestrator.core.text import one_line
 
@@ -68,6 +69,12 @@ class ApprovalView:
     def facts(self) -> list[str]:
         """What else there is to know, before the exact text, each a line."""
         return [_said(fact) for fact in REGISTRY.approval_kind(self.approval.kind).facts(self.approval)]
+
+    @property
+    def is_host_asked_again(self) -> bool:
+        """A yes for longer covers a host until something new is read."""
+        agent = get_services().agents.get(self.approval.cubicle.agent)
+        return bool(self.detail.get("host")) and agent.asks_again is not AsksAgain.OFF
 
     @property
     def read(self) -> list[str]:

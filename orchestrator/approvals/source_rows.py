@@ -143,7 +143,8 @@ def list_sources(
     after: int = 0,
     kinds: Collection[SourceKind] = tuple(SourceKind),
 ) -> list[Source]:
-    """What the conversation has read, the oldest first; without one what all of the cubicle's have.
+    """What the conversation has read, the oldest first; without one what all of the cubicle's have. Of very much the
+    newest.
 
     Args:
         db: a transaction.
@@ -152,11 +153,18 @@ def list_sources(
         after: only what was new after this mark.
         kinds: only of these.
     """
+    ours = "agent = :agent AND user = :user"
+    if conversation is None:
+        found = f"SELECT * FROM sources WHERE {ours}"  # noqa: S608 - constant
+    else:  # each half goes by an index of its own, however much the cubicle has read elsewhere
+        found = (
+            f"SELECT * FROM sources WHERE conversation = :place AND {ours} UNION ALL "  # noqa: S608 - constant
+            f"SELECT * FROM sources WHERE {ours} AND conversation IS NULL "
+            "AND last_at >= (SELECT created_at FROM conversations WHERE id = :place)"
+        )
     rows = db.execute(
-        "SELECT * FROM sources WHERE agent = :agent AND user = :user AND mark > :after "
-        "AND kind IN (SELECT value FROM json_each(:kinds)) AND (:place IS NULL OR conversation = :place "
-        "OR (conversation IS NULL AND last_at >= (SELECT created_at FROM conversations WHERE id = :place))) "
-        "ORDER BY id LIMIT :most",
+        f"SELECT * FROM ({found}) WHERE mark > :after AND kind IN (SELECT value FROM json_each(:kinds)) "  # noqa: S608
+        "ORDER BY id DESC LIMIT :most",
         {
             "agent": key.agent,
             "user": key.user,
@@ -166,7 +174,7 @@ def list_sources(
             "most": 2 * MOST,
         },
     )
-    return [_make_source(row) for row in rows]
+    return [_make_source(row) for row in rows][::-1]
 
 
 def list_turn_sources(db: sqlite3.Connection, turn: int) -> list[Source]:
