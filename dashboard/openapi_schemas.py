@@ -328,6 +328,11 @@ SCHEMAS: dict[str, Schema] = {
             "wait": {**BOOLEAN, "default": False},
             "timeout": {**NUMBER, "minimum": 0, "maximum": 600, "default": 120, "description": "seconds"},
             "conversation": {**nullable(INTEGER), "description": "which one; the first if left out"},
+            "forwarded": {
+                **STRING,
+                "maxLength": 200,
+                "description": "who wrote the text, where you only pass it on, such as the sender of a mail",
+            },
         },
         required=(),
     ),

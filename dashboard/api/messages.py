@@ -25,6 +25,7 @@ api = Blueprint("messages", __name__)
 
 DEFAULT_WAIT_S = 120.0
 MAX_WAIT_S = 600.0
+_AUTHOR_CHARS = 200
 
 
 @api.post("/api/agents/<name>/messages")
@@ -33,10 +34,10 @@ def send_message(name: str) -> Any:
     ended or the time is up, else at once.
     """
     key, turns = own_cubicle(name), get_services().turns
-    body = bodies.json_body("text", "files", "wait", "timeout", "conversation")
+    body = bodies.json_body("text", "files", "wait", "timeout", "conversation", "forwarded")
     files = bodies.texts_field(body, "files", most=MOST)
     text = "" if files and "text" not in body else bodies.text_field(body, "text")
-    is_waiting = bodies.flag_field(body, "wait")
+    is_waiting, forwarded = bodies.flag_field(body, "wait"), _read_author(body)
     timeout_s = bodies.seconds_field(body, "timeout", default=DEFAULT_WAIT_S, most=MAX_WAIT_S)
     text = prompt_with_files(text, [_find_attachment(key, file) for file in files])
     turn = turns.submit(
@@ -45,6 +46,7 @@ def send_message(name: str) -> Any:
         source=require_asker().surface,
         origin=origin_of_request(name),
         conversation=bodies.optional_int_field(body, "conversation"),
+        forwarded=forwarded,
     )
     if not is_waiting:
         return outcome_json(turn), 202
@@ -136,6 +138,14 @@ def _turns_json(turns: Sequence[Turn], place: Conversation | None = None) -> lis
         )
         for turn in turns
     ]
+
+
+def _read_author(body: dict[str, Any]) -> str:
+    """Who wrote a message that is only passed on; empty for the sender. Raises BadInput."""
+    name = bodies.text_field(body, "forwarded").strip() if "forwarded" in body else ""
+    if len(name) > _AUTHOR_CHARS:
+        raise BadInput(f"forwarded: use at most {_AUTHOR_CHARS} characters.")
+    return name
 
 
 def _conversation_arg(key: CubicleKey) -> int | None:

@@ -14,6 +14,7 @@ from orchestrator.approvals.source_rows import MOST, MOST_LINKS, NewSource, Sour
 from orchestrator.core.db.migrations import migrations
 from orchestrator.core.models import Turn, TurnStatus
 from orchestrator.files.attachments import Attachment, prompt_with_files
+from orchestrator.operations import retention_rows
 from orchestrator.turns.branches import Branches
 from orchestrator.turns.conversations import Conversations
 from orchestrator.turns.transcripts import Transcript, read_transcript
@@ -274,6 +275,36 @@ def test_an_agent_that_is_deleted_takes_them_along(install: CoreFixture) -> None
     install.agents.remove("crab")
     with install.store.reading() as db:
         assert db.execute("SELECT COUNT(*) FROM sources").fetchone()[0] == 0
+
+
+def test_old_turns_take_what_they_read_along(install: CoreFixture) -> None:
+    """Where the operator set how long turns are kept; what younger ones read stays."""
+    old = ended(install)
+    reads(install, old.id, "a.example")
+    reads(install, None, "b.example")
+    young = install.under_way()
+    reads(install, young.id, "c.example")
+    with install.store.writing() as db:
+        assert retention_rows.delete_conversations(db, old.created_at + 1e-6, 10) == 1
+    assert names(install, None) == ["c.example"]
+
+
+def test_after_rows_were_lost_everything_is_new(install: CoreFixture) -> None:
+    """A grant that knew of more than there is knows of what there is, and of nothing that comes."""
+    turn = install.under_way()
+    reads(install, turn.id, "a.example")
+    with install.store.writing() as db:
+        key, kind = KEY, GrantKind.HOST
+        install.grants.insert_grant(
+            db, key, kind, ("b.example",), GrantScope.ALWAYS, by=install.operator, surface="test", read_mark=900
+        )
+        source_rows.repair_marks(db)
+        assert install.grants.list_newcomers(db, KEY, turn.id, "b.example") == []
+    reads(install, turn.id, "c.example")
+    with install.store.reading() as db:
+        newcomers = install.grants.list_newcomers(db, KEY, turn.id, "b.example")
+        assert [one.subject for one in newcomers or ()] == ["c.example"]
+        assert install.grants.list_newcomers(db, KEY, turn.id, "d.example") is None
 
 
 # --- words -----------------------------------------------------------------------------------------------------------

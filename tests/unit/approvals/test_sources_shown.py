@@ -129,6 +129,18 @@ def test_the_terminal_lists_it(webapp: AppFixture, waiting: dict[str, Any], caps
     assert "Nothing of strangers." in printed(str(other))
 
 
+def test_a_program_may_say_whose_words_it_passes_on(webapp: AppFixture, operator: Api) -> None:
+    """They count as that person's; too long a name, or no text, is refused by the field's name."""
+    webapp.plays["mail"] = lambda scene: scene.say("read")
+    sent = operator.post("/agents/crab/messages", {"text": "mail", "forwarded": " Mallory ", "wait": True})
+    (source,) = operator.get(f"/turns/{sent['turn']}")["sources"]
+    assert (source["kind"], source["subject"]) == ("message", "Mallory")
+    for name in ("x" * 201, 7, None):
+        status, error = operator.refused("POST", "/agents/crab/messages", {"text": "mail", "forwarded": name})[:2]
+        assert status == 400
+        assert "forwarded" in str(error)
+
+
 def test_members_see_no_sources_of_others(webapp: AppFixture, member: Api, waiting: dict[str, Any]) -> None:
     """The list is the conversation's own person's, and the operator's."""
     place = webapp.services.turns.get(waiting["turn"]).conversation
