@@ -128,7 +128,7 @@ def test_where_somebody_is_is_asked_once(phone: Phone) -> None:
 
 
 def test_a_download_is_asked_about_and_its_host_allowed(phone: Phone) -> None:
-    """The card has the whole address and is no link; after Always, and once more as the host was read, nobody is asked."""
+    """The card has the whole address and is no link; after Always, and once more as the host was read, nobody asks."""
     phone.plays(f"hermit fetch https://{HOST}/one.txt --why 'the paper'", reply="The first is there.")
     asked = phone.message("may this be downloaded?", f"https://{HOST}/one.txt", is_asking=True)
     kinds = {entity["type"] for entity in asked["entities"]}
