@@ -16,6 +16,7 @@ from dashboard.openapi_schemas import (
     object_of,
     schema_ref,
 )
+from orchestrator.approvals.source_rows import SourceKind
 
 ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute(
@@ -54,6 +55,14 @@ ROUTES: tuple[ApiRoute, ...] = (
         f"{AGENT}/conversations/{{conversation}}/use",
         "What a conversation takes: cost, tokens, and how full the model's context is",
         "ConversationUse",
+        query=USER,
+        fails=(404,),
+    ),
+    ApiRoute(
+        "get",
+        f"{AGENT}/conversations/{{conversation}}/sources",
+        "What a conversation has read that strangers may have written, the oldest first",
+        "Sources",
         query=USER,
         fails=(404,),
     ),
@@ -104,6 +113,22 @@ ROUTES: tuple[ApiRoute, ...] = (
     ),
 )
 SCHEMAS: dict[str, Schema] = {
+    "Source": object_of(
+        {
+            "kind": enum_of(*SourceKind),
+            "subject": {
+                **STRING,
+                "description": "a host, a search engine, a package, a file or whoever wrote; empty for what there was "
+                "too much of to list",
+            },
+            "detail": {**STRING, "description": "what else there is to know, such as the whole address"},
+            "count": {**INTEGER, "description": "how often in this turn"},
+            "turn": {**nullable(INTEGER), "description": "the turn that it came in in"},
+            "first_at": TIME,
+            "last_at": TIME,
+        }
+    ),
+    "Sources": object_of({"sources": array_of(schema_ref("Source"))}),
     "Conversation": object_of(
         {
             "id": INTEGER,

@@ -9,6 +9,7 @@ from orchestrator.agents.looks import COLORS, MAX_DISPLAY_CHARS, SIGNS
 from orchestrator.agents.user_fields import MOST_USD
 from orchestrator.capabilities.roles import ROLES
 from orchestrator.capabilities.table import REGISTRY
+from orchestrator.core.asks_again import AsksAgain
 
 Schema = dict[str, Any]
 
@@ -71,6 +72,11 @@ _SETTINGS: dict[str, Schema] = {
     "fallback_model": {**STRING, "description": "asked when the model fails: MODEL or MODEL@PROVIDER"},
     "image": enum_of("base", "studio"),
     "approval": enum_of("off", "dangerous", "all"),
+    "asks_again": {
+        **enum_of(*AsksAgain),
+        "description": "after reading what a grant for a host covers nothing of the agent's own wording: anything of "
+        "strangers, only what came from the internet, or nothing",
+    },
     "approval_timeout_s": between(INTEGER, *BOUNDS["approval_timeout_s"]),
     "step_limit": between(INTEGER, *BOUNDS["step_limit"]),
     "command_timeout_s": between(INTEGER, *BOUNDS["command_timeout_s"]),
@@ -322,6 +328,11 @@ SCHEMAS: dict[str, Schema] = {
             "wait": {**BOOLEAN, "default": False},
             "timeout": {**NUMBER, "minimum": 0, "maximum": 600, "default": 120, "description": "seconds"},
             "conversation": {**nullable(INTEGER), "description": "which one; the first if left out"},
+            "forwarded": {
+                **STRING,
+                "maxLength": 200,
+                "description": "who wrote the text, where you only pass it on, such as the sender of a mail",
+            },
         },
         required=(),
     ),
@@ -330,6 +341,15 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Step": object_of(_STEP),
     "Turn": object_of(_TURN),
+    "TurnWithSources": object_of(
+        {
+            **_TURN,
+            "sources": {
+                **array_of(schema_ref("Source")),
+                "description": "what its conversation has read that strangers may have written, the oldest first",
+            },
+        }
+    ),
     "History": object_of(
         {
             "turns": array_of(schema_ref("Turn")),

@@ -15,9 +15,10 @@ from orchestrator.agents import agents
 from orchestrator.agents.cubicles import CubicleState
 from orchestrator.agents.user_rows import Session
 from orchestrator.agents.users import id_of_token, session_id
-from orchestrator.approvals import grants
+from orchestrator.approvals import grants, sources
 from orchestrator.approvals.grant_rows import Grant
 from orchestrator.approvals.serialize import approval_json as approval_body
+from orchestrator.approvals.source_rows import Source
 from orchestrator.capabilities.delivery import deliveries
 from orchestrator.channels.services import DashboardServices
 from orchestrator.channels.telegram.accounts.rows import BotState, CodeWay
@@ -147,6 +148,7 @@ def agent_json(services: DashboardServices, agent: Agent, status: str, viewer: U
     return {
         **agents.as_json(agent),
         "approval": str(agent.approval),
+        "asks_again": str(agent.asks_again),
         "has_telegram": services.agents.has_telegram(agent.name),
         "telegram": None if bot is None else {"state": str(bot.state), "username": bot.username},
         "status": status,
@@ -317,6 +319,11 @@ def approval_json(approval: Approval) -> dict[str, Any]:
 def grant_json(grant: Grant) -> dict[str, Any]:
     """What an agent may do without asking."""
     return {**grants.as_json(grant), "since": iso_time(grant.since), "until": iso_time(grant.until)}
+
+
+def source_json(source: Source) -> dict[str, Any]:
+    """Something that a conversation has read."""
+    return {**sources.as_json(source), "first_at": iso_time(source.first_at), "last_at": iso_time(source.last_at)}
 
 
 def delivery_json(delivery: Delivery) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dashboard import bodies
 from dashboard.auth import own_cubicle
 from dashboard.exports import TYPES, export_conversation, file_name
 from dashboard.services import get_services
-from dashboard.shapes import conversation_json, use_json
+from dashboard.shapes import conversation_json, source_json, use_json
 from orchestrator.core.errors import BadInput
 from orchestrator.turns.transcripts import read_transcript
 
@@ -67,6 +67,14 @@ def get_use(name: str, conversation: int) -> Any:
     """What it takes: cost, tokens, and how much of what the model can read at once it fills."""
     services = get_services()
     return use_json(services.budget.read_use(services.conversations.get(own_cubicle(name), conversation).id))
+
+
+@api.get("/api/agents/<name>/conversations/<id:conversation>/sources")
+def list_sources(name: str, conversation: int) -> Any:
+    """What it has read that strangers may have written, the oldest first."""
+    conversations = get_services().conversations
+    found = conversations.get(own_cubicle(name), conversation)
+    return {"sources": [source_json(source) for source in conversations.list_sources(found.id)]}
 
 
 @api.get("/api/agents/<name>/conversations/<id:conversation>/export")

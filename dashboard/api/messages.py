@@ -14,7 +14,7 @@ from dashboard import bodies
 from dashboard.auth import own_cubicle, own_turn, require_asker
 from dashboard.paths import decode_path
 from dashboard.services import get_services
-from dashboard.shapes import outcome_json, summary_json, turn_json
+from dashboard.shapes import outcome_json, source_json, summary_json, turn_json
 from orchestrator.core.errors import BadInput, NotFound, UnsafePath
 from orchestrator.core.models import Conversation, CubicleKey, Turn
 from orchestrator.core.text import one_line
@@ -25,6 +25,7 @@ api = Blueprint("messages", __name__)
 
 DEFAULT_WAIT_S = 120.0
 MAX_WAIT_S = 600.0
+_AUTHOR_CHARS = 200
 
 
 @api.post("/api/agents/<name>/messages")
@@ -33,10 +34,10 @@ def send_message(name: str) -> Any:
     ended or the time is up, else at once.
     """
     key, turns = own_cubicle(name), get_services().turns
-    body = bodies.json_body("text", "files", "wait", "timeout", "conversation")
+    body = bodies.json_body("text", "files", "wait", "timeout", "conversation", "forwarded")
     files = bodies.texts_field(body, "files", most=MOST)
     text = "" if files and "text" not in body else bodies.text_field(body, "text")
-    is_waiting = bodies.flag_field(body, "wait")
+    is_waiting, forwarded = bodies.flag_field(body, "wait"), _read_author(body)
     timeout_s = bodies.seconds_field(body, "timeout", default=DEFAULT_WAIT_S, most=MAX_WAIT_S)
     text = prompt_with_files(text, [_find_attachment(key, file) for file in files])
     turn = turns.submit(
@@ -45,6 +46,7 @@ def send_message(name: str) -> Any:
         source=require_asker().surface,
         origin=origin_of_request(name),
         conversation=bodies.optional_int_field(body, "conversation"),
+        forwarded=forwarded,
     )
     if not is_waiting:
         return outcome_json(turn), 202
@@ -53,11 +55,12 @@ def send_message(name: str) -> Any:
 
 @api.get("/api/turns/<id:turn>")
 def get_turn(turn: int) -> Any:
-    """A turn with its steps; not one that was deleted."""
+    """A turn with its steps, and what its conversation has read; not one that was deleted."""
     found = own_turn(turn)
     if found.was_deleted:
         raise NotFound(f"There is no message {turn} any more.")
-    return _turns_json([found])[0]
+    read = get_services().conversations.list_sources(found.conversation)
+    return {**_turns_json([found])[0], "sources": [source_json(source) for source in read]}
 
 
 @api.post("/api/turns/<id:turn>/stop")
@@ -135,6 +138,14 @@ def _turns_json(turns: Sequence[Turn], place: Conversation | None = None) -> lis
         )
         for turn in turns
     ]
+
+
+def _read_author(body: dict[str, Any]) -> str:
+    """Who wrote a message that is only passed on; empty for the sender. Raises BadInput."""
+    name = bodies.text_field(body, "forwarded").strip() if "forwarded" in body else ""
+    if len(name) > _AUTHOR_CHARS:
+        raise BadInput(f"forwarded: use at most {_AUTHOR_CHARS} characters.")
+    return name
 
 
 def _conversation_arg(key: CubicleKey) -> int | None:

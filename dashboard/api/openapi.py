@@ -119,7 +119,13 @@ _OWN: tuple[ApiRoute, ...] = (
         query={**_CONVERSATION, **USER},
         fails=(400, 404),
     ),
-    ApiRoute("get", "/api/turns/{turn}", "A turn with its steps", "Turn", fails=(404,)),
+    ApiRoute(
+        "get",
+        "/api/turns/{turn}",
+        "A turn with its steps, and what its conversation has read",
+        "TurnWithSources",
+        fails=(404,),
+    ),
     ApiRoute("post", "/api/turns/{turn}/stop", "Stop a turn and any command it is running", "Turn", fails=(404,)),
     ApiRoute(
         "post",

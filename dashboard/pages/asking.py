@@ -12,10 +12,12 @@ from dashboard.auth import require_asker
 from dashboard.languages import page_speech, say, say_reason, size, to_say
 from dashboard.services import get_services
 from orchestrator.approvals.answers import note_of
+from orchestrator.approvals.sources import describe_sources
 from orchestrator.capabilities.approval_kind import ByteCount, Fact, Quoted, WarningLine
 from orchestrator.capabilities.ask.questions import PENDING, Question
 from orchestrator.capabilities.delivery.messages import format_size
 from orchestrator.capabilities.table import REGISTRY
+from orchestrator.core.asks_again import AsksAgain
 from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey
 from orchestrator.core.text import one_line
 
@@ -67,6 +69,17 @@ class ApprovalView:
     def facts(self) -> list[str]:
         """What else there is to know, before the exact text, each a line."""
         return [_said(fact) for fact in REGISTRY.approval_kind(self.approval.kind).facts(self.approval)]
+
+    @property
+    def is_host_asked_again(self) -> bool:
+        """A yes for longer covers a host until something new is read."""
+        agent = get_services().agents.get(self.approval.cubicle.agent)
+        return bool(self.detail.get("host")) and agent.asks_again is not AsksAgain.OFF
+
+    @property
+    def read(self) -> list[str]:
+        """What the conversation has read, and whether that is why it is asked again, each a line."""
+        return describe_sources(self.detail, page_speech())
 
     @property
     def consequences(self) -> list[str]:

@@ -40,6 +40,24 @@ POLICIES = (
     ),
 )
 """Each policy, what it is called, what it means."""
+ASKS_AGAIN = (
+    (
+        "strict",
+        to_say("After reading anything from others"),
+        to_say("Pages, files from the internet, search results, packages, files you gave it and forwarded messages."),
+    ),
+    (
+        "web",
+        to_say("After reading something from the internet"),
+        to_say("Files that you gave it and messages that you forwarded don’t count."),
+    ),
+    (
+        "off",
+        to_say("Never"),
+        to_say("An allowed host stays allowed, whatever the agent reads there or elsewhere."),
+    ),
+)
+"""What it may read before an allowed host is asked about again, what that is called, what it means."""
 IMAGES = (
     (
         "base",
@@ -130,6 +148,7 @@ def _choices(agent: Agent) -> dict[str, Any]:
     return {
         "toolsets": REGISTRY.toolsets.values(),
         "policies": POLICIES,
+        "asks_again": ASKS_AGAIN,
         "images": IMAGES,
         "limits": LIMITS_SHOWN,
         "limit_bounds": LIMITS,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dashboard.apps import SeenApp, changed_in
 from dashboard.auth import own_agents, require_asker
 from dashboard.glimpses import PICTURES
-from dashboard.languages import say, size, to_say
+from dashboard.languages import page_speech, say, size, to_say
 from dashboard.pages.asking import ApprovalView, asking_agents
 from dashboard.pages.money import Money, money_of
 from dashboard.paths import encode_path
@@ -20,6 +20,7 @@ from dashboard.services import get_services
 from dashboard.shapes import current_activity, delivery_json
 from dashboard.sights import FileSight, sight_of
 from orchestrator.approvals.notification_rows import Notice
+from orchestrator.approvals.sources import describe_turn
 from orchestrator.capabilities.ask.questions import PENDING, Question
 from orchestrator.capabilities.calendar.visibility import is_told
 from orchestrator.capabilities.delivery.messages import format_size
@@ -203,6 +204,8 @@ class TurnView:
     """Its changes of files were taken back."""
     siblings: tuple[int, ...] = ()
     """What could stand in its place in the conversation that is shown, itself too; nothing elsewhere."""
+    read: str = ""
+    """What strangers may have written and it brought into the conversation, as a list of words."""
 
     @property
     def is_run(self) -> bool:
@@ -303,6 +306,7 @@ def turn_view(turn: Turn, siblings: tuple[int, ...] = ()) -> TurnView:
         span.changed if span else 0,
         span is not None and span.undone_at is not None,
         siblings,
+        describe_turn(services.conversations.list_turn_sources(turn.id), page_speech()),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from orchestrator.agents.looks import parse_avatar, parse_color, parse_display_name
+from orchestrator.core.asks_again import AsksAgain
 from orchestrator.core.errors import BadInput
 from orchestrator.core.models import ApprovalPolicy, CubicleLimits
 from orchestrator.languages.told import worded
@@ -67,6 +68,10 @@ def _parse_policy(field: str, value: Any) -> ApprovalPolicy:
     return ApprovalPolicy(_choice_parser(*ApprovalPolicy)(field, value))
 
 
+def _parse_asks_again(field: str, value: Any) -> AsksAgain:
+    return AsksAgain(_choice_parser(*AsksAgain)(field, value))
+
+
 BOUNDS: dict[str, tuple[int, int]] = {
     "approval_timeout_s": (5, 7 * 24 * 3600),
     "step_limit": (1, 500),
@@ -86,6 +91,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "fallback_model": _text_parser(200),
     "image": _choice_parser("base", "studio"),
     "approval": _parse_policy,
+    "asks_again": _parse_asks_again,
     **{field: _int_parser(low, high) for field, (low, high) in BOUNDS.items()},
 }
 """How a setting's value is read, by its name; each raises BadInput."""

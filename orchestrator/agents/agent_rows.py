@@ -7,13 +7,14 @@ import secrets
 import sqlite3
 from dataclasses import asdict
 
+from orchestrator.core.asks_again import AsksAgain
 from orchestrator.core.models import Agent, ApprovalPolicy, CubicleKey, CubicleLimits
 
 FIRST_NUMBERS = 1_000
 """Among so many the first cubicle of an install gets its number."""
 _COLUMNS = (
     "name, display_name, avatar, color, role, personality, provider, model, fallback_model, image, approval, "
-    "approval_timeout_s, step_limit, command_timeout_s, daily_budget_micro, daily_budget_tokens, limits, "
+    "approval_timeout_s, asks_again, step_limit, command_timeout_s, daily_budget_micro, daily_budget_tokens, limits, "
     "toolsets, created_at"
 )
 
@@ -107,6 +108,7 @@ def _row_values(agent: Agent) -> tuple[object, ...]:
         agent.image,
         agent.approval,
         agent.approval_timeout_s,
+        agent.asks_again,
         agent.step_limit,
         agent.command_timeout_s,
         agent.daily_budget_micro,
@@ -120,6 +122,7 @@ def _row_values(agent: Agent) -> tuple[object, ...]:
 def _make_agent(row: sqlite3.Row) -> Agent:
     fields = dict(row)
     fields["approval"] = ApprovalPolicy(fields["approval"])
+    fields["asks_again"] = AsksAgain(fields["asks_again"])
     fields["limits"] = CubicleLimits(**json.loads(fields["limits"]))
     fields["toolsets"] = tuple(json.loads(fields["toolsets"]))
     return Agent(**fields)

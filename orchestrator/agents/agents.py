@@ -12,6 +12,7 @@ from typing import Any
 from orchestrator.agents import agent_rows as rows
 from orchestrator.agents.agent_fields import CHECKS, FIELDS, NAME, RESERVED, check_token, parse_limits, parse_number
 from orchestrator.agents.looks import shown_name
+from orchestrator.core.asks_again import AsksAgain
 from orchestrator.core.cache import Cache
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
@@ -207,6 +208,7 @@ def _make_agent(name: str, toolsets: tuple[str, ...]) -> Agent:
         image="base",
         approval=ApprovalPolicy.DANGEROUS,
         approval_timeout_s=3600,
+        asks_again=AsksAgain.STRICT,
         step_limit=30,
         command_timeout_s=120,
         daily_budget_micro=5 * MICRO,

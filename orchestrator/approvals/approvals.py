@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from orchestrator.agents import access_rows
-from orchestrator.approvals import history_rows, rows
+from orchestrator.approvals import history_rows, rows, source_rows
 from orchestrator.approvals.answers import (
     NOTHING,
     DecisionDetails,
@@ -26,11 +26,12 @@ from orchestrator.approvals.answers import (
     quote_note,
     too_late,
 )
-from orchestrator.approvals.grant_rows import GrantScope
+from orchestrator.approvals.grant_rows import GrantScope, conversation_of
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.history_rows import ApprovalFilter
 from orchestrator.approvals.limits import check_pending, refused_before
 from orchestrator.approvals.serialize import approval_json
+from orchestrator.approvals.sources import sum_up
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Conflict, Forbidden, NotFound
@@ -127,13 +128,14 @@ class Approvals:
             text=text,
             sha256=hashlib.sha256(text.encode()).hexdigest(),
             reason=reason,
-            detail=dict(detail),
+            detail={**detail, **_tell_sources(db, key, turn)},
             status=ApprovalStatus.PENDING,
             asked_at=now,
             expires_at=now + timeout_s,
             decided_at=None,
             decided_by=None,
             used_at=None,
+            read_mark=source_rows.get_read_mark(db),
         )
         pending = rows.pending_same(db, approval, now)
         if pending is not None:
@@ -254,7 +256,15 @@ class Approvals:
     def _add_grant(self, db: sqlite3.Connection, approval: Approval, scope: GrantScope, by: User, surface: str) -> None:
         kind, subjects = describe_allowance(approval)
         self._grants.insert_grant(
-            db, approval.cubicle, kind, subjects, scope, by=by, surface=surface, turn=approval.turn
+            db,
+            approval.cubicle,
+            kind,
+            subjects,
+            scope,
+            by=by,
+            surface=surface,
+            turn=approval.turn,
+            read_mark=approval.read_mark,
         )
 
     def _write_audit(self, db: sqlite3.Connection, approval: Approval, kind: str, text: str) -> None:
@@ -268,3 +278,9 @@ class Approvals:
             turn=approval.turn,
             detail={"approval": approval.id, "step": approval.step, "sha256": approval.sha256},
         )
+
+
+def _tell_sources(db: sqlite3.Connection, key: CubicleKey, turn: int | None) -> dict[str, Any]:
+    """What the conversation had read when the question was asked; nothing where that was nothing."""
+    read = sum_up(source_rows.list_sources(db, key, conversation_of(db, turn)))
+    return {"sources": read} if read else {}

@@ -45,6 +45,8 @@ class Grant:
     """Who said so, and where."""
     conversation: int | None = None
     """The one conversation it holds in; None for all of that person's."""
+    read_mark: int = 0
+    """Whoever gave it could know what had been read up to this mark (``source_rows``)."""
 
 
 def insert_grant(db: sqlite3.Connection, grant: Grant) -> None:
@@ -55,8 +57,8 @@ def insert_grant(db: sqlite3.Connection, grant: Grant) -> None:
         (grant.agent, grant.user, grant.kind, grant.subject, grant.scope, grant.conversation),
     )
     db.execute(
-        "INSERT INTO grants (id, agent, user, kind, subject, scope, since, until, by, conversation) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO grants (id, agent, user, kind, subject, scope, since, until, by, conversation, read_mark) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             grant.id,
             grant.agent,
@@ -68,6 +70,7 @@ def insert_grant(db: sqlite3.Connection, grant: Grant) -> None:
             grant.until,
             grant.by,
             grant.conversation,
+            grant.read_mark,
         ),
     )
 

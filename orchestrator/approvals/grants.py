@@ -13,8 +13,11 @@ from typing import Any
 
 from orchestrator.agents.agents import Agents
 from orchestrator.approvals import grant_rows as rows
+from orchestrator.approvals import source_rows
 from orchestrator.approvals.grant_rows import Grant, GrantKind, GrantScope
 from orchestrator.approvals.policy import kinds
+from orchestrator.approvals.source_rows import Source
+from orchestrator.approvals.sources import COUNTED
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Forbidden, NotFound, TooMany
@@ -72,21 +75,23 @@ class Grants:
         by: User,
         surface: str,
         turn: int | None = None,
+        read_mark: int | None = None,
     ) -> None:
         """The same within a transaction, for the person of the cubicle ``key``; what is for a conversation is for that
-        of ``turn``, and without one for all of theirs. Raises Forbidden, TooMany."""
+        of ``turn``, and without one for all of theirs. The giver could know what had been read up to ``read_mark``, or
+        until now. Raises Forbidden, TooMany."""
         if scope is GrantScope.ALWAYS and by.role is not Role.OPERATOR:
             raise Forbidden("Only an operator can always allow something. You may allow it for this conversation.")
         now, lasts_s = self._now(), _LASTS_S[scope]
         rows.delete_expired(db, now)
         if rows.count_grants(db, key.agent) + len(subjects) > MOST:
             raise TooMany(f"{key.agent} has {MOST} grants already. Take some back first: './hermit grants' lists them.")
-        who = f"{by.name} ({surface})"
+        who, mark = f"{by.name} ({surface})", source_rows.get_read_mark(db) if read_mark is None else read_mark
         for subject in subjects:
             user = None if scope is GrantScope.ALWAYS else key.user
             until = None if lasts_s is None else now + lasts_s
             place = rows.conversation_of(db, turn) if scope is GrantScope.CONVERSATION else None
-            given = Grant(typed_id(), key.agent, user, kind, subject, scope, now, until, who, place)
+            given = Grant(typed_id(), key.agent, user, kind, subject, scope, now, until, who, place, mark)
             rows.insert_grant(db, given)
             text = f"{who} lets {key.agent} do without a question, {_SPANS[scope]}: {_describe_grant(kind, subject)}."
             self._audit(db, key, f"{kind}.allowed", text, subject)
@@ -106,6 +111,19 @@ class Grants:
         """The hosts that the agent may fetch from in this turn's conversation without a question."""
         held = rows.list_live_grants(db, key, turn, GrantKind.HOST, self._now())
         return frozenset(grant.subject for grant in held)
+
+    def list_newcomers(
+        self, db: sqlite3.Connection, key: CubicleKey, turn: int | None, host: str
+    ) -> list[Source] | None:
+        """What this turn's conversation has read, of what the agent's settings count, since a person last allowed the
+        host there: what the agent itself worded is no longer covered then. None where the host is not allowed."""
+        held = rows.list_live_grants(db, key, turn, GrantKind.HOST, self._now())
+        marks = [grant.read_mark for grant in held if grant.subject == host]
+        if not marks:
+            return None
+        kinds_counted = COUNTED[self._agents.get(key.agent).asks_again]
+        place = rows.conversation_of(db, turn)
+        return source_rows.list_sources(db, key, place, after=max(marks), kinds=kinds_counted)
 
     def revoke_grant(self, agent: str, grant: str, *, by: User) -> None:
         """From now on a person is asked again. Raises NotFound when there is none that is theirs to take back."""

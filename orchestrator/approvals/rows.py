@@ -17,7 +17,7 @@ def insert_approval(db: sqlite3.Connection, approval: Approval) -> None:
     """Write a question down before anybody is asked."""
     db.execute(
         "INSERT INTO approvals (id, agent, user, turn, step, kind, text, sha256, reason, detail, status, asked_at, "
-        "expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "expires_at, read_mark) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             approval.id,
             approval.cubicle.agent,
@@ -32,6 +32,7 @@ def insert_approval(db: sqlite3.Connection, approval: Approval) -> None:
             approval.status,
             approval.asked_at,
             approval.expires_at,
+            approval.read_mark,
         ),
     )
 

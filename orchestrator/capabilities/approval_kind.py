@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.approvals.sources import SourcePhrase, list_phrases
 from orchestrator.core.models import Approval
 from orchestrator.core.text import look_alikes, one_line
 
@@ -82,6 +83,26 @@ class ApprovalKind:
     """What agreeing means, after it."""
     terminal: Callable[[Mapping[str, Any]], list[str]] = _no_lines
     """The same in a terminal, of the approval's ``detail``."""
+
+
+def list_facts(kind: ApprovalKind, approval: Approval) -> list[Fact]:
+    """What else there is to know, before the exact text: what is special to its kind, then what was read."""
+    since, read = (list_phrases(approval.detail.get(name)) for name in ("since_allowed", "sources"))
+    lines = kind.facts(approval)
+    if since:
+        lines.append(("⚠ It has read ", *_join(since), " since you allowed this, so you are asked again."))
+    if read:
+        lines.append(("This conversation has read ", *_join(read), "."))
+    return lines
+
+
+def _join(phrases: list[SourcePhrase]) -> list[FactPart]:
+    """``“a”, “b” and c``."""
+    parts: list[FactPart] = []
+    for at, phrase in enumerate(phrases):
+        parts += [" and " if at == len(phrases) - 1 else ", "] if at else []
+        parts.append(Quoted(phrase.text, 260) if phrase.is_name else phrase.text)
+    return parts
 
 
 def host_of(approval: Approval) -> str:

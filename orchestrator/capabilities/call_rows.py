@@ -113,6 +113,12 @@ def list_waiting_for(db: sqlite3.Connection, beginning: str) -> list[str]:
     return [str(row["waits_for"]) for row in rows]
 
 
+def list_waiting_turns(db: sqlite3.Connection, waits_for: str) -> list[int | None]:
+    """The turns whose calls wait for this; None for one that was made while no turn was under way."""
+    rows = db.execute("SELECT DISTINCT turn FROM calls WHERE status = 'waiting' AND waits_for = ?", (waits_for,))
+    return [row["turn"] for row in rows]
+
+
 def list_waiting_calls(db: sqlite3.Connection, name: str) -> list[CapabilityCall]:
     """The calls of this name that wait, oldest first."""
     rows = db.execute("SELECT * FROM calls WHERE status = 'waiting' AND name = ? ORDER BY at", (name,))

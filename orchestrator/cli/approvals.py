@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
+from orchestrator.approvals.sources import describe_sources
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.cli.context import Context, print_body
 from orchestrator.cli.help import add_help
@@ -62,7 +63,8 @@ def exact_lines(approval: Mapping[str, Any]) -> list[str]:
     lines = [f"    {line}" for line in approval["shown"].splitlines()]
     odd = look_alikes(approval["text"])
     lines += [f"    ! looks like something else: {', '.join(odd)}"] if odd else []
-    more = REGISTRY.approval_kind(approval["kind"]).terminal(approval["detail"])
+    detail = approval["detail"]
+    more = [*REGISTRY.approval_kind(approval["kind"]).terminal(detail), *describe_sources(detail)]
     return [*lines, *(f"    {line}" for line in more)]
 
 
@@ -93,7 +95,8 @@ def _decide(context: Context, options: argparse.Namespace) -> int:
     print(f"{options.id} is {body['status']}.")
     if options.always:
         host, agent = one_line(body["detail"]["host"], 300), body["agent"]
-        print(f"{agent} can now download from {host} without asking. './hermit hosts {agent} rm {host}' ends that.")
+        print(f"{agent} can now download from {host} without asking, until it has read something new.")
+        print(f"'./hermit hosts {agent} rm {host}' ends that.")
     if options.scope:
         span = "for an hour" if options.scope == "hour" else "in this conversation"
         print(f"Its kind is not asked about {span}. './hermit grants {body['agent']} list' shows what is allowed.")

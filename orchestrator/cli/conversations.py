@@ -34,6 +34,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     removing = verbs.add_parser("rm", help="delete one; the agent forgets it")
     removing.add_argument("id", metavar="ID", type=int)
     add_yes(removing)
+    _add_sources(verbs)
     _add_rm_message(verbs)
     _add_files(verbs)
     for verb, run in (
@@ -72,6 +73,18 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         removing,
         "Delete a conversation: the agent forgets it. Files, memories and the audit log stay.",
         "conversations crab rm 7",
+    )
+
+
+def _add_sources(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    sources = verbs.add_parser("sources", help="what one has read, and from where")
+    sources.add_argument("id", metavar="ID", type=int)
+    sources.add_argument("--json", action="store_true", help="print JSON")
+    sources.set_defaults(run=_list_sources)
+    add_help(
+        sources,
+        "What a conversation has read that strangers may have written: hosts, searches, packages, files.",
+        "conversations crab sources 7",
     )
 
 
@@ -130,6 +143,20 @@ def _list(context: Context, options: argparse.Namespace) -> int:
     lines = format_table([_row(one) for one in found], head=("id", "name", "last used", "new"))
     print_body({"conversations": found}, as_json=options.json, lines=lines if found else ["No conversation matches."])
     return 0
+
+
+def _list_sources(context: Context, options: argparse.Namespace) -> int:
+    with context.client as client:
+        body = client.get(agent_path(options.agent, f"/conversations/{options.id}/sources"))
+    rows = [_source_row(one) for one in body["sources"]]
+    lines = format_table(rows, head=("turn", "kind", "from", "times", "last")) if rows else ["Nothing of strangers."]
+    print_body(body, as_json=options.json, lines=lines)
+    return 0
+
+
+def _source_row(one: Mapping[str, Any]) -> tuple[str, ...]:
+    turn, subject = str(one["turn"] or ""), one_line(one["subject"], 100) or "(others)"
+    return turn, one["kind"], subject, f"{one['count']:,}", one["last_at"]
 
 
 def _begin(context: Context, options: argparse.Namespace) -> int:

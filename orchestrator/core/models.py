@@ -12,6 +12,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
+from orchestrator.core.asks_again import AsksAgain
+
 CALENDAR = "calendar"
 """The source of turns that an entry of the calendar made."""
 MICRO = 1_000_000
@@ -160,6 +162,8 @@ class Agent:
     image: str
     approval: ApprovalPolicy
     approval_timeout_s: int
+    asks_again: AsksAgain
+    """What it may read before a grant for a host covers no more."""
     step_limit: int
     command_timeout_s: int
     daily_budget_micro: int
@@ -292,6 +296,8 @@ class Approval:
     decided_at: float | None
     decided_by: str | None
     used_at: float | None
+    read_mark: int = 0
+    """Whoever decides could know what had been read up to this mark (``approvals.source_rows``)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,11 +82,12 @@ def delete_outputs(db: sqlite3.Connection, before: float, most: int) -> int:
 
 
 def delete_conversations(db: sqlite3.Connection, before: float, most: int) -> int:
-    """Turns with their steps and approvals, and the summaries that stand for them."""
+    """Turns with their steps and approvals, what they read, and the summaries that stand for them."""
     old = _old_turns(db, before, min(most, TURNS_AT_ONCE), after=0)
     if not old:
         return 0
     db.execute("DELETE FROM summaries WHERE upto <= ?", (old[-1],))
+    db.execute("DELETE FROM sources WHERE turn <= ? OR (turn IS NULL AND last_at < ?)", (old[-1], before))
     return db.execute("DELETE FROM turns WHERE id <= ?", (old[-1],)).rowcount
 
 

@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from orchestrator.approvals import grant_rows
+from orchestrator.approvals import grant_rows, source_rows
+from orchestrator.approvals.source_rows import NewSource, Source, SourceKind
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Conflict, NotFound, TooMany
@@ -80,6 +81,17 @@ class Conversations:
             found = [made for made in found if (made.used_at, made.id) < (start.used_at, start.id)]
         return found[:limit]
 
+    def list_sources(self, conversation: int) -> list[Source]:
+        """What the conversation has read that strangers may have written, the oldest first."""
+        with self._store.reading() as db:
+            found = rows.get_conversation(db, conversation)
+            return [] if found is None else source_rows.list_sources(db, found.cubicle, conversation)
+
+    def list_turn_sources(self, turn: int) -> list[Source]:
+        """What of that came in in this turn."""
+        with self._store.reading() as db:
+            return source_rows.list_turn_sources(db, turn)
+
     def create(self, key: CubicleKey, name: str = "", *, turn: int | None = None) -> Conversation:
         """Begin a conversation.
 
@@ -96,6 +108,8 @@ class Conversations:
             self._check_fork(db, key, turn)
             self._check_count(db, key, now)
             made = rows.insert_conversation(db, key, name=name, now=now, forked_from=turn)
+            if turn is not None:
+                source_rows.inherit_sources(db, turn, made.id)
             self._store.after_commit(partial(self._tell, made))
         return made
 
@@ -111,6 +125,8 @@ class Conversations:
             head = transcript_rows.insert_transcript(db, made, told)
             rows.add_turn(db, made.id, head, title=make_title(told.turns[0].prompt), used_at=now)
             read_mark_rows.mark_read(db, key, head, now)
+            brought = NewSource(SourceKind.TRANSCRIPT, told.name or make_title(told.turns[0].prompt))
+            source_rows.add_source(db, key, head, brought, now=now)
             text = f"A conversation of {len(told.turns):,} messages was imported."
             audit_rows.insert_record(
                 db,
@@ -154,6 +170,7 @@ class Conversations:
             branch_rows.join_open(db, conversation)
             summary_rows.delete_summaries(db, conversation)
             grant_rows.end_conversation(db, key, conversation)
+            source_rows.forget_sources(db, conversation)
             read_mark_rows.delete_mark(db, conversation)
             rows.archive_conversation(db, conversation, self._now())
             text = f"The conversation “{found.shown_name}” was deleted."

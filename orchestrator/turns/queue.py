@@ -13,8 +13,9 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from orchestrator.approvals import grant_rows
+from orchestrator.approvals import grant_rows, source_rows
 from orchestrator.approvals.lock_files import LockFiles
+from orchestrator.approvals.source_rows import NewSource, SourceKind
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import Conflict, NotFound, Stopped, TooMany
@@ -22,6 +23,7 @@ from orchestrator.core.events import Broker
 from orchestrator.core.hooks import Hooks, TurnMoment
 from orchestrator.core.long_poll import LongPoll
 from orchestrator.core.models import Approval, Conversation, CubicleKey, Event, Step, Turn, TurnStatus
+from orchestrator.files.attachments import split_prompt
 from orchestrator.languages.told import worded
 from orchestrator.turns import branch_rows, conversation_rows, rows, summary_rows
 from orchestrator.turns import partial_reply_rows as partial_replies
@@ -86,6 +88,7 @@ class Turns:
         origin: str | None = None,
         conversation: int | None = None,
         instead_of: int | None = None,
+        forwarded: str = "",
     ) -> Turn:
         """Queue a message in a conversation of the cubicle; with an ``origin`` seen before, the older turn comes back
         and nothing happens.
@@ -97,6 +100,7 @@ class Turns:
             origin: what makes a repeated message the same one.
             conversation: where it belongs, the first one for None.
             instead_of: the turn beside which it begins another branch; without, it follows the newest one.
+            forwarded: from whom the words in it are, where its person only passes them on.
 
         Raises BadInput for an empty message, NotFound for what is not in the conversation, TooLarge, TooMany when the
         queue is full, or Unavailable.
@@ -120,6 +124,7 @@ class Turns:
             place = self._find_conversation(db, key, conversation, now)
             parent = place.head if instead_of is None else self._get_member(db, place, instead_of).parent
             turn_id = rows.insert_turn(db, place, source=source, prompt=text, origin=origin, now=now, parent=parent)
+            _note_sources(db, key, turn_id, text, forwarded)
             audit_rows.insert_record(
                 db, "turn.asked", text, now=now, agent=key.agent, user=key.user, turn=turn_id, detail={"source": source}
             )
@@ -192,7 +197,10 @@ class Turns:
             place = cleared.id
             branch_rows.hand_over_shared(db, cleared)
             forgotten = rows.clear_conversation(db, place)
-            conversation_rows.empty_conversation(db, place, branch_rows.join_open(db, place))
+            left = branch_rows.join_open(db, place)
+            conversation_rows.empty_conversation(db, place, left)
+            if left is None:  # else what is under way knows it all
+                source_rows.forget_sources(db, place)
             summary_rows.delete_summaries(db, place)
             grant_rows.end_conversation(db, key, place)
             audit_rows.insert_record(
@@ -442,3 +450,11 @@ class Turns:
 
     def _publish_turn(self, turn: Turn) -> None:
         self._broker.publish(Event("turn", turn.cubicle, turn_json(turn)))
+
+
+def _note_sources(db: sqlite3.Connection, key: CubicleKey, turn: int, prompt: str, forwarded: str) -> None:
+    """What of the message its person need not have written: its files, and words that they pass on."""
+    found = [NewSource(SourceKind.FILE, file.path, ref=f"turn:{turn}") for file in split_prompt(prompt)[1]]
+    found += [NewSource(SourceKind.MESSAGE, forwarded, ref=f"turn:{turn}")] if forwarded else []
+    for one in found:
+        source_rows.add_source(db, key, turn, one, now=time.time())

@@ -91,6 +91,28 @@ def test_a_kind_is_approved_for_longer(visit: Visit) -> None:
     expect(grants).not_to_contain_text("delete below")
 
 
+def test_a_host_is_allowed_beforehand(visit: Visit) -> None:
+    """It stands in the list at once; what is no host is said below the field, and how often it is asked is saved."""
+    page = chat(visit)
+    page.goto(f"{visit.install.url}/agents/crab/settings")
+    grants = page.locator("#grants")
+    host = grants.get_by_role("textbox", name="Host")
+    host.fill("no host/at all")
+    grants.get_by_role("button", name="Allow", exact=True).click()
+    expect(grants.locator("form [role=alert]")).to_be_visible()
+    visit.complaints.clear()  # that the answer was 400
+    host.fill("files.example")
+    grants.get_by_role("combobox", name="For").select_option("always")
+    grants.get_by_role("button", name="Allow", exact=True).click()
+    expect(grants.locator(".facts-list")).to_contain_text("Files from files.example")
+    expect(host).to_have_value("")
+    asking = page.locator("#approval")
+    asking.get_by_label("After reading something from the internet").check()
+    asking.get_by_role("button", name="Save").click()
+    expect(asking.get_by_text("Saved.")).to_be_visible()
+    assert visit.install.services.agents.get("crab").asks_again == "web"
+
+
 def test_the_badge_stands_at_approvals(visit: Visit) -> None:
     """Where people look for it."""
     page, _ = asks(visit)

@@ -64,7 +64,7 @@ def install(
 @pytest.fixture
 def talker(install: RealApp) -> Talker:
     """An agent that may ask for files, whose cubicle runs."""
-    made = install.agent(toolsets=["assets"])
+    made = install.agent(toolsets=["assets"], asks_again="off")
     made.wake()
     return made
 

@@ -128,7 +128,7 @@ def test_where_somebody_is_is_asked_once(phone: Phone) -> None:
 
 
 def test_a_download_is_asked_about_and_its_host_allowed(phone: Phone) -> None:
-    """The card has the whole address and is no link; after Always the next one from there asks nobody."""
+    """The card has the whole address and is no link; after Always, and once more as the host was read, nobody asks."""
     phone.plays(f"hermit fetch https://{HOST}/one.txt --why 'the paper'", reply="The first is there.")
     asked = phone.message("may this be downloaded?", f"https://{HOST}/one.txt", is_asking=True)
     kinds = {entity["type"] for entity in asked["entities"]}
@@ -142,10 +142,15 @@ def test_a_download_is_asked_about_and_its_host_allowed(phone: Phone) -> None:
     ended = phone.message(f"https://{HOST}/one.txt", "It is being downloaded.")
     assert labels(ended) == []
     phone.plays(f"hermit fetch https://{HOST}/two.txt --why 'the other paper'", reply="The second is there.")
-    assert phone.inbox("two.txt") == PAPER
+    again = phone.message(f"https://{HOST}/two.txt", f"It has read {HOST} since you allowed this", is_asking=True)
+    assert f"This conversation has read {HOST}." in text(again)
+    phone.presses(again, "Always")
     phone.message("The second is there.")
+    phone.plays(f"hermit fetch https://{HOST}/three.txt --why 'the last paper'", reply="The third is there.")
+    assert phone.inbox("three.txt") == PAPER
+    phone.message("The third is there.")
     said = [text(m) for m in phone.api.messages(phone.ada, bot=phone.bot)]
-    assert not any("may this be downloaded?" in one and "two.txt" in one for one in said)
+    assert not any("may this be downloaded?" in one and "three.txt" in one for one in said)
 
 
 def test_a_question_is_answered_by_a_press(phone: Phone) -> None:

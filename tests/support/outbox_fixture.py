@@ -19,6 +19,7 @@ from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.telegram.client import TelegramClient
 from orchestrator.channels.telegram.client_types import ClientTimeouts
+from orchestrator.core.asks_again import AsksAgain
 from orchestrator.core.db.database import Store
 from orchestrator.core.models import Agent, ApprovalPolicy, CubicleLimits
 from tests.support.bot_api import BotApi
@@ -138,6 +139,7 @@ def store_with(path: Path, *names: str) -> Store:
                     fallback_model="",
                     image="base",
                     approval=ApprovalPolicy.OFF,
+                    asks_again=AsksAgain.STRICT,
                     approval_timeout_s=60,
                     step_limit=5,
                     command_timeout_s=60,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.approvals.grant_rows import GrantKind, GrantScope
+from orchestrator.approvals import source_rows
 from orchestrator.approvals.notifications import Notifications
 from orchestrator.capabilities.call_rows import CapabilityCall
 from orchestrator.capabilities.calls import Calls
@@ -127,6 +128,12 @@ class PackagesFixture:
     def now(self, call: CapabilityCall) -> CapabilityCall:
         """The call as it stands."""
         return self.calls.get_call(call.cubicle, call.id)
+
+    def read(self) -> list[tuple[str, str, int | None]]:
+        """What was read of strangers: its kind, its name and in which conversation."""
+        with self.install.store.reading() as db:
+            found = source_rows.list_sources(db, KEY, None)
+        return [(str(one.kind), one.subject, one.conversation) for one in found]
 
     def on_the_shelf(self) -> dict[str, bytes]:
         """What lies in ``data/packages``, by its path."""

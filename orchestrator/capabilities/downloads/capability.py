@@ -45,7 +45,11 @@ def _facts(approval: Approval) -> list[Fact]:
 def _consequences(approval: Approval) -> list[Fact]:
     return [
         "Its size isn't known until it's downloaded. It goes into in/, where the agent can read it.",
-        ("Always: from ", Quoted(host_of(approval), 260), f" {approval.cubicle.agent} may then download freely."),
+        (
+            f"Always: {approval.cubicle.agent} may then download from ",
+            Quoted(host_of(approval), 260),
+            " without asking, until it has read something new.",
+        ),
     ]
 
 

@@ -9,15 +9,19 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from orchestrator.agents.agents import Agents
 from orchestrator.approvals import rows as approval_rows
+from orchestrator.approvals import source_rows
 from orchestrator.approvals.answers import quote_note
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
+from orchestrator.approvals.source_rows import NewSource, SourceKind
+from orchestrator.approvals.sources import sum_up
+from orchestrator.capabilities.arrivals import record_arrivals
 from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.capabilities.downloads import messages as words
 from orchestrator.capabilities.downloads.capability import REQUEST, AssetRequest
@@ -35,6 +39,8 @@ from orchestrator.web.fetcher import NewHost
 from orchestrator.web.urls import Link, UrlRules, parse_url
 
 _MOST_TOLD = 1_000
+_KNOWN_S = 30 * 24 * 3600.0
+"""An address that was fetched within this time tells its host nothing new."""
 MOST_HOPS = 5
 """How often one request may be sent on to a host that a person is asked about."""
 _CHANGED = "The request was changed after a person agreed to it, so nothing was fetched. Ask again."
@@ -83,7 +89,13 @@ class DownloadRequests:
 
     def turn_note(self, turn: Turn) -> str:
         """What ended since the agent last heard of it; once, at the start of a turn."""
-        return words.agent_notes([read_asset(job) for job in self._jobs.report_ends(KIND, turn, most=_MOST_TOLD)])
+        ended = [read_asset(job) for job in self._jobs.report_ends(KIND, turn, most=_MOST_TOLD)]
+        came = [asset for asset in ended if asset.status is AssetStatus.DONE]
+        if came:
+            with self._store.writing() as db:
+                for asset in came:
+                    _note_arrival(db, asset, [turn.id])
+        return words.agent_notes(ended)
 
     # --- asking ------------------------------------------------------------------------------------------------
 
@@ -93,13 +105,18 @@ class DownloadRequests:
         link = parse_url(request.url, self._rules)
         found = _under_way(db, caller.key, link.url)
         if found is not None:
+            _note_arrival(db, found, [caller.turn])
             return _waits(found, words.under_way(found))
         recent = _recent_copy(db, caller.key, link.url, since=time.time() - (request.max_age or 0))
         if recent is not None:
+            _note_arrival(db, recent, [caller.turn])
             return Outcome(words.outcome_text(recent), words.outcome_result(recent))
-        if link.host in self._grants.list_hosts(db, caller.key, caller.turn):
+        newcomers = self._grants.list_newcomers(db, caller.key, caller.turn, link.host)
+        if newcomers is not None and not (newcomers and _has_own_words(db, caller, link)):
             return self._at_once(db, caller, request, link)
         detail = words.approval_detail(link, description=request.description, file_type=request.file_type)
+        if newcomers:
+            detail["since_allowed"] = sum_up(newcomers)
         asset = self._ask_person(db, caller, link, detail, wanted=words.name_of(link, request.file_type))
         return _waits(asset, words.asked_text(asset))
 
@@ -186,6 +203,14 @@ class DownloadRequests:
                 raise Forbidden(_CHANGED)
         return link, allowed | before
 
+    def expect_file(self, asset: Asset, host: str) -> None:
+        """The file is about to be where the agent can read it, and comes from this host: whoever asked for it, or waits
+        for it, will have read it."""
+        with self._store.writing() as db:
+            ways = [asset, *waiting_for(db, asset)]
+            awaited = [job_reference(KIND, way.id) for way in ways]
+            _note_arrival(db, asset, [way.turn for way in ways], host=host, awaited=awaited)
+
     def send_on(self, asset: Asset, found: NewHost) -> None:
         """It sends on to a host that nobody agreed to: a person is asked about that, and it waits."""
         with self._store.writing() as db:
@@ -222,6 +247,22 @@ def _under_way(db: sqlite3.Connection, key: CubicleKey, url: str) -> Asset | Non
     """The download of the same for this cubicle that was agreed to and has not ended."""
     found = map(read_asset, rows.list_open_jobs(db, KIND, key))
     return next((asset for asset in found if asset.url == url and asset.status is AssetStatus.FETCHING), None)
+
+
+def _note_arrival(
+    db: sqlite3.Connection, asset: Asset, turns: list[int | None], *, host: str = "", awaited: Sequence[str] = ()
+) -> None:
+    host = host or str(asset.job.result.get("from", asset.host))
+    new = NewSource(SourceKind.WEB, host, asset.url, f"asset:{asset.id}")
+    record_arrivals(db, asset.cubicle, turns, [new], awaited=awaited, now=time.time())
+
+
+def _has_own_words(db: sqlite3.Connection, caller: Caller, link: Link) -> bool:
+    """The agent may have put something of its own into this address: it is neither the host's first page, nor one that
+    a search showed in this conversation, nor one that this cubicle has had from there before."""
+    if link.target == "/" or source_rows.has_link(db, caller.turn, link.url):
+        return False
+    return _recent_copy(db, caller.key, link.url, since=time.time() - _KNOWN_S) is None
 
 
 def _recent_copy(db: sqlite3.Connection, key: CubicleKey, url: str, *, since: float) -> Asset | None:

@@ -88,6 +88,8 @@ class DownloadWorker:
                 if room < most:
                     raise _no_room(room) from None
                 raise
+            running.record_progress(**{"from": fetched.link.host})
+            self._assets.expect_file(asset, fetched.link.host)
             self._landing.store_file(asset, file, fetched, running)
         _log(asset, fetched)
 

@@ -18,6 +18,8 @@ from orchestrator.approvals.answers import quote_note
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.policy.kinds import LOOK_UP
+from orchestrator.approvals.source_rows import NewSource, SourceKind
+from orchestrator.capabilities.arrivals import record_arrivals
 from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.capabilities.packages import messages as sentences
 from orchestrator.capabilities.packages import records
@@ -112,7 +114,11 @@ class Packages:
 
     def turn_note(self, turn: Turn) -> str:
         """What this turn's agent has yet to hear: how requests ended whose own turn was over by then."""
-        found = map(read_installation, self._jobs.report_ends(KIND, turn, most=_MOST_TOLD))
+        found = [read_installation(job) for job in self._jobs.report_ends(KIND, turn, most=_MOST_TOLD)]
+        for one in found:
+            if one.status == records.DONE:
+                with self._store.writing() as db:
+                    self._note_arrival(db, one, [turn.id])
         return "\n".join(sentences.later_note(one.system, one.asked, one.error) for one in found)
 
     # --- the request ----------------------------------------------------------------------------------------------
@@ -125,6 +131,7 @@ class Packages:
             text = sentences.WAITS if before.status == records.ASKED else sentences.LOOKED_UP
             return Outcome(text, {"install": before.id}, waits_for=job_reference(KIND, str(before.id)))
         if before is not None and self._shelf.has_folder(key, before.id):
+            self._note_arrival(db, before, [caller.turn])
             return Outcome(_ready(before), _result(before))
         if len(rows.list_cubicle_jobs(db, KIND, key, since=now - _HOUR_S)) >= self._most_an_hour:
             raise TooMany(
@@ -224,9 +231,18 @@ class Packages:
                 one.id, one.system, packages, user=_gate_user(one), is_wanted=running.is_wanted
             )
             running.check_wanted()  # of an agent that is being deleted another of its name gets nothing
+            with self._store.writing() as db:
+                self._note_arrival(db, one, [one.turn], awaited=[job_reference(KIND, str(one.id))])
             self._shelf.store_files(one.cubicle, one.id, one.system, brought)
         finally:
             self._resolver.drop_files(one.id)
+
+    def _note_arrival(
+        self, db: sqlite3.Connection, one: Installation, turns: list[int | None], *, awaited: Sequence[str] = ()
+    ) -> None:
+        """What strangers wrote of these packages is read from now on; what they need counts with those asked for."""
+        new = [NewSource(SourceKind.PACKAGES, f"{one.system} {name}", ref=f"{KIND}:{one.id}") for name in one.asked]
+        record_arrivals(db, one.cubicle, turns, new, awaited=awaited, now=self._now())
 
     def _check_room(self, key: CubicleKey, packages: Sequence[Package]) -> None:
         """The files fit into what the workspace may hold, and what is installed from them may need as much again."""

@@ -5,8 +5,13 @@ out of the cubicle, so they are bounded, counted, and written down with where th
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import Any
 
+from orchestrator.approvals import source_rows
+from orchestrator.approvals.source_rows import NewSource, SourceKind
+from orchestrator.capabilities import call_rows
+from orchestrator.capabilities.arrivals import record_arrivals
 from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.capabilities.search.capability import MOST_CHARS, SEARCH, WebSearch
 from orchestrator.capabilities.search.chain import SearchChain
@@ -18,6 +23,7 @@ from orchestrator.jobs import rows
 from orchestrator.jobs.kinds import JobKind, JobReport, Running
 from orchestrator.jobs.pool import Jobs, job_reference
 from orchestrator.jobs.rows import Job
+from orchestrator.web.urls import Link, parse_url
 
 KIND = "search"
 MOST_OPEN = 5
@@ -66,12 +72,14 @@ class Searches:
         return {"engine": found.engine, "results": results}
 
 
-def _report(_db: sqlite3.Connection, job: Job) -> JobReport:
+def _report(db: sqlite3.Connection, job: Job) -> JobReport:
     words = job.payload["words"]
     if job.error:
         said = f"The search for {in_quotes(words, MOST_CHARS)} failed. {job.error}"
         return JobReport(job.error, {"code": "failed"}, audit="search.failed", said=said, detail={"words": words})
     engine, results = job.result.get("engine", ""), [SearchResult(*row) for row in job.result.get("results", [])]
+    if results:
+        _note_arrival(db, job, engine, results)
     told = [{"title": one.title, "url": one.url, "snippet": one.snippet, "date": one.date} for one in results]
     return JobReport(
         write_results(results, words, engine),
@@ -80,3 +88,22 @@ def _report(_db: sqlite3.Connection, job: Job) -> JobReport:
         said=f"{engine} was asked for {in_quotes(words, MOST_CHARS)} and found {len(results)}.",
         detail={"words": words, "engine": engine, "results": len(results)},
     )
+
+
+def _note_arrival(db: sqlite3.Connection, job: Job, engine: str, results: Sequence[SearchResult]) -> None:
+    """Whoever wrote what was found is heard from now on; its addresses are none of the agent's own making."""
+    links = [link for link in map(_read_link, (one.url for one in results)) if link is not None]
+    hosts = ", ".join(dict.fromkeys(link.host for link in links))
+    reference, now = job_reference(KIND, job.name), job.ended or job.created
+    turns = {job.turn, *call_rows.list_waiting_turns(db, reference)}
+    new = NewSource(SourceKind.SEARCH, engine, hosts, reference)
+    record_arrivals(db, job.cubicle, turns, [new], now=now)
+    for turn in turns:
+        source_rows.add_links(db, turn, [link.url for link in links])
+
+
+def _read_link(url: str) -> Link | None:
+    try:
+        return parse_url(url)
+    except BadInput:
+        return None

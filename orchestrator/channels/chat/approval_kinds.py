@@ -18,6 +18,7 @@ from orchestrator.capabilities.approval_kind import (
     WarningLine,
     host_of,
 )
+from orchestrator.capabilities.approval_kind import list_facts as facts_of
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.channels.chat.system_text import NoteLine, QuotedText, format_size, system_note, unlink_text
 from orchestrator.core.models import Approval, ApprovalStatus
@@ -37,7 +38,7 @@ def kind_of(approval: Approval) -> ApprovalKind:
 
 def list_facts(approval: Approval) -> list[NoteLine]:
     """What else there is to know, before the exact text."""
-    return [_line(fact) for fact in kind_of(approval).facts(approval)]
+    return [_line(fact) for fact in facts_of(kind_of(approval), approval)]
 
 
 def list_consequences(approval: Approval) -> list[NoteLine]:

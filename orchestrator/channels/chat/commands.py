@@ -12,6 +12,7 @@ from orchestrator.channels.chat import (
     commands_calendar,
     commands_conversations,
     commands_files,
+    commands_grants,
     commands_operator,
     commands_own,
     commands_undo,
@@ -34,11 +35,12 @@ _FOR_ALL = (
     *commands_conversations.COMMANDS,
     *commands_calendar.COMMANDS,
     *commands_files.COMMANDS,
+    *commands_grants.COMMANDS,
 )
 _ORDER = (
     *("start", "help", "status", "stop", "undo", "new", "conversations", "switch", "find", "clear", "reset"),
     *("workspace", "files", "calendar", "memory"),
-    *("budget", "timezone", "approvals", "logs", "apps", "agents", "containers", "users", "groups"),
+    *("budget", "timezone", "approvals", "grants", "logs", "apps", "agents", "containers", "users", "groups"),
 )
 
 
@@ -60,6 +62,7 @@ class Commands:
             **commands_undo.handlers(self._context),
             **commands_conversations.handlers(self._context),
             **commands_calendar.handlers(self._context),
+            **commands_grants.handlers(self._context),
         }
 
     def menu_entries(self, *, is_operator: bool, is_group: bool = False) -> list[tuple[str, str]]:

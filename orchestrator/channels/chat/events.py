@@ -61,6 +61,8 @@ class IncomingMessage:
     """Text or caption; of a place or a contact, a sentence that says it. Without the mention of the bot."""
     quoted: str = ""
     """What it replies to, when that says more than the conversation does."""
+    others: str = ""
+    """Who wrote what it quotes or passes on, where that is neither its sender nor the agent."""
     files: tuple[IncomingFile, ...] = ()
     album: str = ""
     """Messages with the same one belong together."""

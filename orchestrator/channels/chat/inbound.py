@@ -250,7 +250,8 @@ def _joined(parts: list[IncomingMessage]) -> IncomingMessage:
     texts = dict.fromkeys(part.text for part in parts if part.text)
     quoted = next((part.quoted for part in parts if part.quoted), "")
     files = tuple(file for part in parts for file in part.files)
-    return replace(first, text="\n".join(texts), quoted=quoted, files=files)
+    others = next((part.others for part in parts if part.others), "")
+    return replace(first, text="\n".join(texts), quoted=quoted, others=others, files=files)
 
 
 def _paired(agent: str) -> MessageBody:

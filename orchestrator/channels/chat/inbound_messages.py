@@ -86,7 +86,7 @@ class InboundMessages:
     def _submit_text(self, message: IncomingMessage, user: User, text: str) -> None:
         """The turn is in the conversation that the person writes to, whatever is deleted meanwhile."""
         key, origin = CubicleKey(message.agent, user.id), turn_origin(self._channel, message)
-        submit = partial(self._turns.submit, key, text, source=self._channel, origin=origin)
+        submit = partial(self._turns.submit, key, text, source=self._channel, origin=origin, forwarded=message.others)
         try:
             submit(conversation=self._enter(message, user))
         except NotFound:  # it was deleted at this very moment

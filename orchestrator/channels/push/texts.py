@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from orchestrator.approvals.notification_rows import Notice
+from orchestrator.approvals.sources import describe_sources
 from orchestrator.capabilities.ask.questions import Question
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.models import Approval, ApprovalStatus, Turn, TurnStatus
@@ -79,7 +80,7 @@ def approval_text(
         title=f"{called}: {speech.say(kind.asks)}"
         if shows_text
         else speech.say("%(agent)s needs your approval", agent=called),
-        body=one_line(approval.text, _MOST_CHARS) if shows_text else speech.say(_HIDDEN),
+        body=_approval_body(approval, speech) if shows_text else speech.say(_HIDDEN),
         path="/approvals",
         ttl_s=_time_left(approval.expires_at, now),
         urgency="high",
@@ -87,10 +88,17 @@ def approval_text(
     )
 
 
+def _approval_body(approval: Approval, speech: SpokenLanguage) -> str:
+    """The exact text, and below it what was read, where both fit."""
+    text = one_line(approval.text, _MOST_CHARS)
+    whole = "\n".join([text, *describe_sources(approval.detail, speech)])
+    return whole if len(whole) <= _MOST_CHARS else text
+
+
 def is_whole(approval: Approval) -> bool:
     """Everything that is decided about fits into a notification: one short line of plain letters, and nothing that a
     person should see beside it."""
-    beside = ("warnings", "scripts", "runs_more")
+    beside = ("warnings", "scripts", "runs_more", "since_allowed")
     is_short = len(approval.text) <= WHOLE_CHARS and _PLAIN.fullmatch(approval.text) is not None
     return is_short and not any(approval.detail.get(name) for name in beside)
 

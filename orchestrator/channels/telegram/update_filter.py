@@ -28,6 +28,7 @@ from orchestrator.channels.telegram.update_parser import (
     list_files,
     message_text,
     object_field,
+    other_author,
     quoted_line,
     text_field,
 )
@@ -175,6 +176,7 @@ def _read(rules: UpdateRules, update: int, raw: Raw, whose: tuple[Sender, ChatPl
         message=number_,
         text=heard.text,
         quoted=quoted_line(raw, sender.id, rules.me),
+        others=other_author(raw, sender.id, rules.me),
         files=sent,
         album=album,
         command=heard.command if is_command else "",

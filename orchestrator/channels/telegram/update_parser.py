@@ -207,6 +207,16 @@ def quoted_line(message: Raw, sender: int, me: BotIdentity) -> str:
     return f"In reply to what {whose or 'someone'} wrote:\n{quote_text(text)}"
 
 
+def other_author(message: Raw, sender: int, me: BotIdentity) -> str:
+    """Who wrote what the message passes on or replies to; empty where that is its sender or the bot, or nothing."""
+    if "forward_origin" in message:
+        origin = object_field(message, "forward_origin")
+        return "" if int_field(object_field(origin, "sender_user"), "id") == sender else _source(origin)
+    author = object_field(object_field(message, "reply_to_message"), "from")
+    is_other = int_field(author, "id") not in (me.bot, sender)
+    return (line_field(author, "first_name") or "someone") if is_other and quoted_line(message, sender, me) else ""
+
+
 def _source(origin: Raw) -> str:
     chat = object_field(origin, "sender_chat") or object_field(origin, "chat")
     return (

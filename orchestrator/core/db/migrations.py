@@ -1809,6 +1809,61 @@ def m063_languages(db: Database) -> None:
     db.execute("ALTER TABLE users ADD COLUMN language TEXT NOT NULL DEFAULT ''")
 
 
+@migrations()
+def m066_sources(db: Database) -> None:
+    """What strangers may have written and a conversation has read (``approvals.source_rows``), with what is known of
+    downloads so far; and of each grant how much had been read when it was given."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE sources (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            conversation INTEGER REFERENCES conversations (id) ON DELETE CASCADE,
+            turn INTEGER,
+            kind TEXT NOT NULL,
+            subject TEXT NOT NULL,
+            detail TEXT NOT NULL,
+            last_ref TEXT NOT NULL,
+            count INTEGER NOT NULL,
+            first_at REAL NOT NULL,
+            last_at REAL NOT NULL,
+            mark INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX sources_of_conversation ON sources (conversation, kind, subject);
+        CREATE INDEX sources_of_cubicle ON sources (agent, user, conversation);
+        CREATE INDEX sources_of_user ON sources (user);
+        CREATE INDEX sources_of_turn ON sources (turn);
+        CREATE TABLE source_links (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            conversation INTEGER NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+            sha256 TEXT NOT NULL,
+            UNIQUE (conversation, sha256)
+        ) STRICT;
+        INSERT INTO sources (agent, user, conversation, turn, kind, subject, detail, last_ref, count, first_at, last_at,
+                mark)
+            SELECT jobs.agent, jobs.user, turns.conversation, turns.id, 'web', json_extract(payload, '$.host'),
+                MAX(json_extract(payload, '$.url')), '', COUNT(*), MIN(ended), MAX(ended), 0
+            FROM jobs JOIN turns ON turns.id = jobs.turn
+            WHERE jobs.kind = 'asset' AND jobs.state = 'done' AND json_extract(payload, '$.host') IS NOT NULL
+                AND turns.conversation IN (SELECT id FROM conversations)
+            GROUP BY jobs.agent, jobs.user, turns.id, json_extract(payload, '$.host') ORDER BY MIN(ended);
+        UPDATE sources SET mark = (SELECT MIN(id) FROM sources AS first WHERE first.conversation = sources.conversation
+            AND first.subject = sources.subject);
+        ALTER TABLE approvals ADD COLUMN read_mark INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE grants ADD COLUMN read_mark INTEGER NOT NULL DEFAULT 0;
+        UPDATE grants SET read_mark = COALESCE((SELECT MAX(id) FROM sources WHERE first_at <= grants.since), 0);
+        """,
+    )
+
+
+@migrations()
+def m067_asks_again(db: Database) -> None:
+    """What has an agent ask again about hosts that it may fetch from (``core.asks_again``)."""
+    db.execute("ALTER TABLE agents ADD COLUMN asks_again TEXT NOT NULL DEFAULT 'strict'")
+
+
 def _run_script(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

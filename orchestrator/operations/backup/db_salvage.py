@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from orchestrator.approvals.source_rows import repair_marks
 from orchestrator.core.db import copies
 from orchestrator.core.db.migrations import migrations
 from orchestrator.core.errors import Unavailable
@@ -57,6 +58,7 @@ def salvage_database(damaged: Path, fresh: Path) -> Salvaged:
         _keep_numbers(source, target, {table: count.highest for table, count in counts.items()})
         dangling = _drop_dangling(target)
         repair_conversations(target)
+        repair_marks(target)
         target.execute("INSERT INTO audit_fts (audit_fts) VALUES ('rebuild')")
         target.execute("COMMIT")
         for table in _NEEDED:

@@ -206,11 +206,13 @@ def test_empty_pages_teach(webapp: AppFixture, browser: Browser) -> None:
 
 
 def test_members_look_at_settings(webapp: AppFixture, app: Flask, member: Api) -> None:
-    """And can't change them: no button, no field that is on."""
+    """And can't change them: no button, no field that is on, but to allow a host in their own conversations."""
     html = page(logged_in(webapp, app, member.user), "/agents/crab/settings")
     assert "Only an admin can change them" in html
     own = html.partition("<main")[2].partition("</main>")[0]
-    assert own.count("<form") == own.count('<fieldset class="stack" disabled>') > 5
+    assert own.count('data-path="/api/agents/crab/grants"') == 1
+    assert 'value="always"' not in own
+    assert own.count("<form") - 1 == own.count('<fieldset class="stack" disabled>') > 5
     assert "Save" not in html
     assert "always fetch" not in html
 

@@ -205,6 +205,22 @@ def test_the_same_again_is_there_at_once(at: PackagesFixture) -> None:
     assert (again.status, again.result["folder"], at.work()) == ("done", "/app/workspace/data/packages/1", 0)
 
 
+def test_what_was_installed_is_read(at: PackagesFixture) -> None:
+    """Not when it is asked, but when it comes; asked for again, it is the same."""
+    turn = at.install.under_way()
+    at.ask("six", turn=turn.id)
+    at.work()
+    assert at.read() == []
+    at.helpers.during = lambda task: seen.append((task["do"], at.read(), at.on_the_shelf()))
+    seen: list[object] = []
+    at.decide()
+    at.work()
+    assert at.read() == [("packages", "pip six", turn.conversation)]
+    assert seen == [("fetch", [], {})]
+    assert at.ask("six", turn=turn.id).status == "done"
+    assert at.read() == [("packages", "pip six", turn.conversation)]
+
+
 def test_the_same_list_is_one_question(at: PackagesFixture) -> None:
     """Two requests that come to the same are decided together."""
     first, second = at.ask("six"), at.ask("six==1.0")

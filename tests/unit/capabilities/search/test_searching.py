@@ -13,12 +13,14 @@ from typing import Any
 
 import pytest
 
+from orchestrator.approvals import source_rows
 from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.search.engines import SearchQuery
 from orchestrator.core.errors import BadInput, Forbidden, NotFound, OrchestratorError
 from orchestrator.core.models import CubicleKey
 from orchestrator.web.fetcher import tls_context
 from orchestrator.web.limits import Internet
+from orchestrator.web.urls import parse_url
 from tests.support.app_fixture import PATIENCE_S, AppFixture, run_app
 from tests.support.fake_internet import PUBLIC, FakeInternet, FakeSite, Visit, answer, make_certificate, opened
 from tests.unit.capabilities.search.test_engines import ANSWERS, PAGE
@@ -138,6 +140,30 @@ def test_an_agent_hears_what_was_found(town: Town) -> None:
     told = json.dumps(town.api.get("/search-engines"))
     log = json.dumps([record.text + str(record.detail) for record in town.install.services.audit.search_records()])
     assert "brave-secret" not in told + log
+
+
+def test_what_was_found_is_read_and_its_addresses_are_known(town: Town) -> None:
+    """In the conversation of the turn that searched, whole and exact; a search that found nothing let nothing in."""
+    town.put("brave", key="b")
+    services = town.install.services
+    turn = services.turns.submit(KEY, "go", source="test")
+    calls = town.install.app._capabilities.calls
+
+    def search(name: str) -> str:
+        calls.run_command(Caller(KEY, turn.id), name, "SEARCH", {"words": "tea"})
+        return calls.wait_call(KEY, name, PATIENCE_S).status
+
+    town.engines.does["brave"] = sends(answer(b'{"web": {"results": []}}'))
+    assert search("none") == "done"
+    assert services.conversations.list_sources(turn.conversation) == []
+    town.engines.does.clear()
+    assert search("some") == "done"
+    (source,) = services.conversations.list_sources(turn.conversation)
+    assert (source.kind, source.subject, source.turn) == ("search", "Brave Search", turn.id)
+    assert source.detail == parse_url(PAGE).host
+    with town.install.app._store.reading() as db:
+        assert source_rows.has_link(db, turn.id, parse_url(PAGE).url)
+        assert not source_rows.has_link(db, turn.id, f"{parse_url(PAGE).url}x")
 
 
 @pytest.mark.parametrize("code", ["402 Payment Required", "429 Too Many Requests", "500 Oops", "401 No", "301 Moved"])

@@ -40,7 +40,7 @@ BOTH = [
         "reset",
         "workspace",
     ),
-    *("files", "calendar", "memory", "budget", "timezone", "approvals", "logs", "apps"),
+    *("files", "calendar", "memory", "budget", "timezone", "approvals", "grants", "logs", "apps"),
 ]
 ALONE = ("agents", "containers", "users", "groups")
 

@@ -166,6 +166,7 @@ def test_a_forward_names_its_source(scene: Scene, origin: Json, name: str) -> No
     """Each kind of origin, made safe to read."""
     found = scene.message(lambda s: s.ada.says(s.token, "read this", forward_origin=origin))
     assert found.quoted == f"Forwarded from {name}:"
+    assert found.others == name
 
 
 def test_a_reply_quotes_what_it_replies_to(scene: Scene) -> None:
@@ -181,6 +182,16 @@ def test_a_reply_quotes_what_it_replies_to(scene: Scene) -> None:
     assert scene.message(lambda s: s.ada.says(s.token, "why?", reply_to=mine, **chosen)).quoted.endswith("> plan")
     picture = scene.ada.sends_document(scene.token, "plan.pdf", b"x")
     assert scene.message(lambda s: s.ada.says(s.token, "?", reply_to=picture)).quoted.endswith("> document: plan.pdf")
+
+
+def test_own_words_and_the_bots_are_nobody_elses(scene: Scene) -> None:
+    """Whether they are replied to or passed on."""
+    mine, theirs = scene.ada.says(scene.token, "the plan"), scene.bot_says(scene.ada)
+    assert scene.message(lambda s: s.ada.says(s.token, "why?", reply_to=theirs)).others == ""
+    assert scene.message(lambda s: s.ada.says(s.token, "why?", reply_to=mine)).others == ""
+    assert scene.message(lambda s: s.ada.says(s.token, "hello")).others == ""
+    own = {"type": "user", "sender_user": {"id": mine["from"]["id"], "first_name": "Ada"}}
+    assert scene.message(lambda s: s.ada.says(s.token, "mine", forward_origin=own)).others == ""
 
 
 def test_a_reply_to_the_bot_says_to_which_message(scene: Scene) -> None:
@@ -375,6 +386,7 @@ def test_a_question_about_somebodys_message_quotes_it(scene: Scene) -> None:
     more = {**_mention("@crab_bot"), "is_topic_message": True, "message_thread_id": 17}
     found = scene.message(lambda s: s.ada.says(s.group, "@crab_bot", reply_to=theirs, **more))
     assert found.quoted == "In reply to what Eve wrote:\n> 2+2=5"
+    assert found.others == "Eve"
     assert (found.place.thread, found.place.title, found.place.is_private) == (17, "The lab", False)
 
 
