@@ -32,13 +32,16 @@ def make_folder(
     *,
     time_s: float,
     max_bytes: int,
+    has_sockets: bool = False,
 ) -> HelperSpec:
-    """A helper with its two folders in ``folder/name``, and these files in the one that it is given. Raises OSError."""
+    """A helper with its two folders in ``folder/name``, and these files in the one that it is given; a third folder,
+    for sockets of ours, where it ``has_sockets``. Raises OSError."""
     remove_folder(folder, name)
     is_root = os.geteuid() == 0
     uid, gid = (_OUR_UID, _OUR_UID) if is_root else (os.geteuid(), os.getegid())
-    given, brought = (folder / name / which for which in ("in", "out"))
-    for path in (given, brought):
+    given, brought, sockets = (folder / name / which for which in ("in", "out", "sockets"))
+    folders = (given, brought, sockets) if has_sockets else (given, brought)
+    for path in folders:
         path.mkdir(mode=0o700, parents=True)
     for file, content in files.items():
         path = given / file
@@ -46,9 +49,9 @@ def make_folder(
         path.write_bytes(content)
         path.chmod(0o400)
     if is_root:
-        for path in (given, brought, *given.rglob("*")):
+        for path in (*folders, *given.rglob("*")):
             os.chown(path, uid, gid)
-    return HelperSpec(name, kind, image, uid, gid, given, brought, time_s, max_bytes)
+    return HelperSpec(name, kind, image, uid, gid, given, brought, time_s, max_bytes, sockets if has_sockets else None)
 
 
 def remove_folder(folder: Path, name: str) -> None:
