@@ -76,6 +76,11 @@ class CubicleBrowser(Generic[DriverT]):
         return self._over.done()
 
     @property
+    def why_over(self) -> str:
+        """Why it has ended; empty while it lives."""
+        return self._over.result() if self._over.done() else ""
+
+    @property
     def is_busy(self) -> bool:
         """Somebody needs it."""
         return self._holds > 0
@@ -161,10 +166,10 @@ class CubicleBrowser(Generic[DriverT]):
     async def _take_down(self) -> None:
         """The way out goes first."""
         if self._gate is not None:
-            self._gate.close()
+            await asyncio.to_thread(self._gate.close)
         async with self._changing:
             if self._gate is not None:
-                self._gate.close()
+                await asyncio.to_thread(self._gate.close)
             if self._server is not None:
                 self._server.close()
             for task in self._tasks:
@@ -201,7 +206,7 @@ class CubicleBrowser(Generic[DriverT]):
             if task.done():
                 return task.result()
             if self._over.done():
-                raise BrowserEnded(self._over.result())
+                raise BrowserEnded(self.why_over)
             raise TimeoutError
         finally:
             if not task.done():
@@ -213,7 +218,7 @@ class CubicleBrowser(Generic[DriverT]):
     async def _wake(self) -> None:
         async with self._changing:
             if self.is_over or self._helper is None:
-                raise BrowserEnded(self._over.result() if self._over.done() else AGAIN)
+                raise BrowserEnded(self.why_over or AGAIN)
             if not self._is_paused:
                 return
             try:
@@ -224,7 +229,7 @@ class CubicleBrowser(Generic[DriverT]):
             else:
                 self._is_paused, self._lost_at = False, time.monotonic()
         if self.is_over:
-            raise BrowserEnded(self._over.result())
+            raise BrowserEnded(self.why_over)
 
     def _rest(self) -> None:
         if not self.is_over:
@@ -275,7 +280,7 @@ class CubicleBrowser(Generic[DriverT]):
             if self._is_attended:
                 return ""
             await asyncio.sleep(_SEARCH_S / 2)
-        return self._over.result() if self._over.done() else ""
+        return self.why_over
 
     def _read_report(self) -> str:
         """What the relay left of how Chromium ended: a stranger's word."""

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Final, Generic, TypeVar
 
 from orchestrator.browsers import file_exchange
 from orchestrator.browsers.cubicle_browser import AGAIN, CubicleBrowser
-from orchestrator.browsers.models import DEFAULT_LIMITS, BrowserLimits, BrowserParts, DriverT
+from orchestrator.browsers.models import DEFAULT_LIMITS, BrowserEnded, BrowserLimits, BrowserParts, DriverT
 from orchestrator.core.errors import NotFound, TooMany, Unavailable
 from orchestrator.core.models import CubicleKey
 from orchestrator.engine import helper_folder
@@ -29,6 +29,7 @@ T = TypeVar("T")
 
 _CLOSING: Final = "HermitShell is stopping, and the browser with it."
 _CLOSES_S: Final = 30.0
+_MOST_ENDS: Final = 500
 
 
 class LiveBrowsers(Generic[DriverT]):
@@ -37,6 +38,8 @@ class LiveBrowsers(Generic[DriverT]):
     def __init__(self, parts: BrowserParts[DriverT], limits: BrowserLimits = DEFAULT_LIMITS) -> None:
         self._parts, self._limits = parts, limits
         self._browsers: dict[CubicleKey, CubicleBrowser[DriverT]] = {}
+        self._ends: dict[CubicleKey, str] = {}
+        """Why the last one of a cubicle ended."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._making = asyncio.Lock()  # one start at a time, so that the count is right
@@ -65,21 +68,28 @@ class LiveBrowsers(Generic[DriverT]):
         loop.call_soon_threadsafe(loop.stop)
         thread.join(_CLOSES_S)
 
-    def call(self, key: CubicleKey, work: Callable[[DriverT], Awaitable[T]]) -> T:
-        """What ``work`` makes of the driver of this cubicle's browser, which is started where there is none and awake
-        meanwhile. ``work`` runs in the browsers' loop, bounds its own waits, and is cancelled when the browser ends.
+    def call(self, key: CubicleKey, work: Callable[[DriverT], Awaitable[T]], *, starts: bool = True) -> T:
+        """What ``work`` makes of the driver of this cubicle's browser, which is awake meanwhile. ``work`` runs in the
+        browsers' loop, bounds its own waits, and is cancelled when the browser ends.
+
+        Args:
+            key: whose browser.
+            work: what is to be done.
+            starts: where there is none, one is started. Without, which is for what needs the pages of before, the
+                caller learns that there is none.
 
         Raises:
-            BrowserEnded: it ended meanwhile; the message says why.
+            BrowserEnded: it ended meanwhile, or is not there any more; the message says why.
+            NotFound: there was none.
             TooMany: as many are alive as may be, and all are busy.
             Unavailable: none can be started.
         """
-        return self._run(self._call(key, work))
+        return self._run(self._call(key, work, starts=starts))
 
     @contextmanager
     def awake(self, key: CubicleKey) -> Iterator[None]:
-        """The browser of this cubicle is not paused within: for a download, or a person who watches. Raises NotFound
-        where there is none, and what ``call`` raises."""
+        """The browser of this cubicle is not paused within: for a download, or a person who watches. Raises what
+        ``call`` raises that starts none."""
         release = self._run(self._hold(key))
         try:
             yield
@@ -117,7 +127,7 @@ class LiveBrowsers(Generic[DriverT]):
     def _spec_of(self, key: CubicleKey) -> HelperSpec:
         browser = self._browsers.get(key)
         if browser is None or browser.is_over or browser.spec is None:
-            raise NotFound("There is no browser of this agent.")
+            raise NotFound("No browser is open. Open a page first.")
         return browser.spec
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -145,9 +155,19 @@ class LiveBrowsers(Generic[DriverT]):
             loop.run_until_complete(loop.shutdown_default_executor())
             loop.close()
 
-    async def _call(self, key: CubicleKey, work: Callable[[DriverT], Awaitable[T]]) -> T:
+    async def _call(self, key: CubicleKey, work: Callable[[DriverT], Awaitable[T]], *, starts: bool) -> T:
+        if not starts:
+            self._require(key)
         browser = await self._get(key)
         return await browser.call(work)
+
+    def _require(self, key: CubicleKey) -> CubicleBrowser[DriverT]:
+        """Raises BrowserEnded or NotFound where there is none."""
+        browser = self._browsers.get(key)
+        if browser is not None and not browser.is_over:
+            return browser
+        why = browser.why_over if browser is not None else self._ends.get(key)
+        raise BrowserEnded(why) if why else NotFound("No browser is open. Open a page first.")
 
     async def _get(self, key: CubicleKey) -> CubicleBrowser[DriverT]:
         """The browser of this cubicle; nothing comes between this and the next thing that its caller does."""
@@ -182,9 +202,7 @@ class LiveBrowsers(Generic[DriverT]):
             await oldest.end(f"Another agent needed a browser, and {self._limits.most} may run at once. {AGAIN}")
 
     async def _hold(self, key: CubicleKey) -> Callable[[], Coroutine[Any, Any, None]]:
-        browser = self._browsers.get(key)
-        if browser is None or browser.is_over:
-            raise NotFound("There is no browser of this agent.")
+        browser = self._require(key)
         holding = contextlib.AsyncExitStack()
         await holding.enter_async_context(browser.hold())
         return holding.aclose
@@ -208,6 +226,10 @@ class LiveBrowsers(Generic[DriverT]):
     def _forget(self, browser: CubicleBrowser[DriverT]) -> None:
         if self._browsers.get(browser.key) is browser:
             del self._browsers[browser.key]
+            self._ends.pop(browser.key, None)
+            self._ends[browser.key] = browser.why_over
+            if len(self._ends) > _MOST_ENDS:
+                del self._ends[next(iter(self._ends))]
 
 
 @contextmanager

@@ -28,8 +28,7 @@ class OpenedGate(Protocol):
     """The way out of one browser's container."""
 
     def close(self) -> None:
-        """Nothing gets out any more; what is under way is cut; again is fine. Called from the browsers' thread, so it
-        must not wait."""
+        """Nothing gets out any more; what is under way is cut; again is fine. Called from a thread of its own."""
 
 
 class Driver(Protocol):
