@@ -27,6 +27,7 @@ LAYERS = (
     "files",
     "web",
     "engine",
+    "browsers",
     "checkpoints",
     "agents",
     "approvals",
@@ -98,7 +99,12 @@ AROUND_POINTS = tuple(
 """Points of time are of links, odd names and whole trees, which no copy can stand for: these go by descriptors too."""
 OF_OTHER_PYTHONS = frozenset({"_sha2", "_sha256"})
 """What the standard library calls its hash in versions before and after this one."""
-EVENT_LOOPS = ("orchestrator.channels", "orchestrator.apps.previews", "orchestrator.door.reverse_tunnel")
+EVENT_LOOPS = (
+    "orchestrator.browsers",
+    "orchestrator.channels",
+    "orchestrator.apps.previews",
+    "orchestrator.door.reverse_tunnel",
+)
 """Who has an event loop of its own, in a thread of its own."""
 STARTS_PROCESSES = ("orchestrator.engine.setup", "orchestrator.cli")
 RUNS_INSIDE = ("orchestrator.operations.proof.inside",)
@@ -438,6 +444,7 @@ def test_only_those_who_open_agents_folders_work_from_descriptors() -> None:
         *openers,
         "orchestrator.approvals.lock_files",
         "orchestrator.door.sockets",
+        "orchestrator.browsers.cdp_socket",
         "orchestrator.capabilities.delivery.outbox_folder",
         "orchestrator.operations.doctor.surroundings",
         "orchestrator.core.dirs",

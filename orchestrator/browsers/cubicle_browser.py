@@ -36,6 +36,8 @@ _REASONS: Final = {
     HelperEnd.TOO_MUCH: f"The browser brought more files than it may, or folders. {AGAIN}",
 }
 _KILLED, _LOOK_S, _PAUSED_LOOK_S, _SEARCH_S = -9, 1.0, 30.0, 0.1
+_TELLS_S, _DECIDES_S = 0.5, 5.0
+"""How long a lost connection may take to be told of, and a decision that it stays lost."""
 _REPORT_BYTES = 20_000
 
 
@@ -68,7 +70,7 @@ class CubicleBrowser(Generic[DriverT]):
         self._tasks: set[asyncio.Task[Any]] = set()
         self._changing = asyncio.Lock()  # one pause or resume at a time
         self._holds, self._is_paused = 0, False
-        self._connections, self._is_attended, self._lost_at = 0, False, 0.0
+        self._callers, self._connections, self._is_attended, self._lost_at = 0, 0, False, 0.0
 
     @property
     def is_over(self) -> bool:
@@ -185,6 +187,9 @@ class CubicleBrowser(Generic[DriverT]):
 
     async def _on_relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection at a time: a second one is not the relay's, or is a moment too early."""
+        self._callers += 1
+        if self._callers >= self._limits.most_connections and not self.is_over:
+            self._spawn(self.end(f"The browser's connection broke again and again. {AGAIN}"))
         if self._is_attended or self.is_over:
             writer.close()
             return
@@ -194,8 +199,6 @@ class CubicleBrowser(Generic[DriverT]):
         finally:
             self._is_attended, self._lost_at = False, time.monotonic()
             writer.close()
-        if self._connections >= self._limits.most_connections and not self.is_over:
-            self._spawn(self.end(f"The browser's connection broke again and again. {AGAIN}"))
 
     async def _race(self, work: Awaitable[T], *, within_s: float | None = None) -> T:
         """What comes of ``work``, unless the browser ends before. Raises BrowserEnded and TimeoutError."""
@@ -275,10 +278,11 @@ class CubicleBrowser(Generic[DriverT]):
 
     async def _learn_end(self, connections: int) -> str:
         """Why it has ended; empty when it is there and has connected again, or goes on for all that we know."""
-        deadline = time.monotonic() + self._limits.reconnects_s
-        while not self.is_over and self._connections == connections and time.monotonic() < deadline:
-            if self._is_attended:
-                return ""
+        since = time.monotonic()
+        while not self.is_over and self._connections == connections:
+            waited_s = time.monotonic() - since
+            if waited_s > (_TELLS_S if self._is_attended else self._limits.reconnects_s + _DECIDES_S):
+                return ""  # its connection is there, so something else failed; or the engine keeps us from knowing
             await asyncio.sleep(_SEARCH_S / 2)
         return self.why_over
 

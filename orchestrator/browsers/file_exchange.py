@@ -3,16 +3,15 @@ the plain file that it is at that moment, and copied; nobody works on a file tha
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import secrets
-import stat
 from pathlib import PurePosixPath
 from typing import BinaryIO, Final
 
 from orchestrator.browsers.models import MAX_DOWNLOAD_BYTES, MAX_UPLOAD_BYTES
 from orchestrator.core.errors import BadInput, NotFound, TooLarge
+from orchestrator.engine import helper_folder
 from orchestrator.engine.helpers import HelperSpec
 
 _INSIDE: Final = PurePosixPath("/helper/in")
@@ -67,38 +66,23 @@ def take_download(spec: HelperSpec, guid: str, target: BinaryIO) -> int:
         target: is written to from where it stands.
 
     Raises:
-        NotFound: there is no such plain file.
+        NotFound: there is no such plain file with one name.
         TooLarge: it has more than 100 MiB.
         OSError: the disk refuses.
     """
     if not _GUID.fullmatch(guid):
         raise NotFound("There is no such download.")
-    folder = os.open(spec.brought, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    path = spec.brought / guid
     try:
-        with _open_plain(guid, folder) as source:
-            size = _copy(source, target, MAX_DOWNLOAD_BYTES)
-        os.unlink(guid, dir_fd=folder)
-    except FileNotFoundError as error:
-        raise NotFound("There is no such download.") from error
-    finally:
-        os.close(folder)
-    return size
-
-
-def _open_plain(name: str, folder: int) -> BinaryIO:
-    """Open for reading. Raises NotFound for what is no plain file with one name, and OSError."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        descriptor = os.open(name, flags, dir_fd=folder)
+        source = helper_folder.open_result(path)
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link, a socket
-            raise NotFound("There is no such download.") from error
-        raise
-    facts = os.fstat(descriptor)
-    if not stat.S_ISREG(facts.st_mode) or facts.st_nlink != 1:
-        os.close(descriptor)
-        raise NotFound("There is no such download.")
-    return os.fdopen(descriptor, "rb")
+        raise NotFound("There is no such download.") from error
+    with source:
+        if os.fstat(source.fileno()).st_nlink != 1:
+            raise NotFound("There is no such download.")
+        size = _copy(source, target, MAX_DOWNLOAD_BYTES)
+    path.unlink(missing_ok=True)
+    return size
 
 
 def _copy(source: BinaryIO, target: BinaryIO, most: int) -> int:

@@ -57,8 +57,8 @@ class BrowserLimits:
     """From the container's start until it takes commands."""
     reconnects_s: float = 10.0
     """Without a connection, before it is given up."""
-    most_connections: int = 50
-    """Of one browser, one after the other; one that comes back more often than that is broken."""
+    most_connections: int = 200
+    """Of one browser, one after the other; one that calls more often than that is broken, or besieges us."""
     lingers_s: float = 0.5
     """How long it runs on after a call, so that one that follows at once finds it awake."""
     idle_s: float = 600.0

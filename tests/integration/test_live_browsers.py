@@ -242,8 +242,8 @@ def test_whether_the_sandbox_stands_is_tried(live: Live) -> None:
     """It does here. Under the filter of all others it can't, and then a browser starts without; one that starts in no
     way is told too."""
 
-    def tried(**kinds: HelperKind) -> BrowserWalls:
-        return try_sandbox(live.helpers, live.folder / "trials", live.image, **kinds)
+    def tried(trial: HelperKind = SANDBOX_TRIAL, bare: HelperKind = BARE_TRIAL) -> BrowserWalls:
+        return try_sandbox(live.helpers, live.folder / "trials", live.image, trial=trial, bare=bare)
 
     walled = replace(SANDBOX_TRIAL, sandboxes_itself=False)
     assert tried() is BrowserWalls.SANDBOX
