@@ -95,7 +95,7 @@ class CubicleBrowser(Generic[DriverT]):
             async with self._changing:  # whoever takes it down waits until it is up
                 await self._put_up()
             self._spawn(self._watch())
-            await self._race(self.driver.wait_ready(), within_s=self._limits.starts_s)
+            await self._race(self.driver.wait_ready(self._limits.starts_s), within_s=self._limits.starts_s + _DECIDES_S)
             self.is_ready = True
             self._rest()
         except TimeoutError as error:
@@ -159,7 +159,7 @@ class CubicleBrowser(Generic[DriverT]):
             has_sockets=True,
         )
         assert spec.sockets is not None  # noqa: S101 - it was asked for
-        self._gate = await asyncio.to_thread(parts.open_gate, self.key, spec.sockets)
+        self._gate = await asyncio.to_thread(parts.open_gate, self.key, spec)
         listening = listen_for_relay(spec.sockets, spec.uid, spec.gid)
         self._server = await asyncio.start_unix_server(self._on_relay, sock=listening)
         self._lost_at = time.monotonic()

@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import CubicleKey
-from orchestrator.engine.helpers import HelperKind
+from orchestrator.engine.helpers import HelperKind, HelperSpec
 from orchestrator.engine.protocol import HelperEngine
 
 MAX_UPLOAD_BYTES = MAX_DOWNLOAD_BYTES = 100 << 20
@@ -37,8 +37,9 @@ class Driver(Protocol):
     async def attend(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Reads from this connection until it ends, and raises nothing that comes of it."""
 
-    async def wait_ready(self) -> None:
-        """Returns when the browser takes commands, at once or after the next connection."""
+    async def wait_ready(self, within_s: float) -> None:
+        """Returns when the browser takes commands, at once or after the next connection. Raises an OrchestratorError
+        when it does not within so many seconds."""
 
     async def close(self) -> None:
         """The browser is gone."""
@@ -81,8 +82,8 @@ class BrowserParts(Generic[DriverT]):
     """Its name; built first where it is missing, which takes minutes. Raises Unavailable."""
     choose_kind: Callable[[str], HelperKind]
     """Which kind of helper browsers of an image are: with Chromium's own sandbox or without. Raises Unavailable."""
-    open_gate: Callable[[CubicleKey, Path], OpenedGate]
-    """Listens at ``gate.sock`` in this folder, for the container's user alone. Called from a thread of its own. Raises
-    OSError or Unavailable."""
+    open_gate: Callable[[CubicleKey, HelperSpec], OpenedGate]
+    """Listens at ``gate.sock`` in the folder of this helper's sockets, for its user alone. Called from a thread of its
+    own. Raises OSError or Unavailable."""
     make_driver: Callable[[CubicleKey], DriverT]
     """A driver for a browser that is being started; called in the browsers' loop."""

@@ -149,14 +149,14 @@ class FakeBrowserHelpers(NoHelpers):
 class FakeGates:
     """Ways out that lead nowhere, and whether they are open."""
 
-    open_now: dict[CubicleKey, Path] = field(default_factory=dict)
+    open_now: dict[CubicleKey, Path | None] = field(default_factory=dict)
     fails: bool = False
 
-    def open_gate(self, key: CubicleKey, spec: Path) -> _FakeGate:
+    def open_gate(self, key: CubicleKey, spec: HelperSpec) -> _FakeGate:
         """One."""
         if self.fails:
             raise Unavailable("The gate can't be opened.")
-        self.open_now[key] = spec
+        self.open_now[key] = spec.sockets
         return _FakeGate(self, key)
 
 

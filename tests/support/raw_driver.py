@@ -14,6 +14,7 @@ from typing import Any
 
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import CubicleKey
+from orchestrator.engine.helpers import HelperSpec
 
 ANSWERS_S = 30.0
 
@@ -49,9 +50,12 @@ class RawDriver:
                 future.set_exception(Unavailable("The connection was lost."))
         self._waiting.clear()
 
-    async def wait_ready(self) -> None:
+    async def wait_ready(self, within_s: float) -> None:
         """The relay has told all."""
-        await self._ready.wait()
+        try:
+            await asyncio.wait_for(self._ready.wait(), within_s)
+        except TimeoutError as error:
+            raise Unavailable("The browser did not start in time.") from error
 
     async def close(self) -> None:
         """Cut the connection."""
@@ -166,6 +170,11 @@ class SiteGate:
             )
 
 
-def gate_maker(pages: dict[str, bytes], asked: list[str]) -> Callable[[CubicleKey, Path], SiteGate]:
+def gate_maker(pages: dict[str, bytes], asked: list[str]) -> Callable[[CubicleKey, HelperSpec], SiteGate]:
     """Opens such a gate for each browser."""
-    return lambda _key, folder: SiteGate(folder, pages, asked)
+
+    def open_gate(_key: CubicleKey, spec: HelperSpec) -> SiteGate:
+        assert spec.sockets is not None
+        return SiteGate(spec.sockets, pages, asked)
+
+    return open_gate

@@ -268,7 +268,7 @@ def test_a_connection_that_breaks_again_and_again(make: Make) -> None:
 
     async def play(driver: RawDriver) -> None:
         while True:
-            await driver.wait_ready()
+            await driver.wait_ready(PATIENCE_S)
             driver.drop()
             await asyncio.sleep(0.01)
 
