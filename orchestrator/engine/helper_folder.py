@@ -1,4 +1,5 @@
-"""A helper container's two private folders: one with what it is given, another for what it brings. What it brought is
+"""A helper container's private folders: one with what it is given, another for what it brings, and where it has a way
+out a third with sockets. What it brought is
 opened once, as a plain file, and judged by whoever started it."""
 
 from __future__ import annotations
@@ -34,13 +35,14 @@ def make_folder(
     max_bytes: int,
     has_sockets: bool = False,
 ) -> HelperSpec:
-    """A helper with its two folders in ``folder/name``, and these files in the one that it is given; a third folder,
-    for sockets of ours, where it ``has_sockets``. Raises OSError."""
+    """A helper with its two folders in ``folder/name``, and these files in the one that it is given; with
+    ``has_sockets`` there is a third, empty one. Raises OSError."""
     remove_folder(folder, name)
     is_root = os.geteuid() == 0
     uid, gid = (_OUR_UID, _OUR_UID) if is_root else (os.geteuid(), os.getegid())
-    given, brought, sockets = (folder / name / which for which in ("in", "out", "sockets"))
-    folders = (given, brought, sockets) if has_sockets else (given, brought)
+    given, brought = (folder / name / which for which in ("in", "out"))
+    sockets = folder / name / "run" if has_sockets else None
+    folders = (given, brought, sockets) if sockets else (given, brought)
     for path in folders:
         path.mkdir(mode=0o700, parents=True)
     for file, content in files.items():
@@ -51,7 +53,7 @@ def make_folder(
     if is_root:
         for path in (*folders, *given.rglob("*")):
             os.chown(path, uid, gid)
-    return HelperSpec(name, kind, image, uid, gid, given, brought, time_s, max_bytes, sockets if has_sockets else None)
+    return HelperSpec(name, kind, image, uid, gid, given, brought, time_s, max_bytes, sockets)
 
 
 def remove_folder(folder: Path, name: str) -> None:

@@ -110,7 +110,7 @@ class HelperSpec:
     max_bytes: int
     """How much it may bring."""
     sockets: Path | None = None
-    """A folder with sockets of ours, which are all that it may speak with; read-only inside."""
+    """A folder of sockets at which the host listens, read-only inside (/run/helper); None for none."""
 
 
 class HelperEnd(StrEnum):

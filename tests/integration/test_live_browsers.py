@@ -426,7 +426,7 @@ def test_what_a_killed_orchestrator_leaves_is_swept(make: Make, *, is_paused: bo
     left = seen.there()[0]["Id"]
     for name in ("cdp.sock", "gate.sock"):
         with socket.socket(socket.AF_UNIX) as caller, pytest.raises(ConnectionRefusedError):
-            caller.connect(str(seen.folder / "browsers/crab-1/sockets" / name))
+            caller.connect(str(seen.folder / "browsers/crab-1/run" / name))
     new = make()
     assert new.there() == []
     assert not list((new.folder / "browsers").iterdir())

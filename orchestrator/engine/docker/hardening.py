@@ -37,7 +37,7 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "LogConfig": "What a crab prints is kept to find faults. What a helper prints may be a stranger's, and is not.",
     "AutoRemove": "How a cubicle ended is looked up after its end. A helper's report lies in its folder.",
     "Runtime": "HERMIT_CUBICLE_RUNTIME speaks of cubicles alone.",
-    "Mounts": "A cubicle has its workspace and its door, a helper its own two folders and maybe sockets of ours.",
+    "Mounts": "A cubicle has its workspace and its door, a helper its own folders; in one are sockets, if any.",
     "SecurityOpt": "The filter: a live browser may make user namespaces, to shut each site's process in once more.",
 }
 """In what a cubicle and a helper differ, by the engine's own names for it, and why. All else is the same for all."""
@@ -91,11 +91,8 @@ def sandbox_cubicle(spec: CubicleSpec) -> Sandbox:
 
 
 def sandbox_helper(spec: HelperSpec, *, most_cpus: float) -> Sandbox:
-    """As its kind says, over its two folders; the engine has ``most_cpus``."""
+    """As its kind says, over its folders; the engine has ``most_cpus``."""
     kind = spec.kind
-    mounts = [_bind_mount(spec.given, "/helper/in"), _bind_mount(spec.brought, "/helper/out", read_only=False)]
-    if spec.sockets is not None:
-        mounts.append(_bind_mount(spec.sockets, "/run/helper"))
     return Sandbox(
         memory_mb=_HELPER_MEMORY_MB,
         cpus=min(kind.cpus, most_cpus),
@@ -103,7 +100,11 @@ def sandbox_helper(spec: HelperSpec, *, most_cpus: float) -> Sandbox:
         file_mb=_HELPER_TMP_MB,
         open_files=kind.open_files,
         tmp=f"noexec,size={_HELPER_TMP_MB}m",
-        mounts=tuple(mounts),
+        mounts=(
+            _bind_mount(spec.given, "/helper/in"),
+            _bind_mount(spec.brought, "/helper/out", read_only=False),
+            *((_bind_mount(spec.sockets, "/run/helper"),) if spec.sockets else ()),
+        ),
         network=kind.network,
         cpu_shares=kind.shares,
         is_removed_at_end=True,
