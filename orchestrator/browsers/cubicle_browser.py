@@ -113,13 +113,19 @@ class CubicleBrowser(Generic[DriverT]):
         async with self.hold():
             connections = self._connections
             try:
-                return await self._race(work(self.driver))
+                return await self._race(self._work(work))
             except BrowserEnded:
                 raise
             except Unavailable as error:  # the connection went: with the browser, or alone
                 if why := await self._learn_end(connections):
                     raise BrowserEnded(why) from error
                 raise
+
+    async def _work(self, work: Callable[[DriverT], Awaitable[T]]) -> T:
+        await self.driver.wait_ready(
+            self._limits.reconnects_s + _DECIDES_S
+        )  # its connection may have been lost between two calls
+        return await work(self.driver)
 
     @asynccontextmanager
     async def hold(self) -> AsyncIterator[None]:

@@ -467,6 +467,18 @@ def test_who_gives_way(make: Make) -> None:
     assert len(live.there()) == 2
 
 
+def test_as_many_as_may_be_at_once(live: Live) -> None:
+    """Four, each with its page, within the gigabyte of each; the fifth takes the place of the first."""
+    keys = [CubicleKey(f"crab-{number}", 1) for number in range(5)]
+    sessions = {key: live.open("http://site.test/", key) for key in keys[:4]}
+    assert [live.evaluate(session, "document.title", key) for key, session in sessions.items()] == ["Here"] * 4
+    found = [live.client.api.inspect_container(one["Id"])["HostConfig"] for one in live.there()]
+    assert [(one["Memory"], one["MemorySwap"]) for one in found] == [(1 << 30, 1 << 30)] * 4
+    live.open("http://site.test/", keys[4])
+    assert live.browsers.list_alive() == keys[1:]
+    assert len(live.there()) == 4
+
+
 def test_one_that_nobody_needs_ends(make: Make) -> None:
     """After a while without a call; not while it is held."""
     live = make(limits=BrowserLimits(idle_s=1.0))
