@@ -61,7 +61,7 @@ class CubicleBrowser(Generic[DriverT]):
         self.is_ready = False
         self.spec: HelperSpec | None = None
         self._parts, self._limits, self._image, self._kind, self._on_end = parts, limits, image, kind, on_end
-        self._name = f"{key.agent}-{key.user}"
+        self._name = f"{key.agent}-{key.user}"  # which the next run reads, should this one die
         self._helper: LivingHelper | None = None
         self._gate: OpenedGate | None = None
         self._server: asyncio.Server | None = None
@@ -172,24 +172,32 @@ class CubicleBrowser(Generic[DriverT]):
         self._helper = await asyncio.to_thread(parts.helpers.start_helper, spec)
 
     async def _take_down(self) -> None:
-        """The way out goes first."""
-        if self._gate is not None:
-            await asyncio.to_thread(self._gate.close)
-        async with self._changing:
-            if self._gate is not None:
-                await asyncio.to_thread(self._gate.close)
+        """The way out goes first. What fails is logged, and keeps nothing else from going."""
+        await self._close_gate()
+        async with self._changing:  # whatever was being put up is up by now
+            await self._close_gate()
             if self._server is not None:
                 self._server.close()
             for task in self._tasks:
                 task.cancel()
-            await self.driver.close()
-            try:
-                if self._helper is not None:
-                    await asyncio.to_thread(self._helper.stop)
-            except Unavailable as error:  # its container is removed at the next start of ours
-                logger.warning("the container of the browser of %s may be left: %s", self.key, error.message)
-        await asyncio.to_thread(helper_folder.remove_folder, self._parts.folder, self._name)
+            await self._tried("letting go of the driver", self.driver.close())
+            if self._helper is not None:
+                await self._tried("removing the container", asyncio.to_thread(self._helper.stop))
+            folder = asyncio.to_thread(helper_folder.remove_folder, self._parts.folder, self._name)
+            await self._tried("removing the folder", folder)
         self._on_end(self)
+
+    async def _close_gate(self) -> None:
+        if self._gate is not None:
+            await self._tried("closing the gate", asyncio.to_thread(self._gate.close))
+
+    async def _tried(self, what: str, work: Awaitable[object]) -> None:
+        try:
+            await work
+        except Unavailable as error:  # a container that is left is removed at the next start of ours
+            logger.warning("%s of the browser of %s: %s", what, self.key, error.message)
+        except Exception:  # the others of these are done all the same
+            logger.exception("%s of the browser of %s broke", what, self.key)
 
     async def _on_relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection at a time: a second one is not the relay's, or is a moment too early."""
@@ -264,6 +272,8 @@ class CubicleBrowser(Generic[DriverT]):
                 await self._look()
             except Unavailable as error:
                 logger.warning("the browser of %s can't be looked at: %s", self.key, error.message)
+            except Exception:  # the top of a task: the next look may do better
+                logger.exception("a look at the browser of %s broke", self.key)
             lost_s = self._limits.reconnects_s if self.is_ready else self._limits.starts_s
             if not self._is_attended and not self._is_paused and time.monotonic() - self._lost_at > lost_s:
                 self._spawn(self.end(f"The browser does not answer any more. {AGAIN}"))

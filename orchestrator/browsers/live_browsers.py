@@ -53,6 +53,7 @@ class LiveBrowsers(Generic[DriverT]):
         except Unavailable as error:
             logger.warning("browsers of another run could not be cleared away: %s", error.message)
         self._parts.folder.parent.mkdir(mode=0o700, exist_ok=True)
+        self._remember_left()
         helper_folder.empty_all(self._parts.folder)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run_loop, args=(self._loop,), name="browsers", daemon=True)
@@ -63,8 +64,10 @@ class LiveBrowsers(Generic[DriverT]):
         loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
         if loop is None or thread is None:
             return
-        with contextlib.suppress(TimeoutError):
+        try:
             asyncio.run_coroutine_threadsafe(self._end_all(), loop).result(_CLOSES_S)
+        except TimeoutError:
+            logger.warning("browsers are left, as the engine does not answer; the next start removes them")
         loop.call_soon_threadsafe(loop.stop)
         thread.join(_CLOSES_S)
 
@@ -123,6 +126,13 @@ class LiveBrowsers(Generic[DriverT]):
         TooLarge, and Unavailable for a disk that refuses."""
         with _disk_errors():
             return file_exchange.take_download(self._spec_of(key), guid, target)
+
+    def _remember_left(self) -> None:
+        """Whoever had a browser when we died learns why it is gone."""
+        for path in self._parts.folder.glob("?*-*"):
+            agent, _, user = path.name.rpartition("-")
+            if user.isdecimal():
+                self._ends[CubicleKey(agent, int(user))] = f"HermitShell was restarted. {AGAIN}"
 
     def _spec_of(self, key: CubicleKey) -> HelperSpec:
         browser = self._browsers.get(key)

@@ -430,6 +430,8 @@ def test_what_a_killed_orchestrator_leaves_is_swept(make: Make, *, is_paused: bo
     new = make()
     assert new.there() == []
     assert not list((new.folder / "browsers").iterdir())
+    with pytest.raises(BrowserEnded, match="HermitShell was restarted"):
+        new.browsers.call(CRAB, RawDriver.open_tab, starts=False)
     assert new.evaluate(new.open("http://site.test/"), "document.title") == "Here"
     assert new.there()[0]["Id"] != left
 

@@ -32,6 +32,7 @@ class FakeContainer:
     is_paused: bool = False
     is_silent: bool = False
     """The engine answers no question about it."""
+    stops_badly: bool = False
     stops: int = 0
     pauses: int = 0
     connections: list[socket.socket] = field(default_factory=list)
@@ -69,6 +70,8 @@ class FakeContainer:
         """It is gone."""
         self.stops += 1
         self.finish(HelperEnd.ENDED)
+        if self.stops_badly:
+            raise Unavailable(ENGINE_SILENT)
 
     def finish(self, end: HelperEnd, report: bytes = b"") -> None:
         """It ends by itself."""
@@ -151,6 +154,7 @@ class FakeGates:
 
     open_now: dict[CubicleKey, Path | None] = field(default_factory=dict)
     fails: bool = False
+    closes_badly: bool = False
 
     def open_gate(self, key: CubicleKey, spec: HelperSpec) -> _FakeGate:
         """One."""
@@ -168,3 +172,5 @@ class _FakeGate:
     def close(self) -> None:
         """It leads nowhere any more."""
         self.gates.open_now.pop(self.key, None)
+        if self.gates.closes_badly:
+            raise RuntimeError("what went through could not be written down")

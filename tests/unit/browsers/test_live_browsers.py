@@ -153,6 +153,19 @@ def test_a_browser_from_its_start_to_its_end(fakes: Fakes) -> None:
         fakes.ask()
 
 
+def test_what_another_run_left(make: Make, tmp_path: Path) -> None:
+    """Whoever had a browser then learns why it is gone; whatever else lies there is no browser's."""
+    for name in ("crab-1", "crab", "-1", "other-x", "a-b-12"):
+        (tmp_path / "browsers" / name / "out").mkdir(parents=True)
+    fakes = make()
+    assert fakes.is_clean()
+    for key in (CRAB, CubicleKey("a-b", 12)):
+        with pytest.raises(BrowserEnded, match=r"HermitShell was restarted\. Its pages are gone"):
+            fakes.ask(key, starts=False)
+    with pytest.raises(NotFound):
+        fakes.ask(OTHER, starts=False)
+
+
 def test_closing_in_the_middle_of_calls(fakes: Fakes) -> None:
     """Each call ends and says why, and nothing is left."""
     outcomes = [call_meanwhile(fakes, key) for key in (CRAB, OTHER)]
@@ -342,6 +355,23 @@ def test_an_engine_that_is_silent(fakes: Fakes) -> None:
     container.is_silent = False
     assert fakes.ask(starts=False) == 1
     assert len(fakes.helpers.made) == 1
+
+
+def test_an_end_that_goes_badly(make: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """The gate, the driver and the engine each fail at it: the log says so, the rest is done, and the next call has
+    another browser."""
+    fakes = make(gates=FakeGates(closes_badly=True), prepare=lambda container: setattr(container, "stops_badly", True))
+    fakes.ask()
+
+    async def spoil(driver: RawDriver) -> None:
+        monkeypatch.setattr(driver, "drop", driver.evaluate)
+
+    fakes.browsers.call(CRAB, spoil)
+    fakes.browsers.end(CRAB)
+    assert fakes.is_clean()
+    for what in ("closing the gate", "letting go of the driver", "removing the container"):
+        assert what in caplog.text
+    assert fakes.ask() == 1
 
 
 def test_one_that_went_while_it_was_paused(fakes: Fakes) -> None:
