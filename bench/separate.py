@@ -15,6 +15,7 @@ PROGRAMS = {
     "pages": "every page of a full house",
     "memories": "search among 100,000 memories",
     "previews": "web apps",
+    "browsers": "live browsers",
 }
 
 

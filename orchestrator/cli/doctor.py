@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -16,14 +17,17 @@ from orchestrator.cli.colors import Paint
 from orchestrator.cli.context import Context, print_body
 from orchestrator.cli.help import add_help
 from orchestrator.cli.providers import load_embedder, with_own
-from orchestrator.core.errors import OrchestratorError, Unavailable
+from orchestrator.core.errors import NotFound, OrchestratorError, Unavailable
 from orchestrator.core.fd_limit import used_of
 from orchestrator.core.finding import Finding, FindingState, fail, finding_json, ok, warn
 from orchestrator.core.home import running_pid
 from orchestrator.core.text import terminal_safe
+from orchestrator.engine.browser_sandbox import PART as BROWSER
+from orchestrator.engine.browser_sandbox import examine_sandbox, try_sandbox
 from orchestrator.engine.docker.client import DockerFacts
 from orchestrator.engine.docker.cubicles import DockerCubicles
 from orchestrator.engine.docker.exec import DockerExec
+from orchestrator.engine.docker.helpers import DockerHelpers
 from orchestrator.engine.docker.images import DockerImages
 from orchestrator.engine.sandbox_probe import PART as WALLS
 from orchestrator.engine.sandbox_probe import examine_walls
@@ -118,9 +122,21 @@ def _with_engine(context: Context, client: Any, found: list[Finding]) -> Mapping
         install, name, runtime = context.home.install, image.text.split()[0], context.settings.runtime
         cubicles, programs = DockerCubicles(client, install), DockerExec(client, install)
         found += _tried(WALLS, lambda: examine_walls(cubicles, programs, context.home, image=name, runtime=runtime))
+        found += _tried(BROWSER, lambda: [_browser(context, client)])
     else:
         found.append(warn(WALLS, f"Not tried: there is no {IMAGE} yet.", "Run './hermit up', then this again."))
     return info
+
+
+def _browser(context: Context, client: Any) -> Finding:
+    """Whether Chromium's own sandbox stands in a live browser's container; its image is not built for that."""
+    try:
+        image = DockerImages(client, context.machine, context.progress, context.root).find_image("browser").name
+    except NotFound:
+        return ok(BROWSER, "Not tried: the image of browsers is built when one is first needed.")
+    helpers = DockerHelpers(client, context.home.install, str(context.home.path))
+    with tempfile.TemporaryDirectory(prefix=".doctor-", dir=context.home.path / "run") as folder:
+        return examine_sandbox(try_sandbox(helpers, Path(folder), image, name="doctor"))
 
 
 def _model(context: Context) -> Finding:

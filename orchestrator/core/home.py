@@ -19,7 +19,7 @@ from orchestrator.core.errors import Conflict, Unavailable
 
 _FOLDERS = (
     *("db", "keys", "workspaces", "run", "backups", "logs", "outbox", "telegram"),
-    *("helpers", "studio", "browser", "pages", "thumbnails", "history"),
+    *("helpers", "studio", "browser", "browsers", "pages", "thumbnails", "history"),
 )
 _CLAIM_TRIES, _CLAIM_PAUSE_S = 10, 0.02
 """A command that looks whether we run holds the claim for a moment."""
@@ -71,6 +71,11 @@ class Home:
     def browser(self) -> Path:
         """Copies of web apps while pictures are taken of them."""
         return self.path / "browser"
+
+    @property
+    def browsers(self) -> Path:
+        """What agents' live browsers are given and bring, and the sockets that they speak through."""
+        return self.path / "browsers"
 
     @property
     def pages(self) -> Path:

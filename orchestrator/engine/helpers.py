@@ -3,7 +3,7 @@ workspace or the door."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -22,6 +22,9 @@ class HelperKind:
     """How much it gets of a processor that others want too."""
     pids: int = 128
     """Processes and threads."""
+    open_files: int = 1024
+    sandboxes_itself: bool = False
+    """Its programs shut parts of themselves in further, in user namespaces of their own."""
 
 
 RESOLVER = HelperKind("resolver", "hermitshell.helper-of")
@@ -50,6 +53,40 @@ LISTER = HelperKind(
     program=("/bin/sh", "-c", "exec dpkg-query -W -f '${Package}\\t${Version}\\t${Architecture}\\n' >/helper/out/list"),
 )
 """Lists the Debian packages of its image."""
+LIVE_BROWSER = HelperKind(
+    "live-browser",
+    "hermitshell.browsers-of",
+    program=("/usr/bin/python3", "-I", "/app/live_browser.py", "--sandbox=on"),
+    cpus=2.0,
+    shares=256,
+    pids=512,
+    open_files=4096,
+    sandboxes_itself=True,
+)
+"""The browser that an agent uses; it lives longer than a call. Seven tabs are 164 processes and threads."""
+BARE_LIVE_BROWSER = replace(
+    LIVE_BROWSER,
+    program=("/usr/bin/python3", "-I", "/app/live_browser.py", "--sandbox=off"),
+    sandboxes_itself=False,
+)
+"""The same on a kernel where Chromium's own sandbox can't stand. It has the same label and names."""
+_SHOW_NOTHING = (
+    "exec timeout 30 /usr/bin/chromium-headless-shell --disable-gpu --disable-dev-shm-usage --disable-breakpad"
+    " --user-data-dir=/tmp/profile --dump-dom {} about:blank >/helper/out/page"
+)
+SANDBOX_TRIAL = replace(
+    LIVE_BROWSER,
+    name="sandbox-trial",
+    label="hermitshell.sandbox-trials-of",
+    program=("/bin/sh", "-c", _SHOW_NOTHING.format("")),
+)
+"""Shows an empty page, which Chromium refuses to where its own sandbox can't stand."""
+BARE_TRIAL = replace(
+    SANDBOX_TRIAL,
+    program=("/bin/sh", "-c", _SHOW_NOTHING.format("--no-sandbox --no-zygote")),
+    sandboxes_itself=False,
+)
+"""The same without it, which tells a kernel that is in its way from a browser that is broken."""
 
 
 @dataclass(frozen=True, slots=True)

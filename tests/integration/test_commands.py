@@ -180,6 +180,7 @@ def test_the_doctor_of_one_that_runs(person: Terminal) -> None:
     assert [f for f in found if f["state"] == "fail"] == []
     assert ran.returncode == 0
     assert len([f for f in found if f["part"] == "air gap" and f["state"] == "ok"]) == 7
+    assert [f["state"] for f in found if f["part"] == "browser"] == ["ok"]
     assert next(f for f in found if f["part"] == "model")["state"] == "ok"
     assert next(f for f in found if f["part"] == "hermitshell")["state"] == "ok"
     left = person.client.containers.list(all=True, filters={"label": f"hermitshell.install={person.install}"})

@@ -269,6 +269,9 @@ def test_a_second_of_the_same_id_takes_its_place(tries: Tries) -> None:
     again = tries.start(STUBBORN)
     assert line_of(again) == b"here\n"
     eventually(lambda: first.read() == b"", patience_s=PATIENCE_S)
+    assert first.poll() is HelperEnd.ENDED  # and what is done with it does nothing to the other
+    first.stop()
+    assert again.poll() is None
     assert other.poll() is None
     assert len(tries.there()) == 2
 

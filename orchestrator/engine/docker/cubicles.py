@@ -28,6 +28,7 @@ from orchestrator.engine.docker.client import (
     resume_container,
     translate_errors,
 )
+from orchestrator.engine.docker.seccomp import seccomp_filter
 
 logger = logging.getLogger(__name__)
 
@@ -198,7 +199,7 @@ class DockerCubicles:
 
 
 def _spec_fingerprint(spec: CubicleSpec) -> str:
-    facts = json.dumps([_RECIPE, asdict(spec), hardening.seccomp_filter()], default=str, sort_keys=True)
+    facts = json.dumps([_RECIPE, asdict(spec), seccomp_filter()], default=str, sort_keys=True)
     return hashlib.sha256(facts.encode()).hexdigest()[:16]
 
 

@@ -7,10 +7,8 @@ helper differ stands in ``DIFFERENCES``, each with its reason.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,9 +16,9 @@ import docker
 from docker.types import LogConfig, Mount, Ulimit
 
 from orchestrator.core.models import CubicleSpec
+from orchestrator.engine.docker.seccomp import seccomp_filter
 from orchestrator.engine.helpers import HelperSpec
 
-_SECCOMP_FILE = Path(__file__).resolve().parents[3] / "cubicle" / "seccomp.json"
 _LARGEST_TMP_MB = 256
 _HELPER_MEMORY_MB, _HELPER_TMP_MB = 1024, 700
 
@@ -37,6 +35,7 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "AutoRemove": "How a cubicle ended is looked up after its end. A helper's report lies in its folder.",
     "Runtime": "HERMIT_CUBICLE_RUNTIME speaks of cubicles alone.",
     "Mounts": "A cubicle has its workspace and its door, a helper its own folders; in one are sockets, if any.",
+    "SecurityOpt": "The filter: a live browser may make user namespaces, to shut each site's process in once more.",
 }
 """In what a cubicle and a helper differ, by the engine's own names for it, and why. All else is the same for all."""
 
@@ -60,6 +59,7 @@ class Sandbox:
     has_local_ipv6: bool = False
     is_removed_at_end: bool = False
     runtime: str = ""
+    sandboxes_itself: bool = False
 
 
 def sandbox_cubicle(spec: CubicleSpec) -> Sandbox:
@@ -94,7 +94,7 @@ def sandbox_helper(spec: HelperSpec, *, most_cpus: float) -> Sandbox:
         cpus=min(kind.cpus, most_cpus),
         pids=kind.pids,
         file_mb=_HELPER_TMP_MB,
-        open_files=1024,
+        open_files=kind.open_files,
         tmp=f"noexec,size={_HELPER_TMP_MB}m",
         mounts=(
             _bind_mount(spec.given, "/helper/in"),
@@ -103,6 +103,7 @@ def sandbox_helper(spec: HelperSpec, *, most_cpus: float) -> Sandbox:
         ),
         cpu_shares=kind.shares,
         is_removed_at_end=True,
+        sandboxes_itself=kind.sandboxes_itself,
     )
 
 
@@ -151,7 +152,7 @@ def host_config(api: docker.APIClient, sandbox: Sandbox) -> dict[str, Any]:
         read_only=True,
         privileged=False,
         cap_drop=["ALL"],
-        security_opt=["no-new-privileges:true", f"seccomp={seccomp_filter()}"],
+        security_opt=["no-new-privileges:true", f"seccomp={seccomp_filter(sandboxes_itself=sandbox.sandboxes_itself)}"],
         ipc_mode="private",
         init=True,
         auto_remove=sandbox.is_removed_at_end,
@@ -174,12 +175,6 @@ def host_config(api: docker.APIClient, sandbox: Sandbox) -> dict[str, Any]:
         runtime=sandbox.runtime or None,
     )
     return found
-
-
-@cache
-def seccomp_filter() -> str:
-    """The system calls that are let through, as the engine takes them."""
-    return json.dumps(json.loads(_SECCOMP_FILE.read_text(encoding="utf-8")))
 
 
 def _make_ulimits(sandbox: Sandbox) -> list[Ulimit]:

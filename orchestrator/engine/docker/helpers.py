@@ -94,7 +94,9 @@ class DockerLivingHelper:
 
     def __init__(self, api: docker.APIClient, name: str, spec: HelperSpec) -> None:
         """Starts it. It is attached to before, so that nothing that it says is missed."""
-        self._api, self._name, self._spec = api, name, spec
+        # By its id from now on: one that takes its place has its name, and is none of this one's business.
+        self._name = str(api.inspect_container(name)["Id"])
+        self._api, self._spec = api, spec
         self._stream = Stream(api.attach_socket(name, {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}))
         api.start(name)
         self._deadline = time.monotonic() + spec.time_s

@@ -37,7 +37,13 @@ BUILD_SILENCE_S = 600
 NEEDED_BYTES = {"base": 1_500_000_000, "studio": 3_500_000_000, "resolver": 1_500_000_000, "browser": 2_000_000_000}
 APART = {
     "resolver": ("cubicle/resolver.Dockerfile", "cubicle/resolver.py", "cubicle/gateway.py", "cubicle/install"),
-    "browser": ("cubicle/browser.Dockerfile", "cubicle/browser.py", "cubicle/pages.py", "cubicle/install"),
+    "browser": (
+        "cubicle/browser.Dockerfile",
+        "cubicle/browser.py",
+        "cubicle/live_browser.py",
+        "cubicle/pages.py",
+        "cubicle/install",
+    ),
 }
 """Images that have nothing to do with the cubicles', by their files: they are not made again when the crab changes."""
 KEEP_OLD_S = 3600.0
@@ -85,8 +91,9 @@ def context_files(root: Path, target: Target = "base") -> dict[str, tuple[bytes,
     if target in APART:
         paths = [root / name for name in APART[target]]
     else:
+        apart = {name for names in APART.values() for name in names} - {"cubicle/install"}
         paths = [path for path in (root / "cubicle").iterdir() if path.suffix not in (".json", ".md")]
-        paths = [path for path in paths if path.name.partition(".")[0] not in APART]
+        paths = [path for path in paths if path.relative_to(root).as_posix() not in apart]
         paths += [path for path in (root / "crab").rglob("*") if path.suffix in (".py", ".md", ".json", ".txt")]
     files = {}
     for path in paths:

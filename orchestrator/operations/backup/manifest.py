@@ -19,7 +19,7 @@ MANIFEST, SUMS = (b"hermit-backup.json",), (b"SHA256SUMS",)
 DATABASE = (b"db", b"hermit.db")
 WORKSPACES = b"workspaces"
 LEFT_OUT = frozenset(
-    {b"run", b"backups", b"scratch", b"helpers", b"errands", b"studio", b"browser", b"pages", b"history"}
+    {b"run", b"backups", b"scratch", b"helpers", b"errands", b"studio", b"browser", b"browsers", b"pages", b"history"}
 )
 """What is of this moment alone, the backups themselves, and points of time, which may be as large as all the rest."""
 UNFINISHED = (b".new", b".part", b".trial")

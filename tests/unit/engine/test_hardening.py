@@ -20,7 +20,7 @@ from orchestrator.engine.docker.hardening import (
     sandbox_cubicle,
     sandbox_helper,
 )
-from orchestrator.engine.helpers import RESOLVER, HelperKind, HelperSpec
+from orchestrator.engine.helpers import LIVE_BROWSER, RESOLVER, SANDBOX_TRIAL, HelperKind, HelperSpec
 
 ROOT = Path(__file__).resolve().parents[3]
 KINDS = [kind for kind in vars(helpers).values() if isinstance(kind, HelperKind)]
@@ -88,6 +88,24 @@ def test_sockets_are_mounted_read_only(api: docker.APIClient) -> None:
     assert {key for key in one | two if one.get(key) != two.get(key)} == {"Mounts"}
     added = [mount for mount in two["Mounts"] if mount not in one["Mounts"]]
     assert [(mount["Target"], mount["ReadOnly"]) for mount in added] == [("/run/helper", True)]
+
+
+def test_one_kind_alone_makes_namespaces(api: docker.APIClient) -> None:
+    """A live browser whose sandbox stands, and what tries whether it does."""
+    usual = host_config(api, sandbox_cubicle(SPEC))["SecurityOpt"]
+    found = {kind.name for kind in KINDS if helper_config(api, kind)["SecurityOpt"] != usual}
+    assert found == {LIVE_BROWSER.name, SANDBOX_TRIAL.name}
+
+
+def test_sockets_are_read_only_inside(api: docker.APIClient) -> None:
+    """Where a helper has any."""
+    spec = HelperSpec("1", LIVE_BROWSER, "image", 19_999, 19_999, HERE, HERE, 1.0, 1, HERE)
+    config = host_config(api, sandbox_helper(spec, most_cpus=4))
+    assert {mount["Target"]: mount["ReadOnly"] for mount in config["Mounts"]} == {
+        "/helper/in": True,
+        "/helper/out": False,
+        "/run/helper": True,
+    }
 
 
 def test_a_spec_reaches_its_numbers_and_no_more(api: docker.APIClient) -> None:

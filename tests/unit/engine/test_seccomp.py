@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.engine.docker.seccomp import seccomp_filter
+
 PROFILE = json.loads(Path(__file__).resolve().parents[3].joinpath("cubicle/seccomp.json").read_text(encoding="utf-8"))
 RULES: list[dict[str, Any]] = PROFILE["syscalls"]
 ALLOWED = {name for rule in RULES if rule["action"] == "SCMP_ACT_ALLOW" for name in rule["names"]}
@@ -118,3 +120,23 @@ def test_every_rule_says_what_it_is_for() -> None:
     for rule in RULES:
         assert rule["comment"]
         assert len(rule["names"]) == len(set(rule["names"]))
+
+
+def test_what_a_browser_s_own_sandbox_takes() -> None:
+    """Beside the list of all: a user namespace alone, new processes also in process and network namespaces, and to
+    give up what it has in them. Namespaces of mounts, groups, names and messages stay refused, and joining any."""
+    own = json.loads(seccomp_filter(sandboxes_itself=True))
+    assert json.loads(seccomp_filter()) == PROFILE
+    added = [rule for rule in own["syscalls"] if rule not in RULES]
+    taken = [rule for rule in RULES if rule not in own["syscalls"]]
+    assert {key: own[key] for key in own if key != "syscalls"} == {
+        key: PROFILE[key] for key in own if key != "syscalls"
+    }
+    assert [rule["names"] for rule in taken] == [["clone"]]
+    assert [rule["names"] for rule in added] == [["clone"], ["unshare"], ["capset", "chroot"]]
+    (clone,), (unshare,) = added[0]["args"], added[1]["args"]
+    refused = {0x00020000: "mounts", 0x02000000: "groups", 0x04000000: "names", 0x08000000: "messages"}
+    assert (clone["value"], clone["valueTwo"], clone["op"]) == (sum(refused), 0, "SCMP_CMP_MASKED_EQ")
+    assert (unshare["value"], unshare["valueTwo"]) == (0xFFFFFFFF, 0x10000000)
+    allowed = {name for rule in own["syscalls"] if rule["action"] == "SCMP_ACT_ALLOW" for name in rule["names"]}
+    assert allowed & set(NEVER) == {"unshare", "chroot"}
