@@ -15,8 +15,6 @@ from pathlib import Path
 import docker
 
 from bench.figures import Row, circumstances, keep, table
-from orchestrator.browsers.live_browsers import LiveBrowsers
-from orchestrator.browsers.models import BrowserLimits, BrowserParts
 from orchestrator.core.models import CubicleKey
 from orchestrator.engine.browser_sandbox import BrowserSandbox
 from orchestrator.engine.docker.helpers import DockerHelpers
@@ -25,6 +23,8 @@ from orchestrator.engine.setup.cubicle_image import ensure_image
 from orchestrator.engine.setup.docker_setup import find_engine, require_usable
 from orchestrator.engine.setup.machine import LocalMachine
 from orchestrator.engine.setup.progress import SetupProgress
+from orchestrator.live_browsers.browsers import LiveBrowsers
+from orchestrator.live_browsers.models import BrowserLimits, BrowserParts
 from tests.support.raw_driver import RawDriver, gate_maker
 
 ROUNDS, MOST = 10, 4

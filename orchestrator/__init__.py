@@ -16,7 +16,7 @@ Packages from the top down. A package imports only those below it (``tests/test_
     approvals/      questions to a person about one exact text, grants, the command policy
     checkpoints/    points of time of the workspaces: taken, compared, gone back to
     agents/         agents, users, cubicles, settings of the install
-    browsers/       live browsers of cubicles: one container each, its life, its files
+    live_browsers/  live browsers of cubicles: one container each, its life, its files
     engine/         containers: the protocol, one hardening profile, Docker, the set-up of the host
     gate/           the way out of helper containers: a proxy that asks a policy before anything is looked up
     browser/        a browser that agents use: driven by its DevTools protocol, told of as text

@@ -29,7 +29,7 @@ LAYERS = (
     "gate",
     "browser",
     "engine",
-    "browsers",
+    "live_browsers",
     "checkpoints",
     "agents",
     "approvals",
@@ -104,7 +104,7 @@ OF_OTHER_PYTHONS = frozenset({"_sha2", "_sha256"})
 """What the standard library calls its hash in versions before and after this one."""
 EVENT_LOOPS = (
     "orchestrator.browser",
-    "orchestrator.browsers",
+    "orchestrator.live_browsers",
     "orchestrator.channels",
     "orchestrator.gate",
     "orchestrator.apps.previews",
@@ -449,7 +449,7 @@ def test_only_those_who_open_agents_folders_work_from_descriptors() -> None:
         *openers,
         "orchestrator.approvals.lock_files",
         "orchestrator.door.sockets",
-        "orchestrator.browsers.cdp_socket",
+        "orchestrator.live_browsers.cdp_socket",
         "orchestrator.capabilities.delivery.outbox_folder",
         "orchestrator.operations.doctor.surroundings",
         "orchestrator.core.dirs",

@@ -18,14 +18,14 @@ from typing import Any
 import docker
 import pytest
 
-from orchestrator.browsers.live_browsers import LiveBrowsers
-from orchestrator.browsers.models import BrowserEnded, BrowserLimits, BrowserParts
 from orchestrator.core.errors import NotFound, TooMany
 from orchestrator.core.models import CubicleKey
 from orchestrator.engine.browser_sandbox import BrowserWalls, try_sandbox
 from orchestrator.engine.docker.hardening import host_config, sandbox_helper
 from orchestrator.engine.docker.helpers import DockerHelpers
 from orchestrator.engine.helpers import BARE_LIVE_BROWSER, BARE_TRIAL, LIVE_BROWSER, SANDBOX_TRIAL, HelperKind
+from orchestrator.live_browsers.browsers import LiveBrowsers
+from orchestrator.live_browsers.models import BrowserEnded, BrowserLimits, BrowserParts
 from tests.integration.test_engine_helpers import as_listed
 from tests.support.raw_driver import RawDriver, gate_maker
 from tests.support.real_app import eventually

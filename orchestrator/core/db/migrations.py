@@ -1810,7 +1810,7 @@ def m063_languages(db: Database) -> None:
 
 
 @migrations()
-def m066_sources(db: Database) -> None:
+def m064_sources(db: Database) -> None:
     """What strangers may have written and a conversation has read (``approvals.source_rows``), with what is known of
     downloads so far; and of each grant how much had been read when it was given."""
     _run_script(
@@ -1859,7 +1859,7 @@ def m066_sources(db: Database) -> None:
 
 
 @migrations()
-def m067_asks_again(db: Database) -> None:
+def m065_asks_again(db: Database) -> None:
     """What has an agent ask again about hosts that it may fetch from (``core.asks_again``)."""
     db.execute("ALTER TABLE agents ADD COLUMN asks_again TEXT NOT NULL DEFAULT 'strict'")
 

@@ -349,7 +349,7 @@ def test_downloads_of_before_are_known() -> None:
     """After the migration they are sources, and a grant that was given between two of them knows the first alone."""
     db = sqlite3.connect(":memory:", isolation_level=None)
     db.row_factory = sqlite3.Row
-    migrations.apply(db, stop_before="m066_sources")
+    migrations.apply(db, stop_before="m064_sources")
     db.execute("INSERT INTO conversations (id, agent, user, created_at, used_at) VALUES (7, 'crab', 1, 1, 1)")
     db.execute(
         "INSERT INTO turns (id, agent, user, conversation, source, prompt, status, created_at) "

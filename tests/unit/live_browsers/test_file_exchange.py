@@ -1,5 +1,5 @@
-"""``orchestrator.browsers.file_exchange``: what goes into a browser has one plain name, what comes out is one plain
-file of the moment, whatever the browser put there."""
+"""``orchestrator.live_browsers.file_exchange``: what goes into a browser has one plain name, what comes out is one
+plain file of the moment, whatever the browser put there."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.browsers import file_exchange
-from orchestrator.browsers.file_exchange import MAX_UPLOADS, put_upload, take_download
 from orchestrator.core.errors import BadInput, NotFound, TooLarge
 from orchestrator.engine import helper_folder
 from orchestrator.engine.helpers import LIVE_BROWSER, HelperSpec
+from orchestrator.live_browsers import file_exchange
+from orchestrator.live_browsers.file_exchange import MAX_UPLOADS, put_upload, take_download
 
 GUID = "0f8fad5b-d9cb-469f-a165-70867728950e"
 

@@ -9,10 +9,10 @@ import secrets
 from pathlib import PurePosixPath
 from typing import BinaryIO, Final
 
-from orchestrator.browsers.models import MAX_DOWNLOAD_BYTES, MAX_UPLOAD_BYTES
 from orchestrator.core.errors import BadInput, NotFound, TooLarge
 from orchestrator.engine import helper_folder
 from orchestrator.engine.helpers import HelperSpec
+from orchestrator.live_browsers.models import MAX_DOWNLOAD_BYTES, MAX_UPLOAD_BYTES
 
 _INSIDE: Final = PurePosixPath("/helper/in")
 _GUID: Final = re.compile(r"[0-9A-Fa-f-]{1,64}")

@@ -11,8 +11,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final, Generic, TypeVar
 
-from orchestrator.browsers.cdp_socket import listen_for_relay
-from orchestrator.browsers.models import (
+from orchestrator.core.errors import Unavailable
+from orchestrator.core.models import CubicleKey
+from orchestrator.engine import helper_folder
+from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
+from orchestrator.engine.protocol import LivingHelper
+from orchestrator.live_browsers.cdp_socket import listen_for_relay
+from orchestrator.live_browsers.models import (
     MAX_FOLDER_BYTES,
     BrowserEnded,
     BrowserLimits,
@@ -20,11 +25,6 @@ from orchestrator.browsers.models import (
     DriverT,
     OpenedGate,
 )
-from orchestrator.core.errors import Unavailable
-from orchestrator.core.models import CubicleKey
-from orchestrator.engine import helper_folder
-from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
-from orchestrator.engine.protocol import LivingHelper
 
 logger = logging.getLogger(__name__)
 

@@ -1,5 +1,5 @@
-"""``orchestrator.browsers``: who has a browser, who gives way, and what becomes of one whose container, connection or
-engine fails."""
+"""``orchestrator.live_browsers``: who has a browser, who gives way, and what becomes of one whose container,
+connection or engine fails."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.browsers.live_browsers import LiveBrowsers
-from orchestrator.browsers.models import BrowserEnded, BrowserLimits, BrowserParts
 from orchestrator.core.errors import NotFound, TooMany, Unavailable
 from orchestrator.core.models import CubicleKey
 from orchestrator.engine.helpers import LIVE_BROWSER, HelperEnd
+from orchestrator.live_browsers.browsers import LiveBrowsers
+from orchestrator.live_browsers.models import BrowserEnded, BrowserLimits, BrowserParts
 from tests.support.fake_live_browsers import FakeBrowserHelpers, FakeContainer, FakeGates
 from tests.support.raw_driver import RawDriver
 from tests.support.real_app import eventually

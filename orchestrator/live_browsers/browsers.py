@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, Final, Generic, TypeVar
 
-from orchestrator.browsers import file_exchange
-from orchestrator.browsers.cubicle_browser import AGAIN, CubicleBrowser
-from orchestrator.browsers.models import DEFAULT_LIMITS, BrowserEnded, BrowserLimits, BrowserParts, DriverT
 from orchestrator.core.errors import NotFound, TooMany, Unavailable
 from orchestrator.core.models import CubicleKey
 from orchestrator.engine import helper_folder
 from orchestrator.engine.helpers import LIVE_BROWSER, HelperSpec
+from orchestrator.live_browsers import file_exchange
+from orchestrator.live_browsers.cubicle_browser import AGAIN, CubicleBrowser
+from orchestrator.live_browsers.models import DEFAULT_LIMITS, BrowserEnded, BrowserLimits, BrowserParts, DriverT
 
 logger = logging.getLogger(__name__)
 
