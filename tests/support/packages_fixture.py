@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from orchestrator.approvals.grant_rows import GrantKind, GrantScope
 from orchestrator.approvals import source_rows
+from orchestrator.approvals.grant_rows import GrantKind, GrantScope
 from orchestrator.approvals.notifications import Notifications
 from orchestrator.capabilities.call_rows import CapabilityCall
 from orchestrator.capabilities.calls import Calls
