@@ -13,8 +13,11 @@ from orchestrator.app.wiring import AppContext
 from orchestrator.app.wiring_calendar import Calendar
 from orchestrator.app.wiring_downloads import build_assets
 from orchestrator.approvals.approvals import Approvals
+from orchestrator.browser.session import BrowserSession
 from orchestrator.capabilities.ask import rows as question_rows
 from orchestrator.capabilities.ask.questions import Questions
+from orchestrator.capabilities.browser.accesses import BrowserAccesses
+from orchestrator.capabilities.browser.browsing import Browsing, BrowsingParts
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.checkpoint.agent_points import AgentPoints, PointHistory
 from orchestrator.capabilities.delivery.intake import Intake
@@ -31,7 +34,10 @@ from orchestrator.capabilities.table import REGISTRY
 from orchestrator.capabilities.video.renderer import VideoRenderer
 from orchestrator.capabilities.video.videos import Videos
 from orchestrator.core.models import CubicleKey, Turn
+from orchestrator.engine.browser_sandbox import BrowserSandbox
 from orchestrator.jobs.pool import Jobs
+from orchestrator.live_browsers.browsers import LiveBrowsers
+from orchestrator.live_browsers.models import BrowserParts
 from orchestrator.llm.key_store import KeyStore
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.pricing import price_of
@@ -64,6 +70,7 @@ class Capabilities:
         self.search_chain = SearchChain(self.search_engines, context.parts.internet)
         searches = Searches(jobs=self.jobs, chain=self.search_chain)
         self.downloads = build_assets(context, approvals, self.jobs)
+        self.browsers, browsing = self._build_browsing(context)
         points = AgentPoints(store=store, agents=context.agents, approvals=approvals, jobs=self.jobs, history=history)
         self._calendar = Calendar(context, turns)
         self.calendar = self._calendar.calendar
@@ -79,6 +86,7 @@ class Capabilities:
             videos,
             points,
             searches,
+            browsing,
         )
         deeds = REGISTRY.collect_deeds(*(noun.deeds for noun in offering), self._calendar.handlers.deeds)
         self.calls.set_registry(REGISTRY, deeds)
@@ -103,12 +111,15 @@ class Capabilities:
             cubicles = agent_rows.list_cubicles(db)
         self._commands.start(cubicles)  # another version may have other commands
         self.memories.start()
+        self.browsers.start()
         self.jobs.start()
         self._calendar.start()
 
     def stop_for(self, is_theirs: Callable[[CubicleKey], bool]) -> None:
         """Nothing is done any more for cubicles that are being deleted. Raises Unavailable when that takes long."""
         self._approvals.abandon(is_theirs)
+        for key in filter(is_theirs, self.browsers.list_alive()):
+            self.browsers.end(key)
         self.jobs.await_end(is_theirs)
 
     def close(self) -> None:
@@ -116,6 +127,7 @@ class Capabilities:
         self._calendar.close()
         self._commands.close()
         self.jobs.close()
+        self.browsers.close()
         self.memories.close()
 
     def _build_questions(self, context: AppContext) -> Questions:
@@ -176,6 +188,33 @@ class Capabilities:
             ),
             most_an_hour=context.settings.rates.installs_per_hour,
         )
+
+    def _build_browsing(self, context: AppContext) -> tuple[LiveBrowsers[BrowserSession], Browsing]:
+        engine, folder = context.parts.engine, context.home.browsers
+        accesses = BrowserAccesses(context.gates, allows_static=context.settings.browser_static)
+        browsers = LiveBrowsers(
+            BrowserParts(
+                engine.helpers,
+                folder / "live",
+                lambda: engine.images.ensure_image("browser"),
+                BrowserSandbox(engine.helpers, folder / "trials").choose_kind,
+                accesses.open_gate,
+                lambda key: BrowserSession(accesses.get_access(key)),
+            )
+        )
+        context.hooks.door_closed.subscribe(browsers.end_soon)
+        parts = BrowsingParts(
+            context.store,
+            context.agents,
+            self._approvals,
+            context.grants,
+            self.jobs,
+            context.workspaces,
+            browsers,
+            accesses,
+            context.settings.private_hosts,
+        )
+        return browsers, Browsing(parts)
 
     def _build_videos(self, context: AppContext) -> Videos:
         parts = context.parts

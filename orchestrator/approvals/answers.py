@@ -31,7 +31,8 @@ NOTHING = DecisionDetails()
 def describe_allowance(approval: Approval) -> tuple[GrantKind, tuple[str, ...]]:
     """What saying yes for longer would allow; nothing where there is no name for it."""
     if approval.kind == COMMAND or "kinds" in approval.detail:
-        return GrantKind.COMMAND, tuple(approval.detail.get("kinds", ()))
+        kind = GrantKind(approval.detail.get("grants", GrantKind.COMMAND))
+        return kind, tuple(approval.detail.get("kinds", ()))
     host = approval.detail.get("host")
     return GrantKind.HOST, (str(host),) if host else ()
 

@@ -17,6 +17,9 @@ class GrantKind(StrEnum):
     """A kind of command, as policy names it: ``delete below work/build/``."""
     HOST = "host"
     """A host that files may be fetched from, in ASCII."""
+    SITE = "site"
+    """A site that the agent's browser may open, ``shop.test``; or what pages of one may load from elsewhere,
+    ``api.example with shop.test``."""
 
 
 class GrantScope(StrEnum):

@@ -25,6 +25,7 @@ from orchestrator.core.events import Broker
 from orchestrator.core.models import CubicleKey, Event, Role, User
 from orchestrator.core.short_ids import typed_id
 from orchestrator.core.text import escape_invisible
+from orchestrator.web.sites import read_companion, read_site
 from orchestrator.web.urls import parse_url
 
 MOST = 200
@@ -109,16 +110,26 @@ class Grants:
 
     def list_hosts(self, db: sqlite3.Connection, key: CubicleKey, turn: int | None) -> frozenset[str]:
         """The hosts that the agent may fetch from in this turn's conversation without a question."""
-        held = rows.list_live_grants(db, key, turn, GrantKind.HOST, self._now())
-        return frozenset(grant.subject for grant in held)
+        return self.list_subjects(db, key, turn, GrantKind.HOST)
+
+    def list_subjects(
+        self, db: sqlite3.Connection, key: CubicleKey, turn: int | None, kind: GrantKind
+    ) -> frozenset[str]:
+        """What is allowed of a kind in this turn's conversation."""
+        return frozenset(grant.subject for grant in rows.list_live_grants(db, key, turn, kind, self._now()))
 
     def list_newcomers(
-        self, db: sqlite3.Connection, key: CubicleKey, turn: int | None, host: str
+        self,
+        db: sqlite3.Connection,
+        key: CubicleKey,
+        turn: int | None,
+        subject: str,
+        kind: GrantKind = GrantKind.HOST,
     ) -> list[Source] | None:
         """What this turn's conversation has read, of what the agent's settings count, since a person last allowed the
-        host there: what the agent itself worded is no longer covered then. None where the host is not allowed."""
-        held = rows.list_live_grants(db, key, turn, GrantKind.HOST, self._now())
-        marks = [grant.read_mark for grant in held if grant.subject == host]
+        host or site there: what the agent itself worded is no longer covered then. None where it is not allowed."""
+        held = rows.list_live_grants(db, key, turn, kind, self._now())
+        marks = [grant.read_mark for grant in held if grant.subject == subject]
         if not marks:
             return None
         kinds_counted = COUNTED[self._agents.get(key.agent).asks_again]
@@ -179,10 +190,25 @@ def _check_subject(kind: GrantKind, subject: str) -> str:
         if link.url != f"https://{link.host}/" or "/" in subject:
             raise BadInput("subject: write the host alone, such as example.com.")
         return link.host
+    if kind is GrantKind.SITE:
+        return _check_site(subject)
     if not kinds.is_kind(subject):
         raise BadInput(f"subject: this is no kind of command. Write it as one of {kinds.FORMS}.")
     return subject
 
 
+def _check_site(subject: str) -> str:
+    host, _, site = subject.partition(" with ")
+    made = read_companion(host, site) if site else read_site(host)
+    if made is None:
+        raise BadInput(
+            "subject: write a site such as example.com, or a host and the site that loads from it: "
+            "static.example.net with example.com."
+        )
+    return made
+
+
 def _describe_grant(kind: GrantKind, subject: str) -> str:
+    if kind is GrantKind.SITE:
+        return f"load from {subject} in its browser" if " with " in subject else f"open {subject} in its browser"
     return f"fetch from {subject}" if kind is GrantKind.HOST else f"“{escape_invisible(subject)}”"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.capabilities.ask import capability as ask
+from orchestrator.capabilities.browser import capability as browser
 from orchestrator.capabilities.calendar import capability as calendar
 from orchestrator.capabilities.checkpoint import capability as checkpoint
 from orchestrator.capabilities.delivery import capability as delivery
@@ -23,6 +24,7 @@ CAPABILITIES = (
     ask.CAPABILITY,
     video.CAPABILITY,
     search.CAPABILITY,
+    browser.CAPABILITY,
     delivery.CAPABILITY,
     checkpoint.CAPABILITY,
     status.CAPABILITY,

@@ -76,6 +76,7 @@ SETTINGS = {
     "HERMIT_KEEP_DETAILS_DAYS": "the same for output of commands, notices, questions, old approvals (365; 0: never)",
     "HERMIT_KEEP_AUDIT_DAYS": "the same for the audit log (default 0: never)",
     "HERMIT_KEEP_BACKUPS_DAYS": "the same for backups in HERMIT_HOME/backups, except the newest (default 0: never)",
+    "HERMIT_BROWSER_STATIC_HOSTS": "0 keeps pages in agents' browsers from well-known hosts of fonts and scripts",
     "HERMIT_APP_PICTURES": "0 takes no pictures of web apps or PDFs, and never builds the image for that",
     "HERMIT_FETCH_HTTP": "1 also allows approved downloads over plain http, which anybody on the way can change",
     "HERMIT_TERMINAL": "1 gives operators a terminal in their own cubicles, in the dashboard",
@@ -129,6 +130,8 @@ class Settings:
     """Hosts and ports where an index keeps files, beside its own."""
     private_hosts: frozenset[tuple[str, int]]
     """Hosts and ports of a private network that the gate lets through where somebody agreed to them."""
+    browser_static: bool
+    """Pages in agents' browsers may load from well-known hosts of fonts and scripts without a question."""
     runtime: str
     llm_base_url: str
     llm_model: str
@@ -248,6 +251,7 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
         push_hosts=_parse_push_hosts(values),
         package_hosts=_parse_host_ports(values, "HERMIT_PACKAGE_HOSTS"),
         private_hosts=_parse_host_ports(values, "HERMIT_PRIVATE_HOSTS"),
+        browser_static=_parse_switch(values, "HERMIT_BROWSER_STATIC_HOSTS", default="1"),
         runtime=values.get("HERMIT_CUBICLE_RUNTIME", ""),
         llm_base_url=_parse_url(values, "HERMIT_LLM_BASE_URL"),
         llm_model=values.get("HERMIT_LLM_MODEL", ""),

@@ -1,0 +1,42 @@
+"""What all cubicles' browsers may reach, each with the gate that asks."""
+
+from __future__ import annotations
+
+import threading
+
+from orchestrator.capabilities.browser.site_access import SiteAccess
+from orchestrator.core.models import CubicleKey
+from orchestrator.engine.helpers import HelperSpec
+from orchestrator.gate.gate import Gates, OpenGate
+from orchestrator.gate.traffic_log import GateUser
+
+
+class BrowserAccesses:
+    """One for each cubicle that had a browser. Any thread may call."""
+
+    def __init__(self, gates: Gates, *, allows_static: bool) -> None:
+        self._gates, self._allows_static = gates, allows_static
+        self._lock = threading.Lock()  # protects both below
+        self._accesses: dict[CubicleKey, SiteAccess] = {}
+        self._open: dict[CubicleKey, OpenGate] = {}
+
+    def get_access(self, key: CubicleKey) -> SiteAccess:
+        """That of one cubicle."""
+        with self._lock:
+            return self._accesses.setdefault(key, SiteAccess(allows_static=self._allows_static))
+
+    def open_gate(self, key: CubicleKey, spec: HelperSpec) -> OpenGate:
+        """The way out of a browser that is being started. Raises Unavailable."""
+        assert spec.sockets is not None  # noqa: S101 - it is a browser's
+        user = GateUser("browser", key)
+        gate = self._gates.open_gate(spec.sockets, self.get_access(key), user, uid=spec.uid, gid=spec.gid)
+        with self._lock:
+            self._open[key] = gate
+        return gate
+
+    def recheck(self, key: CubicleKey) -> None:
+        """What is not allowed any more is cut."""
+        with self._lock:
+            gate = self._open.get(key)
+        if gate is not None:
+            gate.recheck()

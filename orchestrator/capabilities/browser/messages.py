@@ -1,0 +1,56 @@
+"""The words about the browser: for the person who is asked, for the agent. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from orchestrator.capabilities.browser.capability import KIND
+from orchestrator.web.sites import site_of
+from orchestrator.web.url_warnings import list_warnings
+from orchestrator.web.urls import Link
+
+MOST_HOSTS = 12
+BROKE = "Something went wrong on the host; its log says what. Try it once more."
+CUT_SHORT = "HermitShell was stopped in the middle of it, so it may have happened or not. Look at the page."
+CLOSED = "The browser is closed."
+DENIED = "A person said no to this site, so nothing was opened."
+EXPIRED = "Nobody answered in time, so nothing was opened. Ask again if it is still needed."
+CANCELLED = "The question was taken back, so nothing was opened. Ask again if it is still needed."
+NOTHING_MISSING = "Nothing that could be asked for was kept from this page."
+LOADING = "Under way."
+MEASURES = "{host} measures people or advertises. It is kept from every page."
+
+
+def asked_text(site: str) -> str:
+    """For the agent that waits."""
+    return f"A person is asked whether {site} may be opened."
+
+
+def site_detail(link: Link, why: str) -> dict[str, Any]:
+    """What a person should know of a site, and what they may allow for longer."""
+    site = site_of(link.host)
+    return {
+        "site": site,
+        "why": why,
+        "url_chars": len(link.target),
+        "warnings": [hint.text for hint in list_warnings(link)],
+        "grants": KIND,
+        "kinds": [site],
+    }
+
+
+def companions_text(site: str, hosts: Sequence[str]) -> str:
+    """The exact text that is agreed to."""
+    return "\n".join([f"With {site}:", *hosts])
+
+
+def companions_detail(site: str, hosts: Sequence[str], why: str) -> dict[str, Any]:
+    """The same of what pages of a site load from elsewhere."""
+    kinds = [f"{host} with {site}" for host in hosts]
+    return {"site": site, "why": why, "hosts": list(hosts), "grants": KIND, "kinds": kinds}
+
+
+def file_text(name: str, size: int) -> str:
+    """Where the picture or the PDF is."""
+    return f"It is in ../in/{name} ({size:,} bytes)."
