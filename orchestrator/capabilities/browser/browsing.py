@@ -276,6 +276,7 @@ def _report(_: sqlite3.Connection, job: Job) -> JobReport:
     detail = {"do": payload["do"], **({"url": payload["url"]} if host else {})}
     if job.error:
         said = f"The browser could not {payload['do']}{f' {host}' if host else ''}."
-        return JobReport(job.error, {"code": "failed"}, audit="browser.failed", said=said, detail=detail)
+        code = job.progress if job.progress in _ENDED else "failed"
+        return JobReport(job.error, {"code": code}, audit="browser.failed", said=said, detail=detail)
     said = f"The browser: {payload['do']} {payload['url'] if host else ''}".strip() + "."
     return JobReport(job.result["said"], job.result["told"], audit="browser.done", said=said, detail=detail)

@@ -1864,6 +1864,34 @@ def m065_asks_again(db: Database) -> None:
     db.execute("ALTER TABLE agents ADD COLUMN asks_again TEXT NOT NULL DEFAULT 'strict'")
 
 
+@migrations()
+def m066_sites(db: Database) -> None:
+    """Sites that an agent's browser may open are allowed in advance too: a kind of grants is no longer one of two."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE grants_new (
+            id TEXT PRIMARY KEY,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER REFERENCES users (id) ON DELETE CASCADE,
+            kind TEXT NOT NULL,
+            subject TEXT NOT NULL,
+            scope TEXT NOT NULL CHECK (scope IN ('hour', 'conversation', 'always')),
+            since REAL NOT NULL,
+            until REAL,
+            by TEXT NOT NULL,
+            conversation INTEGER,
+            read_mark INTEGER NOT NULL DEFAULT 0
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO grants_new (id, agent, user, kind, subject, scope, since, until, by, conversation, read_mark)
+            SELECT id, agent, user, kind, subject, scope, since, until, by, conversation, read_mark FROM grants;
+        DROP TABLE grants;
+        ALTER TABLE grants_new RENAME TO grants;
+        CREATE INDEX grants_of_agent ON grants (agent, kind);
+        """,
+    )
+
+
 def _run_script(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

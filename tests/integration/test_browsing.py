@@ -1,0 +1,195 @@
+"""An agent in a real cubicle uses a real browser: a person is asked about each site, once; what the page shows comes
+back as text; and nothing goes anywhere else. The internet is a few sites on loopback.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import docker
+import pytest
+
+from orchestrator.web.limits import Internet
+from tests.support.fake_internet import PUBLIC, FakeInternet, Visit, answer, opened
+from tests.support.real_app import Ran, RealApp, Talker, eventually, real_install, run_inside
+
+pytestmark = pytest.mark.docker
+
+PAGES = {
+    "shop.test/": "<title>Shop</title><h1>Shoes</h1><a href=/cart>Cart</a><input aria-label=Size id=s>"
+    "<button onclick=\"document.body.append('Size ' + document.getElementById('s').value)\">Look</button>"
+    "<img src=http://static.test/a.png><script src=http://www.google-analytics.com/ga.js></script>"
+    "<a href=http://other.test/>Elsewhere</a>",
+    "shop.test/cart": "<title>Cart</title><p>It is empty.</p><button onclick=\"document.title=confirm('Sure?')\">Pay",
+    "other.test/": "<title>Other</title><p>Another site",
+    "static.test/a.png": "no picture",
+}
+
+
+@pytest.fixture(scope="module")
+def town() -> FakeInternet:
+    """Which names there are, and what was asked of them."""
+    names = ("shop.test", "other.test", "static.test", "www.google-analytics.com")
+    return FakeInternet({name: [[PUBLIC]] for name in names})
+
+
+@pytest.fixture(scope="module")
+def heads() -> list[str]:
+    """Every request that arrived anywhere."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def install(
+    tmp_path_factory: pytest.TempPathFactory,
+    client: docker.DockerClient,
+    image_tag: Callable[[str], str],
+    town: FakeInternet,
+    heads: list[str],
+) -> Iterator[RealApp]:
+    """An install whose way out leads to these sites."""
+
+    def gives(visit: Visit) -> None:
+        host = next(line for line in visit.head.split("\r\n") if line.lower().startswith("host:"))[5:].strip()
+        heads.append(f"{host}{visit.target}")
+        page = PAGES.get(f"{host}{visit.target}")
+        status = "404 Not Found" if page is None else "200 OK"
+        visit.send(answer((page or "").encode(), status, Content_Type="text/html"))
+
+    with opened(gives) as site:
+        town.sites[PUBLIC] = site
+        with real_install(tmp_path_factory.mktemp("home"), client, image_tag, internet=Internet(town)) as made:
+            yield made
+
+
+@pytest.fixture
+def talker(install: RealApp) -> Iterator[Talker]:
+    """An agent that may browse, whose cubicle runs."""
+    made = install.agent(toolsets=["browser"])
+    made.wake()
+    yield made
+    run(install, made, "close")
+
+
+def run(install: RealApp, agent: Talker, *words: str) -> Ran:
+    """A command of the browser."""
+    return run_inside(install.client, agent, "hermit", "browser", *words)
+
+
+def approved(install: RealApp, agent: Talker, *words: str, **more: Any) -> tuple[Ran, dict[str, Any]]:
+    """The same, with a yes to the question that it leads to; the question."""
+    ran: list[Ran] = []
+    thread = threading.Thread(target=lambda: ran.append(run(install, agent, *words)))
+    thread.start()
+    question = eventually(
+        lambda: next((a for a in _pending(install) if (a["agent"], a["kind"]) == (agent.name, "site")), {}),
+        patience_s=60,
+    )
+    install.api.post(f"/approvals/{question['id']}", {"decision": "approve", **more})
+    thread.join(120)
+    return ran[0], question
+
+
+def _pending(install: RealApp) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = install.api.get("/approvals?status=pending")["approvals"]
+    return found
+
+
+def test_a_site_is_asked_about_and_used(install: RealApp, talker: Talker, town: FakeInternet, heads: list[str]) -> None:
+    """Nothing is looked up before a yes; then its pages are there, and nothing of anybody else's."""
+    looked_up, seen = len(town.looked_up), len(heads)
+    ran, question = approved(install, talker, "open", "http://shop.test/", "--why", "for the shoes")
+    assert ran.code == 0, ran
+    assert "# Shoes" in ran.out
+    assert "not loaded" in ran.out.lower()
+    assert "static.test" in ran.out
+    assert question["text"] == "http://shop.test/"
+    assert question["detail"]["site"] == "shop.test"
+    assert set(town.looked_up[looked_up:]) == {"shop.test"}
+    assert all(one.startswith("shop.test/") for one in heads[seen:])
+    size, look = (ref_of(ran.out, word) for word in ("Size", "Look"))
+    assert run(install, talker, "type", size, "43").code == 0
+    assert "Size 43" in run(install, talker, "click", look).out
+    assert "It is empty." in run(install, talker, "open", "http://shop.test/cart").out  # it is there: nobody is asked
+    assert _pending(install) == []
+    back = run(install, talker, "back")
+    assert "# Shoes" in back.out
+    gone = run(install, talker, "click", ref_of(run(install, talker, "snapshot", "--full").out, "Elsewhere"))
+    assert "other.test" in gone.out + gone.err
+    assert "other.test" not in town.looked_up[looked_up:]
+    turn_sources = install.api.get(f"/agents/{talker.name}/grants")["grants"]
+    assert turn_sources == []
+
+
+def ref_of(text: str, name: str) -> str:
+    """The ref of the element of this name."""
+    found = re.search(rf"\[(?:\w+ )?(e\d+): {name}\b|\[{name}\]\((e\d+)\)", text)
+    assert found, (name, text)
+    return found[1] or found[2]
+
+
+def test_a_no_opens_nothing(install: RealApp, talker: Talker, town: FakeInternet) -> None:
+    """The agent is told, and nothing was looked up."""
+    looked_up = len(town.looked_up)
+    ran: list[Ran] = []
+    thread = threading.Thread(target=lambda: ran.append(run(install, talker, "open", "http://shop.test/")))
+    thread.start()
+    question = eventually(lambda: next(iter(_pending(install)), {}))
+    install.api.post(f"/approvals/{question['id']}", {"decision": "deny", "note": "not that shop"})
+    thread.join(60)
+    assert ran[0].code == 3, ran
+    assert "not that shop" in ran[0].err
+    assert town.looked_up[looked_up:] == []
+
+
+def test_companions_are_one_question(install: RealApp, talker: Talker, heads: list[str]) -> None:
+    """What the page was kept from is asked about together, but never who measures people."""
+    approved(install, talker, "open", "http://shop.test/")
+    seen = len(heads)
+    ran, question = approved(install, talker, "allow", "--why", "the pictures")
+    assert ran.code == 0, ran
+    assert question["text"] == "With shop.test:\nstatic.test"
+    assert "static.test/a.png" in heads[seen:]
+    assert not any("google-analytics" in one for one in heads)
+
+
+def test_a_dialog_is_answered(install: RealApp, talker: Talker) -> None:
+    """It is told at once, and its answer reaches the page."""
+    approved(install, talker, "open", "http://shop.test/cart")
+    pay = ref_of(run(install, talker, "snapshot", "--full").out, "Pay")
+    asked = run(install, talker, "click", pay)
+    assert "Sure?" in asked.out
+    assert "was accepted" in run(install, talker, "dialog", "accept").out
+    assert run(install, talker, "snapshot", "--full").out.startswith("true\n")
+
+
+def test_a_picture_lands_in_the_inbox(install: RealApp, talker: Talker) -> None:
+    """A JPEG and a PDF, named as was asked."""
+    approved(install, talker, "open", "http://shop.test/cart")
+    assert "../in/cart.jpg" in run(install, talker, "screenshot", "--out", "cart.jpg").out
+    assert "../in/page.pdf" in run(install, talker, "pdf").out
+    inbox = talker.work.parent / "in"
+    assert (inbox / "cart.jpg").read_bytes()[:3] == b"\xff\xd8\xff"
+    assert (inbox / "page.pdf").read_bytes()[:5] == b"%PDF-"
+
+
+def test_a_grant_is_for_the_site_until_another_is_read(install: RealApp, talker: Talker) -> None:
+    """Allowed in advance nobody is asked; after another site was read, a person is."""
+    install.api.post(f"/agents/{talker.name}/grants", {"kind": "site", "subject": "www.shop.test", "scope": "always"})
+    (grant,) = install.api.get(f"/agents/{talker.name}/grants")["grants"]
+    assert (grant["kind"], grant["subject"]) == ("site", "shop.test")
+    assert "# Shoes" in run(install, talker, "open", "http://shop.test/").out
+    approved(install, talker, "open", "http://other.test/")
+    approved(install, talker, "open", "http://shop.test/")
+
+
+def test_what_can_be_used_is_told(install: RealApp, talker: Talker) -> None:
+    """What is missing or odd is said before anybody is asked."""
+    assert "No browser is open" in run(install, talker, "snapshot").err
+    assert "not an address" in run(install, talker, "open", "http://93.184.215.14/").err
+    assert "measures people" in run(install, talker, "open", "http://www.google-analytics.com/").err
+    assert run(install, talker, "scroll", "sideways").code != 0
+    assert _pending(install) == []
