@@ -129,13 +129,13 @@ class BrowserSupervisor:
                 self.wire.tell("Target.detachFromTarget", "", {"sessionId": session})
             return
         tab = self.tabs.of(session)
-        if session and self._noise.is_too_much(session):
+        if session and self._noise.is_too_much(session, method):
             self.console.add_note(
                 "The page writes and asks so much that its console and requests are not read any more."
             )
             for domain in NOISY_DOMAINS:
                 self.wire.tell(f"{domain}.disable", session)
-        if taker is not None:
+        if taker is not None and not self._noise.is_ignored(session, method):
             try:
                 taker(fields, session, tab)
             except Exception:  # a message that we read wrongly must not end the reading of all others
