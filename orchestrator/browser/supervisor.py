@@ -197,7 +197,7 @@ class BrowserSupervisor:
             self._setup.begin_process(session)
         if tab is None or session != tab.session or text_of(frame, "parentId"):
             return
-        tab.take_document(text_of(frame, "loaderId", most=100))
+        self.tabs.take_document(tab, text_of(frame, "loaderId", most=100))
         url = text_of(frame, "url")
         self.on_document(tab, url)
         if url.startswith(("http://", "https://")) and self._refusal_of(url, tab) is not None:
