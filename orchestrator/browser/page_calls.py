@@ -88,7 +88,7 @@ class PageCalls:
         deadline = time.monotonic() + within_s
         try:
             while not future.done():
-                self._look_out(tab, may_be_crashed=may_be_crashed)
+                self._look_out(tab, session, may_be_crashed=may_be_crashed)
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise BrowserSlow(f"The page did not answer within {within_s:g} seconds ({method}).")
@@ -108,9 +108,11 @@ class PageCalls:
             news.cancel()
             changed.cancel()
 
-    def _look_out(self, tab: BrowserTab, *, may_be_crashed: bool) -> None:
+    def _look_out(self, tab: BrowserTab, session: str, *, may_be_crashed: bool) -> None:
         if self._tabs.own(tab.session) is None:
             raise BrowserError("The page was closed.")
+        if not self._tabs.knows(session):
+            raise BrowserError("The frame is gone. Take a new snapshot.")
         if tab.is_crashed and not may_be_crashed:
             raise BrowserError("The page crashed. Open it again.")
         held = self.held_by(tab)

@@ -16,7 +16,8 @@ class BrowserPolicy(Protocol):
     def may_open(self, host: str) -> str | None:
         """Why a page of this host (lower case, without a port) may not be shown in a tab, or None where it may.
 
-        Asked for every document of a main frame: what is opened, redirects, links, forms, pop-ups, scripts.
+        Asked for every document of a main frame, more than once for each: what is opened, redirects, links, forms,
+        pop-ups, scripts. Where it raises, the answer is no.
         """
 
     def may_download(self, download: PageDownload) -> str | None:

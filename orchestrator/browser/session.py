@@ -204,9 +204,10 @@ class BrowserSession:
     async def fill_secret(self, ref: str, name: str) -> BrowserReport:
         """Put a stored secret into a field. It is hidden from here on in every text that the agent is told."""
 
-        if touched := [one.number for one in self.supervisor.tabs.all if one.is_touched]:
-            # what was called there may wait for the secret
-            raise BrowserError(f"Methods were called on the page of tab {touched[0]}. Reload it first, or close it.")
+        if any(one.is_touched for one in self.supervisor.tabs.all):  # what was called may wait for the secret
+            raise BrowserError(
+                "Methods were called on a page that is open. Close all tabs but this one, and reload it."
+            )
 
         async def deed() -> None:
             secret = await self._handover.fill_secret(await self._snapshots.find(ref), name)
@@ -299,7 +300,7 @@ class BrowserSession:
             if frame is None:
                 raise BrowserError("There is no such frame. The frame tree names those that there are.")
             session = frame.session
-        tab.is_touched = True
+        self.supervisor.tabs.touch_all()
         return child_of({"told": self._teller.hide_in(await self._calls.call(method, session, params))}, "told")
 
     # --- what is told

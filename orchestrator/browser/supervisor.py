@@ -129,13 +129,13 @@ class BrowserSupervisor:
                 self.wire.tell("Target.detachFromTarget", "", {"sessionId": session})
             return
         tab = self.tabs.of(session)
-        if session and self._noise.is_too_much(session):
+        if session and self._noise.is_too_much(session, method):
             self.console.add_note(
                 "The page writes and asks so much that its console and requests are not read any more."
             )
             for domain in NOISY_DOMAINS:
                 self.wire.tell(f"{domain}.disable", session)
-        if taker is not None:
+        if taker is not None and not self._noise.is_ignored(session, method):
             try:
                 taker(fields, session, tab)
             except Exception:  # a message that we read wrongly must not end the reading of all others
@@ -197,7 +197,7 @@ class BrowserSupervisor:
             self._setup.begin_process(session)
         if tab is None or session != tab.session or text_of(frame, "parentId"):
             return
-        tab.take_document(text_of(frame, "loaderId", most=100))
+        self.tabs.take_document(tab, text_of(frame, "loaderId", most=100))
         url = text_of(frame, "url")
         self.on_document(tab, url)
         if url.startswith(("http://", "https://")) and self._refusal_of(url, tab) is not None:

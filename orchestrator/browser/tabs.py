@@ -53,7 +53,7 @@ class BrowserTab:
     holds_secret: bool = False
     """A secret was typed into the document that it shows."""
     is_touched: bool = False
-    """The agent has called methods on the document that it shows."""
+    """The agent has called methods on the document that it shows, or on one that could reach into it."""
     missing: dict[str, str] = field(default_factory=dict)
     """Hosts that the gate let nothing be loaded from for this document, with its reason where it gave one."""
     gate_reason: str = ""
@@ -125,7 +125,7 @@ class BrowserTab:
     def take_document(self, document: str) -> None:
         """It shows another document now."""
         self.document = document
-        self.holds_secret = self.is_touched = False
+        self.holds_secret = False
         self.missing = {}
         self._requests.clear()
         self._failed.clear()
@@ -222,6 +222,7 @@ class BrowserTabs:
             text_of(info, "title", most=500),
             text_of(info, "openerId", most=100) or (front.target if front else ""),
         )
+        tab.is_touched = any(one.is_touched for one in self._tabs.values())
         self._tabs[session] = tab
         self._attached[session] = _Attachment(session, 0)
         if comes_to_front or self.current not in self._tabs:
@@ -235,6 +236,16 @@ class BrowserTabs:
             return False
         self._attached[session] = _Attachment(above.tab, above.depth + 1)
         return True
+
+    def touch_all(self) -> None:
+        """Methods are called on a page: what they leave there may reach into every other one."""
+        for tab in self._tabs.values():
+            tab.is_touched = True
+
+    def take_document(self, tab: BrowserTab, document: str) -> None:
+        """A tab shows another document, which is untouched only where no other tab could reach into it."""
+        tab.take_document(document)
+        tab.is_touched = any(one.is_touched for one in self._tabs.values() if one is not tab)
 
     def take_info(self, fields: Fields) -> None:
         """The browser tells the address and title of a page."""

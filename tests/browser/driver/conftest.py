@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from orchestrator.browser.policy import DriverSettings
 from orchestrator.browser.session import BrowserSession
-from tests.support.driven_browser import DrivenBrowser, LenientPolicy, driven_browser, settings_of
+from tests.support.driven_browser import PROGRAM, DrivenBrowser, LenientPolicy, driven_browser, settings_of
 from tests.support.driven_site import DrivenSite, driven_site
 
 TEST_S = 120.0
@@ -52,5 +53,7 @@ class LabRunner:
 @pytest.fixture
 def in_lab() -> Iterator[LabRunner]:
     """The site is there; the browser starts with the test."""
+    if not Path(PROGRAM).exists():
+        pytest.fail(f"{PROGRAM} is missing: apt-get install -y --no-install-recommends chromium-headless-shell")
     with driven_site() as site:
         yield LabRunner(site, LenientPolicy())

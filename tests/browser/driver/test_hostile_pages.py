@@ -77,12 +77,11 @@ def test_a_noisy_page_leaves_others_their_turn(in_lab: LabRunner) -> None:
         with contextlib.suppress(BrowserSlow):  # on a busy machine it may find no time to answer, which is said
             assert "Still here" in (await lab.session.open("http://lab.test/noisy")).body
         await eventually(lambda: any("not read any more" in line.text for line in lab.session.console()), 30)
-        longest, end = 0.0, time.monotonic() + 3
+        turns, end = 0, time.monotonic() + 2
         while time.monotonic() < end:
-            begun = time.monotonic()
             await asyncio.sleep(0.001)
-            longest = max(longest, time.monotonic() - begun)
-        assert longest < 2
+            turns += 1
+        assert turns > 20
         assert len(lab.session.console()) <= 50
         await lab.session.close_tab(2)
         assert (await lab.session.open("http://lab.test/second")).title == "Second"
