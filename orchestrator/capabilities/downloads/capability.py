@@ -126,7 +126,7 @@ CAPABILITY = Capability(
     ),
     prompt=Prompt(
         command="`hermit fetch URL --why TEXT`, after a yes into ../in; `hermit read URL` prints it.",
-        action="ASSET_REQUEST:description|url|file_type, as `hermit fetch`.",
+        action="ASSET_REQUEST:description|url|file_type",
         rank=-1,
     ),
     approval=APPROVAL,

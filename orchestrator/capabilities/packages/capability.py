@@ -109,7 +109,7 @@ CAPABILITY = Capability(
     "packages",
     (INSTALL,),
     toolset=Toolset("packages", "Packages", "Ask for packages from PyPI or npm. You see the full list and decide."),
-    prompt=Prompt(command="`hermit install pip|npm NAME` after the person's yes."),
+    prompt=Prompt(command="`hermit install pip|npm NAME`, after a yes."),
     approval=APPROVAL,
     first_approval=NAMES_APPROVAL,
 )

@@ -20,6 +20,7 @@ WORDS = {
     "questions": {"hermit ask"},
     "video": {"CLAWMOTION"},
     "search": {"hermit search"},
+    "browser": {"hermit browser open"},
 }
 CHOICES = [list(some) for count in range(len(TOOLSETS) + 1) for some in combinations(TOOLSETS, count)]
 MOST_TOKENS = 1_200
