@@ -5,7 +5,7 @@ from __future__ import annotations
 from dashboard.openapi_route import AGENT, ApiRoute
 from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, array_of, enum_of, nullable, object_of, schema_ref
 
-_KIND = enum_of("command", "host")
+_KIND = enum_of("command", "host", "site")
 _SCOPE = enum_of("hour", "conversation", "always")
 
 ROUTES: tuple[ApiRoute, ...] = (
@@ -36,7 +36,11 @@ SCHEMAS: dict[str, Schema] = {
             "agent": STRING,
             "user": {**nullable(INTEGER), "description": "whose conversations it holds in; null for everybody's"},
             "kind": _KIND,
-            "subject": {**STRING, "description": "a kind of command such as `delete below work/build/`, or a host"},
+            "subject": {
+                **STRING,
+                "description": "a kind of command such as `delete below work/build/`, a host, or a site; of a site also "
+                "`HOST with SITE`: what its pages may load from elsewhere",
+            },
             "scope": _SCOPE,
             "since": TIME,
             "until": {**nullable(TIME), "description": "a conversation's grant ends when it is cleared, too"},

@@ -19,8 +19,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     listing = verbs.add_parser("list", help="what you allowed in advance")
     listing.add_argument("--json", action="store_true", help="print JSON")
     listing.set_defaults(run=_list)
-    adding = verbs.add_parser("add", help="allow a kind of command, or a host, without being asked")
-    adding.add_argument("kind", metavar="KIND", choices=("command", "host"), help="command or host")
+    adding = verbs.add_parser("add", help="allow a kind of command, a host or a site without being asked")
+    adding.add_argument("kind", metavar="KIND", choices=("command", "host", "site"), help="command, host or site")
     adding.add_argument("subject", metavar="SUBJECT", help="such as 'delete below work/build/', or example.com")
     adding.add_argument("--for", dest="scope", choices=("hour", "conversation", "always"), default="conversation")
     adding.set_defaults(run=_add)
@@ -29,7 +29,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     removing.set_defaults(run=_remove)
     add_help(
         grants,
-        "What an agent may do without asking: kinds of commands, and hosts to download from.",
+        "What an agent may do without asking: kinds of commands, hosts to download from, sites to browse.",
         "grants crab list",
     )
     add_help(
@@ -40,9 +40,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     add_help(
         adding,
-        "Allow a kind of command, or downloads from a host. An approval names its kind.",
+        "Allow a kind of command, downloads from a host, or a site in its browser. An approval names its kind.",
         "grants crab add command 'delete below work/build/' --for hour",
         "grants crab add host example.org --for always",
+        "grants crab add site example.com",
     )
     add_help(removing, "Have it ask again from now on.", "grants crab rm a7k2m9xy")
 

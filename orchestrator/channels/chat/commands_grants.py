@@ -47,7 +47,8 @@ def _list_grants(context: CommandContext, agent: str, user: User, *, ref: str, p
 
 def _describe(grant: Grant) -> tuple[str | QuotedText, ...]:
     shown = QuotedText(grant.subject, _SUBJECT_CHARS)
-    return ("download from ", shown) if grant.kind is GrantKind.HOST else (shown,)
+    before = {GrantKind.HOST: "download from ", GrantKind.SITE: "browse "}.get(grant.kind, "")
+    return (before, shown) if before else (shown,)
 
 
 def _span(context: CommandContext, grant: Grant, user: User) -> str:
