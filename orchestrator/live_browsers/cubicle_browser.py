@@ -16,7 +16,7 @@ from orchestrator.core.models import CubicleKey
 from orchestrator.engine import helper_folder
 from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
 from orchestrator.engine.protocol import LivingHelper
-from orchestrator.live_browsers.cdp_socket import listen_for_relay
+from orchestrator.gate.gate import bind_socket
 from orchestrator.live_browsers.models import (
     MAX_FOLDER_BYTES,
     BrowserEnded,
@@ -39,6 +39,8 @@ _KILLED, _LOOK_S, _PAUSED_LOOK_S, _SEARCH_S = -9, 1.0, 30.0, 0.1
 _TELLS_S, _DECIDES_S = 0.5, 5.0
 """How long a lost connection may take to be told of, and a decision that it stays lost."""
 _REPORT_BYTES = 20_000
+_SOCKET_NAME: Final = "cdp.sock"
+"""Where the relay of the container calls, with Chromium's debugging pipe behind it."""
 
 
 class CubicleBrowser(Generic[DriverT]):
@@ -166,7 +168,7 @@ class CubicleBrowser(Generic[DriverT]):
         )
         assert spec.sockets is not None  # noqa: S101 - it was asked for
         self._gate = await asyncio.to_thread(parts.open_gate, self.key, spec)
-        listening = listen_for_relay(spec.sockets, spec.uid, spec.gid)
+        listening = bind_socket(spec.sockets, spec.uid, spec.gid, _SOCKET_NAME)
         self._server = await asyncio.start_unix_server(self._on_relay, sock=listening)
         self._lost_at = time.monotonic()
         self._helper = await asyncio.to_thread(parts.helpers.start_helper, spec)
