@@ -260,11 +260,10 @@ class CubicleBrowser(Generic[DriverT]):
             if self._holds or self._is_paused or self.is_over or self._helper is None:
                 return
             try:
-                await asyncio.to_thread(self._helper.pause)
+                # A call that comes meanwhile does not wait for tries that fail.
+                self._is_paused = await asyncio.to_thread(self._helper.pause, is_wanted=lambda: not self._holds)
             except Unavailable as error:  # it is gone, which the watch notices, or runs on
                 logger.warning("the browser of %s is not paused: %s", self.key, error.message)
-            else:
-                self._is_paused = True
 
     async def _watch(self) -> None:
         """Notices that it has ended, or does not come back."""

@@ -343,6 +343,17 @@ def test_one_that_does_not_start(make: Make) -> None:
     assert closed.is_clean()
 
 
+def test_a_machine_too_busy_to_pause(make: Make) -> None:
+    """A call does not wait until a pause has come about; once it can, it does."""
+    fakes = make(prepare=lambda container: setattr(container, "is_starved", True))
+    for _ in range(3):
+        assert fakes.ask() == 1
+    (container,) = fakes.helpers.made
+    assert not container.pauses
+    container.is_starved = False
+    eventually(lambda: container.is_paused, patience_s=PATIENCE_S)
+
+
 def test_an_engine_that_is_silent(fakes: Fakes) -> None:
     """A browser that could not be paused runs on; one that can't be woken says so, and lives when the engine is back;
     ending it leaves nothing of ours."""
