@@ -8,7 +8,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, Generic, TypeVar
 
 from orchestrator.core.errors import Unavailable
@@ -36,8 +36,9 @@ _REASONS: Final = {
     HelperEnd.TOO_MUCH: f"The browser brought more files than it may, or folders. {AGAIN}",
 }
 _KILLED, _LOOK_S, _PAUSED_LOOK_S, _SEARCH_S = -9, 1.0, 30.0, 0.1
-_TELLS_S, _DECIDES_S = 0.5, 5.0
-"""How long a lost connection may take to be told of, and a decision that it stays lost."""
+_TELLS_S, _DECIDES_S, _KEEPS_FROM_KNOWING_S = 0.5, 5.0, 30.0
+"""How long a lost connection may take to be told of, a decision that it stays lost, and an engine that hangs before a
+call says what it knows."""
 _REPORT_BYTES = 20_000
 _SOCKET_NAME: Final = "cdp.sock"
 """Where the relay of the container calls, with Chromium's debugging pipe behind it."""
@@ -70,6 +71,8 @@ class CubicleBrowser(Generic[DriverT]):
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._ending: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._stirred = asyncio.Event()
+        """It woke or lost its connection: whoever watches looks sooner."""
         self._changing = asyncio.Lock()  # one pause or resume at a time
         self._holds, self._is_paused = 0, False
         self._callers, self._connections, self._is_attended, self._lost_at = 0, 0, False, 0.0
@@ -214,6 +217,7 @@ class CubicleBrowser(Generic[DriverT]):
             await self.driver.attend(reader, writer)
         finally:
             self._is_attended, self._lost_at = False, time.monotonic()
+            self._stirred.set()
             writer.close()
 
     async def _race(self, work: Awaitable[T], *, within_s: float | None = None) -> T:
@@ -247,6 +251,7 @@ class CubicleBrowser(Generic[DriverT]):
                     raise
             else:
                 self._is_paused, self._lost_at = False, time.monotonic()
+                self._stirred.set()
         if self.is_over:
             raise BrowserEnded(self.why_over)
 
@@ -268,7 +273,10 @@ class CubicleBrowser(Generic[DriverT]):
     async def _watch(self) -> None:
         """Notices that it has ended, or does not come back."""
         while not self.is_over:
-            await asyncio.sleep(_PAUSED_LOOK_S if self._is_paused else _LOOK_S if self._is_attended else _SEARCH_S)
+            self._stirred.clear()
+            pause_s = _PAUSED_LOOK_S if self._is_paused else _LOOK_S if self._is_attended else _SEARCH_S
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stirred.wait(), pause_s)
             try:
                 await self._look()
             except Unavailable as error:
@@ -298,7 +306,7 @@ class CubicleBrowser(Generic[DriverT]):
         since = time.monotonic()
         while not self.is_over and self._connections == connections:
             waited_s = time.monotonic() - since
-            if waited_s > (_TELLS_S if self._is_attended else self._limits.reconnects_s + _DECIDES_S):
+            if waited_s > (_TELLS_S if self._is_attended else self._limits.reconnects_s + _KEEPS_FROM_KNOWING_S):
                 return ""  # its connection is there, so something else failed; or the engine keeps us from knowing
             await asyncio.sleep(_SEARCH_S / 2)
         return self.why_over
