@@ -449,7 +449,6 @@ def test_only_those_who_open_agents_folders_work_from_descriptors() -> None:
         *openers,
         "orchestrator.approvals.lock_files",
         "orchestrator.door.sockets",
-        "orchestrator.live_browsers.cdp_socket",
         "orchestrator.capabilities.delivery.outbox_folder",
         "orchestrator.operations.doctor.surroundings",
         "orchestrator.core.dirs",

@@ -63,8 +63,9 @@ class LivingHelper(Protocol):
     def poll(self) -> HelperEnd | None:
         """None while it lives. One that is over its time or its room is stopped, and so says why."""
 
-    def pause(self) -> None:
-        """It gets no processor until ``resume``; its memory stays. Again is fine."""
+    def pause(self, *, is_wanted: Callable[[], bool] = lambda: True) -> bool:
+        """It gets no processor until ``resume``; its memory stays. Again is fine. On a busy machine this takes several
+        tries; False when one failed and it was no longer wanted."""
 
     def resume(self) -> None:
         """It goes on where it was. Again is fine."""

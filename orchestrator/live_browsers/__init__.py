@@ -3,8 +3,7 @@ paused between calls, ended when nobody has asked for a while.
 
 models.py            limits, and what this package asks of the gate and of the driver
 cubicle_browser.py   one browser from its start to its end
-live_browsers.py     all of them, for callers in threads: which there are, and who has to give way
-cdp_socket.py        the socket at which a container's relay calls
+browsers.py          all of them, for callers in threads: which there are, and who has to give way
 file_exchange.py     files that go into a browser and come out of it
 
 A browser lives with the orchestrator: what is left of another run is removed at the start. All that comes out of a

@@ -29,6 +29,7 @@ T = TypeVar("T")
 
 _CLOSING: Final = "HermitShell is stopping, and the browser with it."
 _CLOSES_S: Final = 30.0
+_LOOK_S: Final = 1.0
 _MOST_ENDS: Final = 500
 
 
@@ -141,14 +142,22 @@ class LiveBrowsers(Generic[DriverT]):
         return browser.spec
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        loop = self._loop
-        if loop is None:
+        loop, thread = self._loop, self._thread
+        if loop is None or thread is None:
             work.close()
             raise Unavailable(_CLOSING)
-        try:
-            return asyncio.run_coroutine_threadsafe(work, loop).result()
-        except Cancelled as error:
-            raise Unavailable(_CLOSING) from error
+        future = asyncio.run_coroutine_threadsafe(work, loop)
+        while True:
+            try:
+                return future.result(_LOOK_S)
+            except Cancelled as error:
+                raise Unavailable(_CLOSING) from error
+            except TimeoutError:
+                if future.done():
+                    raise  # the work's own
+                if not thread.is_alive():  # it ended before it heard of this
+                    work.close()
+                    raise Unavailable(_CLOSING) from None
 
     # --- in the loop -------------------------------------------------------------------------------------------
 

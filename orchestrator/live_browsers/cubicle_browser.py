@@ -8,7 +8,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, Generic, TypeVar
 
 from orchestrator.core.errors import Unavailable
@@ -16,7 +16,7 @@ from orchestrator.core.models import CubicleKey
 from orchestrator.engine import helper_folder
 from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
 from orchestrator.engine.protocol import LivingHelper
-from orchestrator.live_browsers.cdp_socket import listen_for_relay
+from orchestrator.gate.gate import bind_socket
 from orchestrator.live_browsers.models import (
     MAX_FOLDER_BYTES,
     BrowserEnded,
@@ -36,9 +36,12 @@ _REASONS: Final = {
     HelperEnd.TOO_MUCH: f"The browser brought more files than it may, or folders. {AGAIN}",
 }
 _KILLED, _LOOK_S, _PAUSED_LOOK_S, _SEARCH_S = -9, 1.0, 30.0, 0.1
-_TELLS_S, _DECIDES_S = 0.5, 5.0
-"""How long a lost connection may take to be told of, and a decision that it stays lost."""
+_TELLS_S, _DECIDES_S, _KEEPS_FROM_KNOWING_S = 0.5, 5.0, 30.0
+"""How long a lost connection may take to be told of, a decision that it stays lost, and an engine that hangs before a
+call says what it knows."""
 _REPORT_BYTES = 20_000
+_SOCKET_NAME: Final = "cdp.sock"
+"""Where the relay of the container calls, with Chromium's debugging pipe behind it."""
 
 
 class CubicleBrowser(Generic[DriverT]):
@@ -68,6 +71,8 @@ class CubicleBrowser(Generic[DriverT]):
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._ending: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._stirred = asyncio.Event()
+        """It woke or lost its connection: whoever watches looks sooner."""
         self._changing = asyncio.Lock()  # one pause or resume at a time
         self._holds, self._is_paused = 0, False
         self._callers, self._connections, self._is_attended, self._lost_at = 0, 0, False, 0.0
@@ -166,7 +171,7 @@ class CubicleBrowser(Generic[DriverT]):
         )
         assert spec.sockets is not None  # noqa: S101 - it was asked for
         self._gate = await asyncio.to_thread(parts.open_gate, self.key, spec)
-        listening = listen_for_relay(spec.sockets, spec.uid, spec.gid)
+        listening = bind_socket(spec.sockets, spec.uid, spec.gid, _SOCKET_NAME)
         self._server = await asyncio.start_unix_server(self._on_relay, sock=listening)
         self._lost_at = time.monotonic()
         self._helper = await asyncio.to_thread(parts.helpers.start_helper, spec)
@@ -212,6 +217,7 @@ class CubicleBrowser(Generic[DriverT]):
             await self.driver.attend(reader, writer)
         finally:
             self._is_attended, self._lost_at = False, time.monotonic()
+            self._stirred.set()
             writer.close()
 
     async def _race(self, work: Awaitable[T], *, within_s: float | None = None) -> T:
@@ -245,6 +251,7 @@ class CubicleBrowser(Generic[DriverT]):
                     raise
             else:
                 self._is_paused, self._lost_at = False, time.monotonic()
+                self._stirred.set()
         if self.is_over:
             raise BrowserEnded(self.why_over)
 
@@ -258,16 +265,18 @@ class CubicleBrowser(Generic[DriverT]):
             if self._holds or self._is_paused or self.is_over or self._helper is None:
                 return
             try:
-                await asyncio.to_thread(self._helper.pause)
+                # A call that comes meanwhile does not wait for tries that fail.
+                self._is_paused = await asyncio.to_thread(self._helper.pause, is_wanted=lambda: not self._holds)
             except Unavailable as error:  # it is gone, which the watch notices, or runs on
                 logger.warning("the browser of %s is not paused: %s", self.key, error.message)
-            else:
-                self._is_paused = True
 
     async def _watch(self) -> None:
         """Notices that it has ended, or does not come back."""
         while not self.is_over:
-            await asyncio.sleep(_PAUSED_LOOK_S if self._is_paused else _LOOK_S if self._is_attended else _SEARCH_S)
+            self._stirred.clear()
+            pause_s = _PAUSED_LOOK_S if self._is_paused else _LOOK_S if self._is_attended else _SEARCH_S
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stirred.wait(), pause_s)
             try:
                 await self._look()
             except Unavailable as error:
@@ -297,7 +306,7 @@ class CubicleBrowser(Generic[DriverT]):
         since = time.monotonic()
         while not self.is_over and self._connections == connections:
             waited_s = time.monotonic() - since
-            if waited_s > (_TELLS_S if self._is_attended else self._limits.reconnects_s + _DECIDES_S):
+            if waited_s > (_TELLS_S if self._is_attended else self._limits.reconnects_s + _KEEPS_FROM_KNOWING_S):
                 return ""  # its connection is there, so something else failed; or the engine keeps us from knowing
             await asyncio.sleep(_SEARCH_S / 2)
         return self.why_over

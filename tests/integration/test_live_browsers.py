@@ -4,6 +4,7 @@ paused, woken, broken in each of its parts, and ended."""
 from __future__ import annotations
 
 import io
+import secrets
 import signal
 import socket
 import subprocess
@@ -120,9 +121,10 @@ Make = Callable[..., Live]
 def make(client: docker.DockerClient, image_tag: Callable[[str], str], tmp_path: Path) -> Iterator[Make]:
     """Makes live browsers, all of which are gone after the test."""
     made: list[Live] = []
+    install = f"live{secrets.token_hex(4)}"
 
     def one(**more: Any) -> Live:
-        made.append(Live(client, image_tag("browser"), tmp_path, f"live{tmp_path.name[-6:]}", **more))
+        made.append(Live(client, image_tag("browser"), tmp_path, install, **more))
         return made[-1]
 
     yield one
@@ -488,8 +490,8 @@ def test_one_that_nobody_needs_ends(make: Make) -> None:
     with live.browsers.awake(CRAB):
         time.sleep(2.0)
         assert len(live.there()) == 1
-    eventually(lambda: live.there() == [], patience_s=PATIENCE_S)
-    assert live.browsers.list_alive() == []
+    eventually(lambda: live.browsers.list_alive() == [], patience_s=PATIENCE_S)
+    assert live.there() == []
 
 
 def test_a_cubicle_that_stops_takes_its_browser_along(live: Live) -> None:

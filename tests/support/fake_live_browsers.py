@@ -7,6 +7,7 @@ import contextlib
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,8 @@ class FakeContainer:
     is_silent: bool = False
     """The engine answers no question about it."""
     stops_badly: bool = False
+    is_starved: bool = False
+    """The machine is too busy to pause it."""
     stops: int = 0
     pauses: int = 0
     connections: list[socket.socket] = field(default_factory=list)
@@ -54,10 +57,15 @@ class FakeContainer:
         self._ask()
         return self.end
 
-    def pause(self) -> None:
-        """Counted."""
+    def pause(self, *, is_wanted: Callable[[], bool] = lambda: True) -> bool:
+        """Counted; a starved one takes as many tries as are wanted."""
         self._ask()
+        while self.is_starved:
+            if not is_wanted():
+                return False
+            time.sleep(0.01)
         self.is_paused, self.pauses = True, self.pauses + 1
+        return True
 
     def resume(self) -> None:
         """It goes on, unless it is gone."""

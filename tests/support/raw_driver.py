@@ -81,14 +81,16 @@ class RawDriver:
         return dict(answer["result"])
 
     async def wait_event(
-        self, method: str, *, since: int = 0, within_s: float = ANSWERS_S, state: str = ""
+        self, method: str, *, since: int = 0, within_s: float = ANSWERS_S, state: str = "", session: str = ""
     ) -> dict[str, Any]:
-        """The first of these, in this state if one is named, after the first ``since`` events of all."""
+        """The first of these, in this state and of this session if they are named, after the first ``since`` events of
+        all."""
         async with asyncio.timeout(within_s):
             while True:
                 self._news.clear()
                 for event in self.events[since:]:
-                    if event["method"] == method and state in ("", event["params"].get("state")):
+                    is_it = event["method"] == method and state in ("", event["params"].get("state"))
+                    if is_it and session in ("", event.get("sessionId")):
                         return event
                 await self._news.wait()
 
@@ -106,7 +108,7 @@ class RawDriver:
         since = len(self.events)
         answer = await self.command("Page.navigate", session, url=url)
         assert "errorText" not in answer, answer
-        await self.wait_event("Page.loadEventFired", since=since)
+        await self.wait_event("Page.loadEventFired", since=since, session=session)
 
     async def evaluate(self, session: str, script: str) -> Any:
         """What a script gives."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import docker
@@ -73,8 +73,9 @@ def remove_container(api: docker.APIClient, name: str) -> None:
     raise Unavailable(f"The engine does not finish removing the container {name}. Restart Docker.")
 
 
-def pause_container(api: docker.APIClient, name: str) -> None:
-    """It gets no processor; paused already is success. Raises Unavailable, and what the library raises.
+def pause_container(api: docker.APIClient, name: str, *, is_wanted: Callable[[], bool] = lambda: True) -> bool:
+    """It gets no processor; paused already is success. False when that was no longer wanted before it came about.
+    Raises Unavailable, and what the library raises.
 
     A process has to run to stop, and the engine gives it a moment only: on a busy machine that takes several tries.
     """
@@ -85,14 +86,16 @@ def pause_container(api: docker.APIClient, name: str) -> None:
         except docker.errors.APIError as error:
             said = str(error.explanation)
             if "already paused" in said:
-                return
+                return True
             if "unable to freeze" not in said:
                 raise
             if time.monotonic() > deadline:
                 raise Unavailable("Its programs can't be paused, as this computer is too busy. Try again.") from error
+            if not is_wanted():
+                return False
             time.sleep(_LOOK_S)
         else:
-            return
+            return True
 
 
 def resume_container(api: docker.APIClient, name: str) -> None:

@@ -133,7 +133,7 @@ class DockerCubicles:
         with translate_errors():
             self._change(resume_container, name)
 
-    def _change(self, change: Callable[[docker.APIClient, str], None], name: str) -> None:
+    def _change(self, change: Callable[[docker.APIClient, str], object], name: str) -> None:
         """Stopped or gone is success."""
         try:
             change(self._api, name)

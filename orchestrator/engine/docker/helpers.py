@@ -117,10 +117,10 @@ class DockerLivingHelper:
             self.stop()
         return end
 
-    def pause(self) -> None:
-        """It gets no processor. Raises Unavailable."""
+    def pause(self, *, is_wanted: Callable[[], bool] = lambda: True) -> bool:
+        """It gets no processor; False when that was no longer wanted before it came about. Raises Unavailable."""
         with _translate_errors(self._spec.kind):
-            pause_container(self._api, self._name)
+            return pause_container(self._api, self._name, is_wanted=is_wanted)
 
     def resume(self) -> None:
         """It goes on. Raises Unavailable."""

@@ -139,6 +139,15 @@ def test_a_busy_machine_is_waited_for(
     assert engine.asked == asked
 
 
+def test_a_pause_that_is_no_longer_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is given up after a try that failed, and was made if the first one did it."""
+    monkeypatch.setattr(module, "_LOOK_S", 0.001)
+    for answers, expected in (((STARVED,), False), ((None,), True)):
+        engine = Pausing(*answers)
+        assert pause_container(engine, "x", is_wanted=lambda: False) is expected  # type: ignore[arg-type]  # as above
+        assert engine.asked == 1
+
+
 def test_one_that_never_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is told, after a while; any other refusal at once."""
     monkeypatch.setattr(module, "_LOOK_S", 0.001)

@@ -175,6 +175,26 @@ def test_closing_in_the_middle_of_calls(fakes: Fakes) -> None:
     assert fakes.is_clean()
 
 
+def test_a_call_that_comes_as_the_loop_ends(fakes: Fakes) -> None:
+    """It is refused, and nobody waits for what will never be done; a time-out of its own is its own."""
+
+    async def be_late(_driver: RawDriver) -> None:
+        raise TimeoutError("the page's")
+
+    with pytest.raises(TimeoutError, match="the page's"):
+        fakes.browsers.call(CRAB, be_late)
+    loop, thread = fakes.browsers._loop, fakes.browsers._thread
+    assert loop is not None
+    assert thread is not None
+    fakes.browsers.close()
+    still_open = asyncio.new_event_loop()  # one that nobody runs any more
+    fakes.browsers._loop, fakes.browsers._thread = still_open, thread
+    with pytest.raises(Unavailable, match="is stopping"):
+        fakes.ask()
+    fakes.browsers._loop = fakes.browsers._thread = None
+    still_open.close()
+
+
 def test_many_callers_share_one(fakes: Fakes) -> None:
     """However they come."""
     came: list[int] = []
@@ -341,6 +361,17 @@ def test_one_that_does_not_start(make: Make) -> None:
     with pytest.raises(Unavailable, match="gate"):
         closed.ask()
     assert closed.is_clean()
+
+
+def test_a_machine_too_busy_to_pause(make: Make) -> None:
+    """A call does not wait until a pause has come about; once it can, it does."""
+    fakes = make(prepare=lambda container: setattr(container, "is_starved", True))
+    for _ in range(3):
+        assert fakes.ask() == 1
+    (container,) = fakes.helpers.made
+    assert not container.pauses
+    container.is_starved = False
+    eventually(lambda: container.is_paused, patience_s=PATIENCE_S)
 
 
 def test_an_engine_that_is_silent(fakes: Fakes) -> None:
