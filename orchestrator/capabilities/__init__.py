@@ -7,6 +7,7 @@ here. ``registry`` looks things up in that list. ``calls`` carries calls out, on
 A folder holds the rows and the work of its capability too, and imports no other folder but ``delivery/``.
 
     ask/         a question to the person
+    browser/     a browser of its own, after a person agreed to each site
     calendar/    entries that become turns
     checkpoint/  points of time of its files, to look at, name and go back to
     delivery/    files in out/, delivered to the person
