@@ -17,11 +17,16 @@ from orchestrator.browser.session import BrowserSession
 from orchestrator.capabilities.ask import rows as question_rows
 from orchestrator.capabilities.ask.questions import Questions
 from orchestrator.capabilities.browser.accesses import BrowserAccesses
-from orchestrator.capabilities.browser.browsing import Browsing, BrowsingParts
+from orchestrator.capabilities.browser.browsing import Browsing
+from orchestrator.capabilities.browser.browsing_parts import BrowsingParts
+from orchestrator.capabilities.browser.held_files import HeldFiles
+from orchestrator.capabilities.browser.page_saving import PageSaving
+from orchestrator.capabilities.browser.saved_file import SAVE_JOB
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.checkpoint.agent_points import AgentPoints, PointHistory
 from orchestrator.capabilities.delivery.intake import Intake
 from orchestrator.capabilities.delivery.send_file import SendFile
+from orchestrator.capabilities.landing import WorkspaceStore
 from orchestrator.capabilities.memory.memory import Memories
 from orchestrator.capabilities.memory.vector_search import VectorSearch
 from orchestrator.capabilities.packages.installs import Packages
@@ -100,6 +105,7 @@ class Capabilities:
             self.packages.turn_note,
             self.downloads.turn_note,
             videos.turn_note,
+            self._saving.turn_note,
         )
         """What an agent should know at the start of a turn."""
 
@@ -214,7 +220,9 @@ class Capabilities:
             accesses,
             context.settings.private_hosts,
         )
-        return browsers, Browsing(parts)
+        landing = WorkspaceStore(context.workspaces, context.agents, context.reserve, context.home.path)
+        self._saving = PageSaving(parts, landing, HeldFiles(folder / "saved", context.store, SAVE_JOB))
+        return browsers, Browsing(parts, {"save": self._saving.request})
 
     def _build_videos(self, context: AppContext) -> Videos:
         parts = context.parts

@@ -6,8 +6,8 @@ from orchestrator.app.wiring import AppContext
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.capabilities.downloads.downloads import DownloadRequests
 from orchestrator.capabilities.downloads.outcome import DownloadOutcomes
-from orchestrator.capabilities.downloads.store_file import WorkspaceStore
 from orchestrator.capabilities.downloads.worker import DownloadWorker
+from orchestrator.capabilities.landing import WorkspaceStore
 from orchestrator.jobs.pool import Jobs
 from orchestrator.web.urls import UrlRules
 

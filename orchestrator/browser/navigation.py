@@ -53,7 +53,7 @@ class PageNavigation:
 
     async def _go(self, tab: BrowserTab, url: str) -> bool:
         """False where nothing came of it: the page that is there went somewhere else meanwhile, or there is no page."""
-        known = len(self._supervisor.downloads.files)
+        known = self._supervisor.downloads.begun
         tab.is_loading, tab.is_crashed, tab.gate_reason = True, False, ""
         refused = len(tab.refused)
         try:
@@ -69,7 +69,7 @@ class PageNavigation:
             tab.is_loading = False
             self._explain(tab, url, problem, is_refused=len(tab.refused) > refused)
             await self._calls.settle(tab, _GOING_S)
-            return len(self._supervisor.downloads.files) > known
+            return self._supervisor.downloads.begun > known
         if not text_of(answer, "loaderId"):
             tab.is_loading = False  # another place in the same document
         await self._calls.settle(tab, self._settings.open_s)

@@ -143,7 +143,14 @@ class BrowserSession:
 
     def downloads(self) -> tuple[PageDownload, ...]:
         """The last 50 files that pages gave, the oldest first; in the folder of downloads under their GUIDs."""
-        return self.supervisor.downloads.files
+        return tuple(
+            replace(one, suggested_name=self._teller.hide(one.suggested_name), url=self._teller.hide(one.url))
+            for one in self.supervisor.downloads.files
+        )
+
+    def take_download(self, guid: str) -> None:
+        """The file of this name is not in the folder of downloads any more."""
+        self.supervisor.downloads.take_away(guid)
 
     def missing_hosts(self) -> tuple[str, ...]:
         """The hosts that the gate let nothing be loaded from, for the page in front; at most 200."""

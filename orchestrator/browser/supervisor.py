@@ -45,7 +45,9 @@ class BrowserSupervisor:
         self.frames = Frames(self.tabs.depth_of)
         self.console = ConsoleLog()
         self.dialogs = Dialogs(self._send_answer, policy=settings.dialog_policy, answer_s=settings.dialog_answer_s)
-        self.downloads = PageDownloads(lambda one: _judged(policy.may_download, one), self._cancel_download)
+        self.downloads = PageDownloads(
+            lambda one: _judged(policy.may_download, one), self._cancel_download, self._page_of
+        )
         self.is_ready = asyncio.Event()
         """The browser is connected and what it has open is known."""
         self.connections = 0
@@ -302,6 +304,12 @@ class BrowserSupervisor:
 
     def _cancel_download(self, guid: str) -> None:
         self.wire.tell("Browser.cancelDownload", "", {"guid": guid})
+
+    def _page_of(self, frame_id: str) -> str:
+        """What the tab of a frame shows."""
+        frame = self.frames.get(frame_id)
+        tab = None if frame is None else self.tabs.of(frame.session)
+        return "" if tab is None else tab.url
 
     def _spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         if len(self._tasks) >= _MAX_TASKS:

@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from orchestrator.browser.dialogs import DialogView
+from orchestrator.browser.downloads import PageDownload
 from orchestrator.browser.page_calls import PageCalls
 from orchestrator.browser.reports import BrowserReport, ReportKind
 from orchestrator.browser.snapshot_text import changed_lines, cut, find_lines
 from orchestrator.browser.snapshots import PageText
 from orchestrator.browser.supervisor import BrowserSupervisor
 from orchestrator.browser.tabs import BrowserTab
+from orchestrator.core.text import in_quotes
 
 _MIN_HIDDEN = 4
 """Characters of a secret that is hidden wherever it appears; a shorter one would hide half of every page."""
@@ -26,11 +28,14 @@ class PageTeller:
     def __init__(self, supervisor: BrowserSupervisor, calls: PageCalls) -> None:
         self._tabs = supervisor.tabs
         self._dialogs = supervisor.dialogs
+        self._downloads = supervisor.downloads
         self._calls = calls
         self._seen: dict[str, PageText] = {}
         """What the agent last saw of each tab."""
         self._secrets: set[str] = set()
         self._told_dialogs = 0
+        self._told_files: dict[str, str] = {}
+        """How each file that a page gave was told of last."""
 
     def add_secret(self, secret: str) -> None:
         """Hide it from now on."""
@@ -119,6 +124,7 @@ class PageTeller:
         if tab.chooser is not None:
             tab.chooser = None
             notes.append("The page asks for files. Use upload.")
+        notes += self._new_files()
         if page.is_cut:
             notes.append("The page is too large to be shown whole.")
         return tuple(notes)
@@ -127,3 +133,22 @@ class PageTeller:
         new = self._dialogs.closed_count - self._told_dialogs
         self._told_dialogs = self._dialogs.closed_count
         return tuple(self.hide_in_dialog(one) for one in list(self._dialogs.recent)[-new:]) if new > 0 else ()
+
+    def _new_files(self) -> list[str]:
+        """Files that pages gave, where something new is to be said of them."""
+        now = {one.guid: self.hide(_tell_file(one)) for one in self._downloads.files if one.state != "taken"}
+        new = [said for guid, said in now.items() if self._told_files.get(guid) != said]
+        self._told_files = now
+        return new
+
+
+def _tell_file(one: PageDownload) -> str:
+    """Without the parentheses that all notes have."""
+    name = in_quotes(one.suggested_name or "file", 100)
+    if one.refusal:
+        return f"File {one.number}: {name} was not taken: {one.refusal}"
+    if one.state == "inProgress":
+        return f"File {one.number}: {name} from {one.host} is coming. `hermit browser save {one.number}` waits for it"
+    if one.state != "completed":
+        return f"File {one.number}: {name} did not come"
+    return f"File {one.number}: {name}, {one.size_bytes:,} bytes, from {one.host}: `hermit browser save {one.number}`"

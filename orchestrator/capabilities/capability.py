@@ -145,3 +145,5 @@ class Capability:
     """How a person is asked, where an approval of a kind of its own is needed."""
     first_approval: ApprovalKind | None = None
     """How they are asked before that, where there are two questions."""
+    more_approvals: tuple[ApprovalKind, ...] = ()
+    """How they are asked about other things that it may do."""

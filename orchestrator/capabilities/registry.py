@@ -31,7 +31,7 @@ class Registry:
                 (kind.name, kind)
                 for kind in (
                     COMMAND_KIND,
-                    *(k for one in self._capabilities for k in (one.approval, one.first_approval)),
+                    *(k for one in self._capabilities for k in (one.approval, one.first_approval, *one.more_approvals)),
                 )
                 if kind
             )

@@ -122,11 +122,17 @@ class LiveBrowsers(Generic[DriverT]):
         with _disk_errors():
             return file_exchange.put_upload(self._spec_of(key), name, content)
 
-    def take_download(self, key: CubicleKey, guid: str, target: BinaryIO) -> int:
-        """Copies what this cubicle's browser downloaded, and takes it away there; how many bytes. Raises NotFound,
-        TooLarge, and Unavailable for a disk that refuses."""
+    def take_download(self, key: CubicleKey, guid: str, target: BinaryIO, *, stays: bool = False) -> int:
+        """Copies what this cubicle's browser downloaded, and takes it away there unless it ``stays``; how many bytes.
+        Raises NotFound, TooLarge, and Unavailable for a disk that refuses."""
         with _disk_errors():
-            return file_exchange.take_download(self._spec_of(key), guid, target)
+            return file_exchange.take_download(self._spec_of(key), guid, target, stays=stays)
+
+    def drop_download(self, key: CubicleKey, guid: str) -> None:
+        """Nobody needs it in this cubicle's browser any more. Raises NotFound where there is no browser, and
+        Unavailable for a disk that refuses."""
+        with _disk_errors():
+            file_exchange.drop_download(self._spec_of(key), guid)
 
     def _remember_left(self) -> None:
         """Whoever had a browser when we died learns why it is gone."""

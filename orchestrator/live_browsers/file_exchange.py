@@ -56,7 +56,7 @@ def put_upload(spec: HelperSpec, name: str, content: BinaryIO) -> PurePosixPath:
     return _INSIDE / place / name
 
 
-def take_download(spec: HelperSpec, guid: str, target: BinaryIO) -> int:
+def take_download(spec: HelperSpec, guid: str, target: BinaryIO, *, stays: bool = False) -> int:
     """Copies the file that this browser downloaded under the number ``guid``, and takes it away from there; how many
     bytes it has. Its name and what is in it are a stranger's.
 
@@ -64,6 +64,7 @@ def take_download(spec: HelperSpec, guid: str, target: BinaryIO) -> int:
         spec: the browser.
         guid: as the browser tells of it.
         target: is written to from where it stands.
+        stays: it is left there, too.
 
     Raises:
         NotFound: there is no such plain file with one name.
@@ -81,8 +82,15 @@ def take_download(spec: HelperSpec, guid: str, target: BinaryIO) -> int:
         if os.fstat(source.fileno()).st_nlink != 1:
             raise NotFound("There is no such download.")
         size = _copy(source, target, MAX_DOWNLOAD_BYTES)
-    path.unlink(missing_ok=True)
+    if not stays:
+        path.unlink(missing_ok=True)
     return size
+
+
+def drop_download(spec: HelperSpec, guid: str) -> None:
+    """The file that this browser downloaded under this number is gone; none is fine. Raises OSError."""
+    if _GUID.fullmatch(guid):
+        (spec.brought / guid).unlink(missing_ok=True)
 
 
 def _copy(source: BinaryIO, target: BinaryIO, most: int) -> int:

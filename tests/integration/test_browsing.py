@@ -4,17 +4,16 @@ back as text; and nothing goes anywhere else. The internet is a few sites on loo
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import docker
 import pytest
 
 from orchestrator.web.limits import Internet
+from tests.support.browsing import approved, pending, ref_of, run
 from tests.support.fake_internet import PUBLIC, FakeInternet, Visit, answer, opened
-from tests.support.real_app import Ran, RealApp, Talker, eventually, real_install, run_inside
+from tests.support.real_app import Ran, RealApp, Talker, eventually, real_install
 
 pytestmark = pytest.mark.docker
 
@@ -74,30 +73,6 @@ def talker(install: RealApp) -> Iterator[Talker]:
     run(install, made, "close")
 
 
-def run(install: RealApp, agent: Talker, *words: str) -> Ran:
-    """A command of the browser."""
-    return run_inside(install.client, agent, "hermit", "browser", *words)
-
-
-def approved(install: RealApp, agent: Talker, *words: str, **more: Any) -> tuple[Ran, dict[str, Any]]:
-    """The same, with a yes to the question that it leads to; the question."""
-    ran: list[Ran] = []
-    thread = threading.Thread(target=lambda: ran.append(run(install, agent, *words)))
-    thread.start()
-    question = eventually(
-        lambda: next((a for a in _pending(install) if (a["agent"], a["kind"]) == (agent.name, "site")), {}),
-        patience_s=60,
-    )
-    install.api.post(f"/approvals/{question['id']}", {"decision": "approve", **more})
-    thread.join(120)
-    return ran[0], question
-
-
-def _pending(install: RealApp) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = install.api.get("/approvals?status=pending")["approvals"]
-    return found
-
-
 def test_a_site_is_asked_about_and_used(install: RealApp, talker: Talker, town: FakeInternet, heads: list[str]) -> None:
     """Nothing is looked up before a yes; then its pages are there, and nothing of anybody else's."""
     looked_up, seen = len(town.looked_up), len(heads)
@@ -114,7 +89,7 @@ def test_a_site_is_asked_about_and_used(install: RealApp, talker: Talker, town: 
     assert run(install, talker, "type", size, "43").code == 0
     assert "Size 43" in run(install, talker, "click", look).out
     assert "It is empty." in run(install, talker, "open", "http://shop.test/cart").out  # it is there: nobody is asked
-    assert _pending(install) == []
+    assert pending(install) == []
     back = run(install, talker, "back")
     assert "# Shoes" in back.out
     gone = run(install, talker, "click", ref_of(run(install, talker, "snapshot", "--full").out, "Elsewhere"))
@@ -124,20 +99,13 @@ def test_a_site_is_asked_about_and_used(install: RealApp, talker: Talker, town: 
     assert turn_sources == []
 
 
-def ref_of(text: str, name: str) -> str:
-    """The ref of the element of this name."""
-    found = re.search(rf"\[(?:\w+ )?(e\d+): {name}\b|\[{name}\]\((e\d+)\)", text)
-    assert found, (name, text)
-    return found[1] or found[2]
-
-
 def test_a_no_opens_nothing(install: RealApp, talker: Talker, town: FakeInternet) -> None:
     """The agent is told, and nothing was looked up."""
     looked_up = len(town.looked_up)
     ran: list[Ran] = []
     thread = threading.Thread(target=lambda: ran.append(run(install, talker, "open", "http://shop.test/")))
     thread.start()
-    question = eventually(lambda: next(iter(_pending(install)), {}))
+    question = eventually(lambda: next(iter(pending(install)), {}))
     install.api.post(f"/approvals/{question['id']}", {"decision": "deny", "note": "not that shop"})
     thread.join(60)
     assert ran[0].code == 3, ran
@@ -192,4 +160,4 @@ def test_what_can_be_used_is_told(install: RealApp, talker: Talker) -> None:
     assert "not an address" in run(install, talker, "open", "http://93.184.215.14/").err
     assert "measures people" in run(install, talker, "open", "http://www.google-analytics.com/").err
     assert run(install, talker, "scroll", "sideways").code != 0
-    assert _pending(install) == []
+    assert pending(install) == []

@@ -22,8 +22,8 @@ from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.downloads.downloads import DownloadRequests
 from orchestrator.capabilities.downloads.outcome import DownloadOutcomes
 from orchestrator.capabilities.downloads.records import Asset, AssetStatus
-from orchestrator.capabilities.downloads.store_file import WorkspaceStore
 from orchestrator.capabilities.downloads.worker import DownloadWorker
+from orchestrator.capabilities.landing import WorkspaceStore
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.models import Approval, CubicleKey, User
 from orchestrator.files.free_space import Reserve

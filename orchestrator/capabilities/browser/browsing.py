@@ -6,35 +6,29 @@ from __future__ import annotations
 
 import io
 import sqlite3
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlsplit
 
-from orchestrator.agents.agents import Agents
 from orchestrator.approvals.answers import quote_note
-from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grant_rows import GrantKind
-from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.source_rows import NewSource, SourceKind
 from orchestrator.browser.session import BrowserSession
 from orchestrator.capabilities.arrivals import record_arrivals
 from orchestrator.capabilities.browser import messages as words
-from orchestrator.capabilities.browser.accesses import BrowserAccesses
+from orchestrator.capabilities.browser.browsing_parts import BrowsingParts
 from orchestrator.capabilities.browser.capability import BROWSER, KIND, BrowserCall
 from orchestrator.capabilities.browser.known_hosts import is_measuring
 from orchestrator.capabilities.browser.page_work import WORKS, PageAnswer, check_call
 from orchestrator.capabilities.browser.site_access import Allowed, SiteAccess
 from orchestrator.capabilities.capability import Caller, Deeds, Outcome
-from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Stopped, TooMany
 from orchestrator.core.models import Approval, ApprovalStatus
-from orchestrator.files.workspace import Workspaces
 from orchestrator.jobs import rows
 from orchestrator.jobs.kinds import JobKind, JobReport, Running
-from orchestrator.jobs.pool import Jobs, job_reference
+from orchestrator.jobs.pool import job_reference
 from orchestrator.jobs.rows import Job, JobState
-from orchestrator.live_browsers.browsers import LiveBrowsers
 from orchestrator.web.sites import find_site, is_within, site_of
 from orchestrator.web.urls import DEFAULT_PORTS, Link, UrlRules, parse_url
 
@@ -48,31 +42,17 @@ _ENDED = {
     ApprovalStatus.EXPIRED: (JobState.FAILED, words.EXPIRED),
     ApprovalStatus.CANCELLED: (JobState.CANCELLED, words.CANCELLED),
 }
+PageRequest = Callable[[sqlite3.Connection, Caller, Mapping[str, Any]], Outcome]
 _STARTS = frozenset({"open"})
 """What needs no page of before."""
-
-
-@dataclass(frozen=True, slots=True)
-class BrowsingParts:
-    """What browsing stands on."""
-
-    store: Store
-    agents: Agents
-    approvals: Approvals
-    grants: Grants
-    jobs: Jobs
-    workspaces: Workspaces
-    browsers: LiveBrowsers[BrowserSession]
-    accesses: BrowserAccesses
-    private_hosts: frozenset[tuple[str, int]] = frozenset()
-    """Of a private network, with the port: the operator named them."""
 
 
 class Browsing:
     """Everything that agents ask of their browsers."""
 
-    def __init__(self, parts: BrowsingParts) -> None:
-        self._parts, self._store = parts, parts.store
+    def __init__(self, parts: BrowsingParts, others: Mapping[str, PageRequest]) -> None:
+        """``others``: what is asked of the browser and done by somebody else."""
+        self._parts, self._store, self._others = parts, parts.store, others
         parts.approvals.on_decision(KIND, self._on_decided)
         parts.jobs.add_kind(
             JobKind(
@@ -98,6 +78,8 @@ class Browsing:
     def _request(self, db: sqlite3.Connection, caller: Caller, asked: BrowserCall) -> Outcome:
         given = asdict(asked)
         check_call(asked.do, given)
+        if asked.do in self._others:
+            return self._others[asked.do](db, caller, given)
         if len(rows.list_open_jobs(db, JOB, caller.key)) >= MOST_OPEN:
             raise TooMany(f"{MOST_OPEN} calls of the browser are under way. Try again when one of them has ended.")
         if asked.do == "open":
@@ -138,23 +120,10 @@ class Browsing:
 
     def _ask_about_site(self, db: sqlite3.Connection, caller: Caller, link: Link, given: Mapping[str, Any]) -> Outcome:
         detail = words.site_detail(link, given["why"])
-        approval = self._ask_person(db, caller, link.url, f"The browser would contact {link.host}.", detail)
+        reason = f"The browser would contact {link.host}."
+        approval = self._parts.ask_person(db, caller, KIND, link.url, reason=reason, detail=detail)
         how = {"state": JobState.WAITING, "progress": _ASKED, "waits_for": f"approval:{approval.id}"}
         return self._submit(db, caller, given, words.asked_text(detail["site"]), **how)
-
-    def _ask_person(
-        self, db: sqlite3.Connection, caller: Caller, text: str, reason: str, detail: Mapping[str, Any]
-    ) -> Approval:
-        return self._parts.approvals.ask_person(
-            db,
-            caller.key,
-            caller.turn,
-            kind=KIND,
-            text=text,
-            reason=reason,
-            detail=detail,
-            timeout_s=self._parts.agents.get(caller.key.agent).approval_timeout_s,
-        )
 
     def _submit(
         self, db: sqlite3.Connection, caller: Caller, given: Mapping[str, Any], text: str, **how: Any
@@ -213,12 +182,13 @@ class Browsing:
             return {"said": words.NOTHING_MISSING, "told": {}}
         site = site_of(host)
         with self._store.writing() as db:
-            approval = self._ask_person(
+            approval = self._parts.ask_person(
                 db,
                 Caller(job.cubicle, job.turn),
+                KIND,
                 words.companions_text(site, hosts),
-                f"Pages of {site} also load from other hosts.",
-                words.companions_detail(site, hosts, job.payload["why"]),
+                reason=f"Pages of {site} also load from other hosts.",
+                detail=words.companions_detail(site, hosts, job.payload["why"]),
             )
             if not rows.make_wait(db, job.id, f"approval:{approval.id}", _ASKED, {"site": site, "hosts": hosts}):
                 raise Stopped("Nobody wants this any more.")

@@ -10,6 +10,7 @@ from crab.hermit_commands import Command, Option
 from orchestrator.capabilities.actions.field_types import FieldKind
 from orchestrator.capabilities.actions.fields import field_metadata
 from orchestrator.capabilities.approval_kind import ApprovalKind, Fact, Quoted, WarningLine
+from orchestrator.capabilities.browser.file_questions import SAVE_APPROVAL
 from orchestrator.capabilities.capability import Action, Capability, Policy, Prompt, Toolset
 from orchestrator.core.models import Approval
 from orchestrator.core.text import one_line
@@ -36,6 +37,8 @@ class BrowserCall:
     """The character of the page's text to begin with."""
     find: str = field(default="", metadata=field_metadata(FieldKind.LINE, 200))
     tab: int | None = field(default=None, metadata=field_metadata(FieldKind.ID))
+    number: int | None = field(default=None, metadata=field_metadata(FieldKind.ID))
+    """Of a file that a page gave."""
     out: str = field(default="", metadata=field_metadata(FieldKind.FILE_NAME, 100))
     method: str = field(default="", metadata=field_metadata(FieldKind.LINE, 100))
     params: str = field(default="", metadata=field_metadata(FieldKind.TEXT, _MOST_PARAMS))
@@ -99,6 +102,14 @@ COMMANDS = (
     _command("screenshot", "A picture of the page, as a file in ../in.", options=(_OUT, Option("full", "all of it"))),
     _command("pdf", "The page as a PDF, in ../in.", options=(_OUT,)),
     _command("images", "The page's images: where they are, and how large."),
+    _command("downloads", "The files that pages gave, each with its number."),
+    _command(
+        "save",
+        "Puts a file that a page gave into ../in. A person is asked first.",
+        "number",
+        options=(_OUT, _WHY),
+        example="hermit browser save 1 --why 'the invoice of May'",
+    ),
     _command("console", "What pages wrote to the console."),
     _command("frames", "The page's frames, for `cdp --frame`."),
     _command(
@@ -191,4 +202,5 @@ CAPABILITY = Capability(
     ),
     prompt=Prompt(bare="`hermit browser open URL`"),
     approval=APPROVAL,
+    more_approvals=(SAVE_APPROVAL,),
 )

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from orchestrator.browser.downloads import PageDownload
 from orchestrator.browser.faults import BrowserError
 from orchestrator.browser.reports import BrowserReport
 from orchestrator.browser.session import BrowserSession
@@ -35,7 +36,7 @@ Work = Callable[[BrowserSession, Mapping[str, Any]], Awaitable[PageAnswer]]
 
 def check_call(do: str, given: Mapping[str, Any]) -> None:
     """Raises BadInput where something is missing or of no use, before anybody is asked."""
-    if do not in WORKS:
+    if do not in WORKS and do not in OTHERS:
         raise BadInput(f"BROWSER: do: there is no {in_quotes(do, 40)}. `hermit browser --help` lists what there is.")
     for name in _NEEDED.get(do, ()):
         if not given[name]:
@@ -109,6 +110,31 @@ async def _images(session: BrowserSession, _given: Mapping[str, Any]) -> PageAns
     found = [asdict(one) for one in (await session.images())[:_MOST_LISTED]]
     lines = [f"{one_line(json.dumps(one, ensure_ascii=False), 600)}" for one in found]
     return PageAnswer("\n".join(lines) or "The page has no images.", {"images": found})
+
+
+async def _downloads(session: BrowserSession, _given: Mapping[str, Any]) -> PageAnswer:
+    found = [
+        {
+            "number": one.number,
+            "name": one.suggested_name,
+            "host": one.host,
+            "size_bytes": one.size_bytes,
+            "state": one.state,
+            "refusal": one.refusal,
+        }
+        for one in session.downloads()
+    ]
+    lines = [
+        f"{one.number}: {in_quotes(one.suggested_name, 200)} from {one.host}, {one.size_bytes:,} bytes, "
+        f"{_state_of(one)}"
+        for one in session.downloads()
+    ]
+    return PageAnswer("\n".join(lines) or "No page gave a file.", {"files": found})
+
+
+def _state_of(one: PageDownload) -> str:
+    states = {"completed": "is there", "inProgress": "is coming", "taken": "was saved"}
+    return f"not taken: {one.refusal}" if one.refusal else states.get(one.state, "did not come")
 
 
 async def _console(session: BrowserSession, _given: Mapping[str, Any]) -> PageAnswer:
@@ -185,6 +211,7 @@ WORKS: Mapping[str, Work] = {
     "screenshot": _screenshot,
     "pdf": _pdf,
     "images": _images,
+    "downloads": _downloads,
     "console": _console,
     "frames": _frames,
     "dialog": _dialog,
@@ -202,5 +229,8 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "hover": ("ref",),
     "wait": ("text",),
     "cdp": ("method",),
+    "save": ("number",),
 }
-__all__ = ["MOST_WAIT_S", "WORKS", "BrowserError", "PageAnswer", "check_call"]
+OTHERS = frozenset({"save"})
+"""What is done elsewhere."""
+__all__ = ["MOST_WAIT_S", "OTHERS", "WORKS", "BrowserError", "PageAnswer", "check_call"]

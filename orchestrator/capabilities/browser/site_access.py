@@ -18,7 +18,6 @@ MOST_UP_BYTES = 2_000_000
 """To one host, by one browser; normal pages send some 500 bytes with a request."""
 _MEASURING = Refusal("measuring-host")
 _NOT_APPROVED = Refusal(Reason.HOST_NOT_APPROVED)
-_NO_FILES = "Files of pages are not taken. `hermit fetch URL` asks for one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +111,13 @@ class SiteAccess:
             self._open |= {site}
             return None
 
-    def may_download(self, _download: PageDownload) -> str | None:
-        """None is taken."""
-        return _NO_FILES
+    def may_download(self, download: PageDownload) -> str | None:
+        """As `orchestrator.browser.policy.BrowserPolicy.may_download`: what it may load it may bring into its own
+        folder. A person is asked before the agent gets it."""
+        host = download.host
+        if not host:
+            return "it is not certain whose it is"
+        return None if self.judge(host, 0) is None else f"{host} is not allowed here"
 
     async def may_upload(self, _origin: str, _paths: Sequence[str]) -> str | None:
         """None is given."""

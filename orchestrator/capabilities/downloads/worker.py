@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, cast
 from orchestrator.capabilities.downloads.downloads import DownloadRequests
 from orchestrator.capabilities.downloads.outcome import DownloadOutcomes
 from orchestrator.capabilities.downloads.records import KIND, Asset, read_asset
-from orchestrator.capabilities.downloads.store_file import WorkspaceStore
+from orchestrator.capabilities.landing import WorkspaceStore
 from orchestrator.core.errors import TooLarge, Unavailable
 from orchestrator.jobs.kinds import JobKind, Running
 from orchestrator.web.fetcher import Fetched, Fetcher, NewHost
@@ -90,7 +90,8 @@ class DownloadWorker:
                 raise
             running.record_progress(**{"from": fetched.link.host})
             self._assets.expect_file(asset, fetched.link.host)
-            self._landing.store_file(asset, file, fetched, running)
+            facts = {"sha256": fetched.sha256, "content_type": fetched.content_type}
+            self._landing.store_file(asset, file, running, size_bytes=fetched.size_bytes, **facts)
         _log(asset, fetched)
 
 

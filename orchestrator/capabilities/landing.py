@@ -9,10 +9,9 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from orchestrator.agents.agents import Agents
-from orchestrator.capabilities.downloads.records import Asset
 from orchestrator.core.errors import Conflict, NotFound, TooLarge, Unavailable, UnsafePath
 from orchestrator.core.models import CubicleKey
 from orchestrator.core.short_ids import typed_id
@@ -20,10 +19,33 @@ from orchestrator.files.free_space import Reserve
 from orchestrator.files.names import add_number, safe_name
 from orchestrator.files.workspace import Workspaces
 from orchestrator.jobs.kinds import Running
-from orchestrator.web.fetcher import Fetched
 
 _MB = 1024**2
 _NUMBERS = 100
+
+
+class LandingFile(Protocol):
+    """A file that came, or comes, as the row of its job has it."""
+
+    @property
+    def cubicle(self) -> CubicleKey:
+        """For whom."""
+
+    @property
+    def wanted(self) -> str:
+        """The name that it shall have."""
+
+    @property
+    def name(self) -> str:
+        """The name that it may have got already; empty for none."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Of what came."""
+
+    @property
+    def sha256(self) -> str:
+        """The same, in hexadecimal digits."""
 
 
 class WorkspaceStore:
@@ -49,7 +71,7 @@ class WorkspaceStore:
             raise TooLarge(f"The workspace is full: it has {limit_mb:,} MB. Delete something, then ask again.")
         return min(left, shutil.disk_usage(self._home).free // 2)
 
-    def lies_there(self, asset: Asset) -> bool:
+    def lies_there(self, asset: LandingFile) -> bool:
         """A crash came after the file was stored and before that was written down."""
         if not asset.name:
             return False
@@ -60,20 +82,18 @@ class WorkspaceStore:
         except (NotFound, UnsafePath, TooLarge, Conflict):  # it is not there, or is another file
             return False
 
-    def store_file(self, asset: Asset, file: BinaryIO, fetched: Fetched, running: Running) -> None:
-        """The file is in ``in/``. Raises Stopped when it is wanted no more, TooLarge and Unavailable of the disk."""
+    def store_file(self, asset: LandingFile, file: BinaryIO, running: Running, *, size_bytes: int, **more: Any) -> str:
+        """The file is in ``in/``; its name there, which is in the job's row before, with ``more``. Raises Stopped when
+        it is wanted no more, TooLarge and Unavailable of the disk."""
         self.check_space()
         for name in filter(lambda name: self._is_free(asset.cubicle, name), _names(asset)):
-            running.record_progress(
-                name=name, size_bytes=fetched.size_bytes, sha256=fetched.sha256, content_type=fetched.content_type
-            )
+            running.record_progress(name=name, size_bytes=size_bytes, **more)
             file.seek(0)
             try:
-                size = fetched.size_bytes
-                self._workspaces.write_in(asset.cubicle, name, file, max_bytes=size, is_numbered=False)
+                self._workspaces.write_in(asset.cubicle, name, file, max_bytes=size_bytes, is_numbered=False)
             except Conflict:
                 continue  # somebody sent a file of that name at this moment
-            return
+            return name
         raise Unavailable("The file could not be stored: too many files of that name are there.")
 
     def _is_free(self, key: CubicleKey, name: str) -> bool:
@@ -84,7 +104,7 @@ class WorkspaceStore:
         return False
 
 
-def _names(asset: Asset) -> Iterator[str]:
+def _names(asset: LandingFile) -> Iterator[str]:
     """Which names to try: the remembered one first, as nothing may lie there twice."""
     if asset.name:
         yield asset.name

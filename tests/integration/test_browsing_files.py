@@ -1,0 +1,149 @@
+"""Files that pages give and get, in a real cubicle with a real browser: a person is asked about exactly one file, and
+exactly that goes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterator
+
+import docker
+import pytest
+
+from orchestrator.web.limits import Internet
+from tests.support.browsing import approved, pending, ref_of, run
+from tests.support.fake_internet import PUBLIC, FakeInternet, Visit, answer, opened
+from tests.support.real_app import Ran, RealApp, Talker, eventually, real_install
+
+pytestmark = pytest.mark.docker
+
+INVOICE = b"%PDF-1.4 the invoice of May" + b"." * 5_000
+PAGES = {
+    "shop.test/": "<title>Shop</title><a href=/invoice.pdf download>Invoice</a>"
+    "<a download='../../etc/.pass wd.txt' href='data:text/plain,made%20here'>Made</a>"
+    "<a href=/missing download>Missing</a>"
+    "<button onclick=\"const a=document.createElement('a');a.href=window.URL.createObjectURL(new Blob(['a,b\\n1,2']));"
+    "a.download='table.csv';a.click()\">Table</button>",
+}
+FILES = {"shop.test/invoice.pdf": INVOICE}
+
+
+@pytest.fixture(scope="module")
+def install(
+    tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient, image_tag: Callable[[str], str]
+) -> Iterator[RealApp]:
+    """An install whose way out leads to one site."""
+
+    def gives(visit: Visit) -> None:
+        host = next(line for line in visit.head.split("\r\n") if line.lower().startswith("host:"))[5:].strip()
+        place = f"{host}{visit.target}"
+        if place in FILES:
+            visit.send(answer(FILES[place], Content_Type="application/pdf"))
+        else:
+            page = PAGES.get(place)
+            status = "404 Not Found" if page is None else "200 OK"
+            visit.send(answer((page or "").encode(), status, Content_Type="text/html"))
+
+    town = FakeInternet({"shop.test": [[PUBLIC]]})
+    with opened(gives) as site:
+        town.sites[PUBLIC] = site
+        with real_install(tmp_path_factory.mktemp("home"), client, image_tag, internet=Internet(town)) as made:
+            yield made
+
+
+@pytest.fixture
+def talker(install: RealApp) -> Iterator[Talker]:
+    """An agent whose browser shows the shop."""
+    made = install.agent(toolsets=["browser"])
+    made.wake()
+    approved(install, made, "open", "http://shop.test/")
+    yield made
+    run(install, made, "close")
+
+
+def click(install: RealApp, agent: Talker, name: str) -> Ran:
+    """On what is called so."""
+    return run(install, agent, "click", ref_of(run(install, agent, "snapshot", "--full").out, name))
+
+
+def listed(install: RealApp, agent: Talker) -> str:
+    """What pages gave, once nothing is on its way."""
+    return eventually(lambda: text if "is coming" not in (text := run(install, agent, "downloads").out) else "")
+
+
+def test_a_file_is_saved_after_a_yes(install: RealApp, talker: Talker) -> None:
+    """The question names it to the byte; it lies in the inbox under its name, once, and its host has been read."""
+    assert "File 1: “invoice.pdf”" in click(install, talker, "Invoice").out
+    assert "1: “invoice.pdf” from shop.test, 5,027 bytes, is there" in listed(install, talker)
+    inbox = talker.work.parent / "in"
+    assert not (inbox / "invoice.pdf").exists()
+    ran, question = approved(install, talker, "save", "1", "--why", "for the books", kind="page_file")
+    assert ran.code == 0, ran
+    assert "../in/invoice.pdf (5,027 bytes)" in ran.out
+    assert (inbox / "invoice.pdf").read_bytes() == INVOICE
+    digest = hashlib.sha256(INVOICE).hexdigest()
+    assert question["text"] == f"invoice.pdf\n5,027 bytes from shop.test\nSHA-256 {digest}"
+    detail = question["detail"]
+    assert (detail["host"], detail["page"], detail["why"]) == ("shop.test", "shop.test", "for the books")
+    assert "was saved" in run(install, talker, "downloads").out
+    assert "was saved already" in run(install, talker, "save", "1").err
+    (line,) = [one for one in install.api.get("/audit")["rows"] if one["kind"] == "browser.saved"][:1]
+    assert (line["detail"]["sha256"], line["detail"]["host"]) == (digest, "shop.test")
+    assert held_by(install) == []
+
+
+def held_by(install: RealApp) -> list[str]:
+    """Copies that lie about on the host."""
+    folder = install.home / "browsers"
+    return [path.name for kind in ("saved", "given") for path in folder.glob(f"{kind}/*")]
+
+
+def test_a_no_saves_nothing_and_it_may_be_asked_again(install: RealApp, talker: Talker) -> None:
+    """The agent hears the words; the file is still there for another question."""
+    assert "table.csv" in click(install, talker, "Table").out + listed(install, talker)
+    ran: list[Ran] = []
+    thread = threading.Thread(target=lambda: ran.append(run(install, talker, "save", "1")))
+    thread.start()
+    question = eventually(lambda: next(iter(pending(install)), {}))
+    install.api.post(f"/approvals/{question['id']}", {"decision": "deny", "note": "not that one"})
+    thread.join(60)
+    assert ran[0].code == 3, ran
+    assert "not that one" in ran[0].err
+    assert list((talker.work.parent / "in").iterdir()) == []
+    assert held_by(install) == []
+    again, _ = approved(install, talker, "save", "1", "--out", "numbers.csv", kind="page_file")
+    assert "../in/numbers.csv" in again.out
+    assert (talker.work.parent / "in" / "numbers.csv").read_bytes() == b"a,b\n1,2"
+
+
+def test_a_page_does_not_choose_the_place(install: RealApp, talker: Talker) -> None:
+    """A name that leads elsewhere becomes a plain one, and a taken one gets a number; a script's file has a host."""
+    click(install, talker, "Made")
+    assert "from shop.test" in listed(install, talker)
+    ran, question = approved(install, talker, "save", "1", kind="page_file")
+    name = question["detail"]["name"]
+    assert "/" not in name
+    assert not name.startswith(".")
+    assert (talker.work.parent / "in" / name).read_bytes() == b"made here", ran
+    click(install, talker, "Made")
+    again, _ = approved(install, talker, "save", "2", "--out", name, kind="page_file")
+    assert again.code == 0
+    assert len(list((talker.work.parent / "in").iterdir())) == 2
+
+
+def test_a_host_that_was_allowed_is_not_asked_about(install: RealApp, talker: Talker) -> None:
+    """As for downloads: until somebody else was read."""
+    install.api.post(f"/agents/{talker.name}/grants", {"kind": "host", "subject": "shop.test", "scope": "always"})
+    click(install, talker, "Invoice")
+    ran = run(install, talker, "save", "1")
+    assert "../in/invoice.pdf" in ran.out, ran
+    assert pending(install) == []
+
+
+def test_what_can_be_saved_is_told(install: RealApp, talker: Talker) -> None:
+    """No number, no such file, none that came."""
+    assert "NUMBER is missing" in run(install, talker, "save").err
+    assert "There is no file 7" in run(install, talker, "save", "7").err
+    assert run(install, talker, "downloads").out.strip() == "No page gave a file."
+    assert pending(install) == []
