@@ -24,8 +24,6 @@ FILE_DENIED = "A person said no to this file, so it was not saved."
 FILE_EXPIRED = "Nobody answered in time, so the file was not saved. Ask again if it is still needed."
 FILE_CANCELLED = "The question was taken back, so the file was not saved. Ask again if it is still needed."
 FILE_CHANGED = "The file was changed after a person agreed to it, so it was not saved. Ask again."
-GONE_FILE = {True: "File {number} was saved already.", False: "File {number} did not come. Ask the page for it again."}
-"""Whether somebody has it."""
 
 
 def asked_text(site: str) -> str:

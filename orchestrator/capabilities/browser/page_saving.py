@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 import sqlite3
@@ -17,7 +16,7 @@ from orchestrator.agents import agent_rows
 from orchestrator.approvals.answers import quote_note
 from orchestrator.approvals.grant_rows import GrantKind
 from orchestrator.approvals.source_rows import NewSource, SourceKind
-from orchestrator.browser.downloads import MAX_DOWNLOAD_BYTES, PageDownload
+from orchestrator.browser.downloads import MAX_DOWNLOAD_BYTES
 from orchestrator.browser.session import BrowserSession
 from orchestrator.capabilities import call_rows
 from orchestrator.capabilities.arrivals import record_arrivals
@@ -25,6 +24,7 @@ from orchestrator.capabilities.browser import messages as words
 from orchestrator.capabilities.browser.browsing_parts import BrowsingParts
 from orchestrator.capabilities.browser.file_questions import FILE_KIND
 from orchestrator.capabilities.browser.held_files import HeldFiles
+from orchestrator.capabilities.browser.page_work import await_download
 from orchestrator.capabilities.browser.saved_file import HELD_NAME, SAVE_JOB, SavedFile, name_of, read_saved
 from orchestrator.capabilities.capability import Caller, Outcome
 from orchestrator.capabilities.landing import WorkspaceStore
@@ -39,8 +39,6 @@ from orchestrator.web.sites import is_within, site_of
 
 MOST_OPEN = 5
 _TIME_S = 600.0
-_COMES_S, _LOOK_S = 120.0, 0.2
-"""How long a file that is still coming is waited for, and how often it is looked at."""
 _KEPT_S = 7 * 24 * 3600.0
 _MOST_TOLD = 20
 _LANDING, _ASKED = "landing", "asked"
@@ -108,7 +106,7 @@ class PageSaving:
     def _copy(self, running: Running) -> SavedFile:
         """Its copy is made, and written down."""
         job, browsers = running.job, self._parts.browsers
-        one = browsers.call(job.cubicle, lambda session: _await_file(session, job.payload["number"]), starts=False)
+        one = browsers.call(job.cubicle, lambda session: await_download(session, job.payload["number"]), starts=False)
         room = min(self._landing.room_for(job.cubicle), MAX_DOWNLOAD_BYTES)
         if one.size_bytes > room:
             raise TooLarge(f"The file does not fit: there is room for {room:,} bytes. Delete something first.")
@@ -237,21 +235,3 @@ class _HashingSink:
     def flush(self) -> None:
         """All of it is with the kernel."""
         self._file.flush()
-
-
-async def _await_file(session: BrowserSession, number: int) -> PageDownload:
-    """The file of this number, once all of it is there."""
-    deadline = time.monotonic() + _COMES_S
-    while True:
-        one = next((file for file in session.downloads() if file.number == number), None)
-        if one is None:
-            raise NotFound(f"There is no file {number}. `hermit browser downloads` lists those that there are.")
-        if one.refusal:
-            raise NotFound(f"File {number} was not taken: {one.refusal}.")
-        if one.state == "completed":
-            return one
-        if one.state != "inProgress":
-            raise NotFound(words.GONE_FILE[one.state == "taken"].format(number=number))
-        if time.monotonic() > deadline:
-            raise Unavailable(f"File {number} is still coming: {one.size_bytes:,} bytes are there. Save it again.")
-        await asyncio.sleep(_LOOK_S)

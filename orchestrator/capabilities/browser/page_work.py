@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -12,11 +13,13 @@ from orchestrator.browser.downloads import PageDownload
 from orchestrator.browser.faults import BrowserError
 from orchestrator.browser.reports import BrowserReport
 from orchestrator.browser.session import BrowserSession
-from orchestrator.core.errors import BadInput
+from orchestrator.core.errors import BadInput, NotFound, Unavailable
 from orchestrator.core.text import in_quotes, one_line
 
 MOST_WAIT_S = 60.0
 _MOST_LISTED = 200
+_COMES_S, _LOOK_S = 120.0, 0.2
+"""How long a file that is still coming is waited for, and how often it is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,7 @@ async def _downloads(session: BrowserSession, _given: Mapping[str, Any]) -> Page
 
 
 def _state_of(one: PageDownload) -> str:
-    states = {"completed": "is there", "inProgress": "is coming", "taken": "was saved"}
+    states = {"completed": "is there", "inProgress": "is coming", "taken": "was saved already"}
     return f"not taken: {one.refusal}" if one.refusal else states.get(one.state, "did not come")
 
 
@@ -180,6 +183,25 @@ async def _cdp(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer:
 async def _allow(session: BrowserSession, _given: Mapping[str, Any]) -> PageAnswer:
     """What was not loaded before may be now."""
     return _page(await session.reload())
+
+
+async def await_download(session: BrowserSession, number: int) -> PageDownload:
+    """The file of this number that a page gave, once all of it is there. Raises NotFound for one that will not be, and
+    Unavailable when it takes long."""
+    deadline = time.monotonic() + _COMES_S
+    while True:
+        one = next((file for file in session.downloads() if file.number == number), None)
+        if one is None:
+            raise NotFound(f"There is no file {number}. `hermit browser downloads` lists those that there are.")
+        if one.refusal:
+            raise NotFound(f"File {number} was not taken: {one.refusal}.")
+        if one.state == "completed":
+            return one
+        if one.state != "inProgress":
+            raise NotFound(f"File {number} {_state_of(one)}. Ask the page for it again.")
+        if time.monotonic() > deadline:
+            raise Unavailable(f"File {number} is still coming: {one.size_bytes:,} bytes are there. Save it again.")
+        await asyncio.sleep(_LOOK_S)
 
 
 def _page(report: BrowserReport) -> PageAnswer:
@@ -233,4 +255,4 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
 }
 OTHERS = frozenset({"save"})
 """What is done elsewhere."""
-__all__ = ["MOST_WAIT_S", "OTHERS", "WORKS", "BrowserError", "PageAnswer", "check_call"]
+__all__ = ["MOST_WAIT_S", "OTHERS", "WORKS", "BrowserError", "PageAnswer", "await_download", "check_call"]
