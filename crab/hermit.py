@@ -11,7 +11,7 @@ import os
 
 from crab.door import Door, DoorRefused
 from crab.hermit_commands import FILE, Command, CommandList, read_commands
-from crab.hermit_files import NoFile, into_out
+from crab.hermit_files import NoFile, into_out, within
 from crab.hermit_words import CommandRequest, Misused, parse_words
 
 DONE, FAILED, MISUSED, REFUSED, NOT_OFFERED, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -66,6 +66,8 @@ def _run_request(command: Command, request: CommandRequest, door: str, workspace
     try:
         if command.file:
             request.fields[command.file] = into_out(str(request.fields[command.file]), workspace)
+        for field in command.paths:
+            request.fields[field] = [within(path, workspace) for path in _list_of(request.fields[field])]
         with Door(door, patience_s=PATIENCE_S) as opened:
             if command.reads:
                 return _read_all(opened, command, request)
@@ -77,6 +79,10 @@ def _run_request(command: Command, request: CommandRequest, door: str, workspace
         return _print_error(str(error), NOT_OFFERED, request, "not_available")
     except DoorRefused as refused:
         return _print_error(refused.message, FAILED, request, refused.code)
+
+
+def _list_of(given: object) -> list[str]:
+    return list(map(str, given)) if isinstance(given, list) else [str(given)]
 
 
 def _read_turn() -> int | None:

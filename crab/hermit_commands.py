@@ -65,7 +65,20 @@ class Option:
 class Command:
     """One command: the call it makes, and how its words become the call's fields."""
 
-    __slots__ = ("call", "example", "fields", "file", "help", "local", "needs", "options", "places", "reads", "words")
+    __slots__ = (
+        "call",
+        "example",
+        "fields",
+        "file",
+        "help",
+        "local",
+        "needs",
+        "options",
+        "paths",
+        "places",
+        "reads",
+        "words",
+    )
 
     def __init__(
         self,
@@ -81,6 +94,7 @@ class Command:
         call: str = "",
         local: tuple[str, ...] = (),
         reads: str = "",
+        paths: tuple[str, ...] = (),
     ) -> None:
         self.words = words
         self.call = call
@@ -101,6 +115,8 @@ class Command:
         """Fields for what the command does with the result; the host never hears them."""
         self.reads = reads
         """The field that names what is fetched to be read: the file that comes of it is printed as text."""
+        self.paths = tuple(paths)
+        """Fields that name files of the workspace, as lists: the host gets their paths within it."""
 
     @property
     def usage(self) -> str:

@@ -35,6 +35,20 @@ def into_out(path: str, workspace: str) -> str:
     return _copy_file(os.path.realpath(asked), out, os.path.basename(real))
 
 
+def within(path: str, workspace: str) -> str:
+    """The path within the workspace of a plain file that lies there, links followed. Raises NoFile."""
+    top, real = os.path.realpath(workspace), os.path.realpath(os.path.expanduser(path))
+    try:
+        facts = os.stat(real)
+    except OSError as error:
+        raise NoFile(f"{path}: {error.strerror}.") from None
+    if not stat.S_ISREG(facts.st_mode):
+        raise NoFile(f"{path} is not a plain file.")
+    if not real.startswith(f"{top}/"):
+        raise NoFile(f"{path} is not in {workspace}. Copy it there first.")
+    return real[len(top) + 1 :]
+
+
 def _copy_file(source: str, out: str, name: str) -> str:
     """Copies to a name that nobody sends, then gives it its own: a file that is seen is whole."""
     draft = f"{out}/.{os.urandom(6).hex()}.part"

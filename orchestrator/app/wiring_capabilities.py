@@ -18,9 +18,10 @@ from orchestrator.capabilities.ask import rows as question_rows
 from orchestrator.capabilities.ask.questions import Questions
 from orchestrator.capabilities.browser.accesses import BrowserAccesses
 from orchestrator.capabilities.browser.browsing import Browsing
-from orchestrator.capabilities.browser.browsing_parts import BrowsingParts
+from orchestrator.capabilities.browser.browsing_parts import JOB, BrowsingParts
 from orchestrator.capabilities.browser.held_files import HeldFiles
 from orchestrator.capabilities.browser.page_saving import PageSaving
+from orchestrator.capabilities.browser.page_uploads import PageUploads
 from orchestrator.capabilities.browser.saved_file import SAVE_JOB
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.checkpoint.agent_points import AgentPoints, PointHistory
@@ -222,7 +223,8 @@ class Capabilities:
         )
         landing = WorkspaceStore(context.workspaces, context.agents, context.reserve, context.home.path)
         self._saving = PageSaving(parts, landing, HeldFiles(folder / "saved", context.store, SAVE_JOB))
-        return browsers, Browsing(parts, {"save": self._saving.request})
+        uploads = PageUploads(parts, HeldFiles(folder / "given", context.store, JOB))
+        return browsers, Browsing(parts, uploads, {"save": self._saving.request})
 
     def _build_videos(self, context: AppContext) -> Videos:
         parts = context.parts

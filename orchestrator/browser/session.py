@@ -250,6 +250,15 @@ class BrowserSession:
 
         return await self._deed(deed)
 
+    async def origin_of(self, ref: str) -> str:
+        """``https://shop.test``: whose page, or frame of a page, an element is on.
+
+        Raises:
+            BrowserError: there is no such element, or it is not certain whose page it is.
+        """
+        async with self._deeds:
+            return await self._handover.origin_of((await self._snapshots.find(ref)).frame)
+
     async def open_tab(self, url: str = "") -> BrowserReport:
         """A new tab, in front, with an address."""
 

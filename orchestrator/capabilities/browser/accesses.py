@@ -29,6 +29,7 @@ class BrowserAccesses:
         """The way out of a browser that is being started. Raises Unavailable."""
         assert spec.sockets is not None  # noqa: S101 - it is a browser's
         user = GateUser("browser", key)
+        self.get_access(key).begin()
         gate = self._gates.open_gate(spec.sockets, self.get_access(key), user, uid=spec.uid, gid=spec.gid)
         with self._lock:
             self._open[key] = gate

@@ -17,10 +17,11 @@ from orchestrator.approvals.source_rows import NewSource, SourceKind
 from orchestrator.browser.session import BrowserSession
 from orchestrator.capabilities.arrivals import record_arrivals
 from orchestrator.capabilities.browser import messages as words
-from orchestrator.capabilities.browser.browsing_parts import BrowsingParts
+from orchestrator.capabilities.browser.browsing_parts import ALLOWED, ASKED, JOB, BrowsingParts
 from orchestrator.capabilities.browser.capability import BROWSER, KIND, BrowserCall
 from orchestrator.capabilities.browser.known_hosts import is_measuring
-from orchestrator.capabilities.browser.page_work import WORKS, PageAnswer, check_call
+from orchestrator.capabilities.browser.page_uploads import PageUploads, check_files
+from orchestrator.capabilities.browser.page_work import WORKS, PageAnswer, Work, check_call
 from orchestrator.capabilities.browser.site_access import Allowed, SiteAccess
 from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.core.errors import BadInput, Stopped, TooMany
@@ -32,11 +33,9 @@ from orchestrator.jobs.rows import Job, JobState
 from orchestrator.web.sites import find_site, is_within, site_of
 from orchestrator.web.urls import DEFAULT_PORTS, Link, UrlRules, parse_url
 
-JOB = "browser"
 MOST_OPEN = 5
 _TIME_S = 180.0
 _MOST_FILE_BYTES = 50_000_000
-_ASKED, _ALLOWED = "asked", "allowed"
 _ENDED = {
     ApprovalStatus.DENIED: (JobState.FAILED, words.DENIED),
     ApprovalStatus.EXPIRED: (JobState.FAILED, words.EXPIRED),
@@ -50,16 +49,18 @@ _STARTS = frozenset({"open"})
 class Browsing:
     """Everything that agents ask of their browsers."""
 
-    def __init__(self, parts: BrowsingParts, others: Mapping[str, PageRequest]) -> None:
+    def __init__(self, parts: BrowsingParts, uploads: PageUploads, others: Mapping[str, PageRequest]) -> None:
         """``others``: what is asked of the browser and done by somebody else."""
-        self._parts, self._store, self._others = parts, parts.store, others
+        self._parts, self._store, self._uploads, self._others = parts, parts.store, uploads, others
         parts.approvals.on_decision(KIND, self._on_decided)
         parts.jobs.add_kind(
             JobKind(
                 JOB,
                 self._run_job,
                 _TIME_S,
-                report=_report,
+                report=self._report,
+                prepare=uploads.held.tidy,
+                tidy=uploads.held.tidy,
                 tries=1,  # a click is not done twice
                 gave_up=words.CUT_SHORT,
                 broke=words.BROKE,
@@ -82,6 +83,8 @@ class Browsing:
             return self._others[asked.do](db, caller, given)
         if len(rows.list_open_jobs(db, JOB, caller.key)) >= MOST_OPEN:
             raise TooMany(f"{MOST_OPEN} calls of the browser are under way. Try again when one of them has ended.")
+        if asked.do == "upload":
+            check_files(asked.files)
         if asked.do == "open":
             link = self._read_address(asked.url)
             given["url"] = link.url
@@ -122,7 +125,7 @@ class Browsing:
         detail = words.site_detail(link, given["why"])
         reason = f"The browser would contact {link.host}."
         approval = self._parts.ask_person(db, caller, KIND, link.url, reason=reason, detail=detail)
-        how = {"state": JobState.WAITING, "progress": _ASKED, "waits_for": f"approval:{approval.id}"}
+        how = {"state": JobState.WAITING, "progress": ASKED, "waits_for": f"approval:{approval.id}"}
         return self._submit(db, caller, given, words.asked_text(detail["site"]), **how)
 
     def _submit(
@@ -134,7 +137,7 @@ class Browsing:
     def _on_decided(self, db: sqlite3.Connection, approval: Approval) -> None:
         for job in rows.list_waiting_for(db, JOB, f"approval:{approval.id}"):
             if approval.status is ApprovalStatus.APPROVED:
-                self._parts.jobs.resume_job(db, job, _ALLOWED)
+                self._parts.jobs.resume_job(db, job, ALLOWED)
             else:
                 state, why = _ENDED[approval.status]
                 self._parts.jobs.end_job(db, job, state, str(approval.status), error=f"{why}{quote_note(approval)}")
@@ -148,13 +151,23 @@ class Browsing:
             return {"said": words.CLOSED, "told": {}}
         access = self._parts.accesses.get_access(job.cubicle)
         self._renew_access(job, access)
-        if job.payload["do"] == "open" and job.progress == _ALLOWED:
+        if job.payload["do"] == "open" and job.progress == ALLOWED:
             access.allow_once(site_of(_host_of(job.payload["url"])))
         if job.payload["do"] == "allow":
-            if job.progress != _ALLOWED:
+            if job.progress != ALLOWED:
                 return self._ask_for_missing(job)
             access.allow_companions(job.payload["site"], job.payload["hosts"])
-        return self._work(running, access)
+        if job.payload["do"] == "upload":
+            return self._upload(running, access)
+        return self._work(running, access, WORKS[job.payload["do"]])
+
+    def _upload(self, running: Running, access: SiteAccess) -> dict[str, Any] | None:
+        """None: a person is asked, and it waits."""
+        if running.job.progress != ALLOWED:
+            self._uploads.ask(running)
+            return None
+        with self._uploads.given(running.job, access) as work:
+            return self._work(running, access, work)
 
     def _renew_access(self, job: Job, access: SiteAccess) -> None:
         """What was allowed in advance may have changed since the last call."""
@@ -190,16 +203,16 @@ class Browsing:
                 reason=f"Pages of {site} also load from other hosts.",
                 detail=words.companions_detail(site, hosts, job.payload["why"]),
             )
-            if not rows.make_wait(db, job.id, f"approval:{approval.id}", _ASKED, {"site": site, "hosts": hosts}):
+            if not rows.make_wait(db, job.id, f"approval:{approval.id}", ASKED, {"site": site, "hosts": hosts}):
                 raise Stopped("Nobody wants this any more.")
         return None
 
-    def _work(self, running: Running, access: SiteAccess) -> dict[str, Any]:
+    def _work(self, running: Running, access: SiteAccess, does: Work) -> dict[str, Any]:
         job = running.job
 
         async def work(session: BrowserSession) -> tuple[PageAnswer, list[str]]:
             try:
-                answer = await WORKS[job.payload["do"]](session, job.payload)
+                answer = await does(session, job.payload)
             finally:
                 hosts = [_host_of(tab.url) for tab in session.tabs()]
                 access.set_open(hosts)
@@ -231,6 +244,11 @@ class Browsing:
         stored = self._parts.workspaces.write_in(job.cubicle, name, io.BytesIO(answer.file), max_bytes=_MOST_FILE_BYTES)
         return words.file_text(stored.name, size), {"file": f"in/{stored.name}", "size_bytes": size}
 
+    def _report(self, _: sqlite3.Connection, job: Job) -> JobReport:
+        if job.payload["do"] == "upload":
+            self._uploads.held.drop_after(job.id)
+        return _report(job)
+
 
 def _host_of(url: str) -> str:
     """The host of an address that the browser tells of; empty for none."""
@@ -241,12 +259,15 @@ def _host_of(url: str) -> str:
         return ""
 
 
-def _report(_: sqlite3.Connection, job: Job) -> JobReport:
+def _report(job: Job) -> JobReport:
     payload, host = job.payload, _host_of(job.payload["url"])
     detail = {"do": payload["do"], **({"url": payload["url"]} if host else {})}
+    if "given" in payload:
+        detail |= {"origin": payload["origin"], "files": words.list_files(payload)}
+        host = urlsplit(payload["origin"]).hostname or ""
     if job.error:
         said = f"The browser could not {payload['do']}{f' {host}' if host else ''}."
         code = job.progress if job.progress in _ENDED else "failed"
         return JobReport(job.error, {"code": code}, audit="browser.failed", said=said, detail=detail)
-    said = f"The browser: {payload['do']} {payload['url'] if host else ''}".strip() + "."
+    said = f"The browser: {payload['do']} {payload['url'] or host if host else ''}".strip() + "."
     return JobReport(job.result["said"], job.result["told"], audit="browser.done", said=said, detail=detail)

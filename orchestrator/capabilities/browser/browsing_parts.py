@@ -19,6 +19,11 @@ from orchestrator.files.workspace import Workspaces
 from orchestrator.jobs.pool import Jobs
 from orchestrator.live_browsers.browsers import LiveBrowsers
 
+JOB = "browser"
+"""The kind of the jobs that do something with a browser."""
+ASKED, ALLOWED = "asked", "allowed"
+"""How far such a job has come that a person is asked about."""
+
 
 @dataclass(frozen=True, slots=True)
 class BrowsingParts:

@@ -10,7 +10,7 @@ from crab.hermit_commands import Command, Option
 from orchestrator.capabilities.actions.field_types import FieldKind
 from orchestrator.capabilities.actions.fields import field_metadata
 from orchestrator.capabilities.approval_kind import ApprovalKind, Fact, Quoted, WarningLine
-from orchestrator.capabilities.browser.file_questions import SAVE_APPROVAL
+from orchestrator.capabilities.browser.file_questions import SAVE_APPROVAL, UPLOAD_APPROVAL
 from orchestrator.capabilities.capability import Action, Capability, Policy, Prompt, Toolset
 from orchestrator.core.models import Approval
 from orchestrator.core.text import one_line
@@ -39,6 +39,8 @@ class BrowserCall:
     tab: int | None = field(default=None, metadata=field_metadata(FieldKind.ID))
     number: int | None = field(default=None, metadata=field_metadata(FieldKind.ID))
     """Of a file that a page gave."""
+    files: tuple[str, ...] = field(default=(), metadata=field_metadata(FieldKind.LINES, 1000))
+    """Paths within the workspace: ``work/report.pdf``."""
     out: str = field(default="", metadata=field_metadata(FieldKind.FILE_NAME, 100))
     method: str = field(default="", metadata=field_metadata(FieldKind.LINE, 100))
     params: str = field(default="", metadata=field_metadata(FieldKind.TEXT, _MOST_PARAMS))
@@ -55,11 +57,18 @@ def _command(
     *places: str,
     options: tuple[Option, ...] = (),
     example: str = "",
+    paths: tuple[str, ...] = (),
     **fields: object,
 ) -> Command:
     do = words.replace(" ", "_")
     return Command(
-        f"browser {words}", help, places=places, options=options, fields={"do": do, **fields}, example=example
+        f"browser {words}",
+        help,
+        places=places,
+        options=options,
+        fields={"do": do, **fields},
+        example=example,
+        paths=paths,
     )
 
 
@@ -109,6 +118,15 @@ COMMANDS = (
         "number",
         options=(_OUT, _WHY),
         example="hermit browser save 1 --why 'the invoice of May'",
+    ),
+    _command(
+        "upload",
+        "Gives files of the workspace to a page. A person is asked first.",
+        "ref",
+        "files*",
+        options=(_WHY,),
+        paths=("files",),
+        example="hermit browser upload e4 report.pdf --why 'they want it as a PDF'",
     ),
     _command("console", "What pages wrote to the console."),
     _command("frames", "The page's frames, for `cdp --frame`."),
@@ -202,5 +220,5 @@ CAPABILITY = Capability(
     ),
     prompt=Prompt(bare="`hermit browser open URL`"),
     approval=APPROVAL,
-    more_approvals=(SAVE_APPROVAL,),
+    more_approvals=(SAVE_APPROVAL, UPLOAD_APPROVAL),
 )

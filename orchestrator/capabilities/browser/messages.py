@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.capabilities.browser.capability import KIND
@@ -24,6 +24,27 @@ FILE_DENIED = "A person said no to this file, so it was not saved."
 FILE_EXPIRED = "Nobody answered in time, so the file was not saved. Ask again if it is still needed."
 FILE_CANCELLED = "The question was taken back, so the file was not saved. Ask again if it is still needed."
 FILE_CHANGED = "The file was changed after a person agreed to it, so it was not saved. Ask again."
+
+UPLOAD_DENIED = "A person said no, so the page got no file."
+UPLOAD_EXPIRED = "Nobody answered in time, so the page got no file. Ask again if it is still needed."
+UPLOAD_CANCELLED = "The question was taken back, so the page got no file. Ask again if it is still needed."
+UPLOAD_CHANGED = "The request was changed after a person agreed to it, so the page got no file. Ask again."
+
+
+def upload_text(payload: Mapping[str, Any]) -> str:
+    """The exact text that is agreed to: who gets what."""
+    lines = [f"{one['path']}\n{one['size_bytes']:,} bytes, SHA-256 {one['sha256']}" for one in payload["given"]]
+    return "\n".join([f"To {payload['origin']}:", *lines])
+
+
+def upload_detail(payload: Mapping[str, Any], why: str) -> dict[str, Any]:
+    """What a person should know of it."""
+    return {"origin": payload["origin"], "why": why, "files": list_files(payload)}
+
+
+def list_files(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The files of an upload, without where their copies lie."""
+    return [{name: one[name] for name in ("path", "size_bytes", "sha256")} for one in payload["given"]]
 
 
 def asked_text(site: str) -> str:

@@ -53,52 +53,52 @@ def check_call(do: str, given: Mapping[str, Any]) -> None:
 
 
 async def _open(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer:
-    return _page(await (session.open_tab(given["url"]) if given["full"] else session.open(given["url"])))
+    return tell_page(await (session.open_tab(given["url"]) if given["full"] else session.open(given["url"])))
 
 
 async def _snapshot(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer:
     is_full = given["full"] or given["start"] > 0
-    return _page(await session.snapshot(full=is_full, from_=given["start"], find=given["find"], urls=given["urls"]))
+    return tell_page(await session.snapshot(full=is_full, from_=given["start"], find=given["find"], urls=given["urls"]))
 
 
 async def _click(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer:
-    return _page(await session.click(given["ref"]))
+    return tell_page(await session.click(given["ref"]))
 
 
 async def _type(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer:
-    return _page(await session.type(given["ref"], given["text"], submit=given["enter"]))
+    return tell_page(await session.type(given["ref"], given["text"], submit=given["enter"]))
 
 
 async def _select(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer:
-    return _page(await session.select(given["ref"], given["text"]))
+    return tell_page(await session.select(given["ref"], given["text"]))
 
 
 async def _press(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer:
-    return _page(await session.press(given["text"]))
+    return tell_page(await session.press(given["text"]))
 
 
 async def _hover(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer:
-    return _page(await session.hover(given["ref"]))
+    return tell_page(await session.hover(given["ref"]))
 
 
 async def _scroll(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer:
-    return _page(await session.scroll(given["text"]))
+    return tell_page(await session.scroll(given["text"]))
 
 
 async def _back(session: BrowserSession, _given: Mapping[str, Any]) -> PageAnswer:
-    return _page(await session.back())
+    return tell_page(await session.back())
 
 
 async def _reload(session: BrowserSession, _given: Mapping[str, Any]) -> PageAnswer:
-    return _page(await session.reload())
+    return tell_page(await session.reload())
 
 
 async def _wait(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer:
     text = given["text"]
     if text.replace(".", "", 1).isdecimal() and float(text) <= MOST_WAIT_S:
         await asyncio.sleep(float(text))
-        return _page(await session.snapshot(full=False))
-    return _page(await session.wait(text))
+        return tell_page(await session.snapshot(full=False))
+    return tell_page(await session.wait(text))
 
 
 async def _screenshot(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer:
@@ -160,7 +160,7 @@ async def _dialog(session: BrowserSession, given: Mapping[str, Any]) -> PageAnsw
 
 async def _tabs(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer:
     if given["tab"] is not None:
-        return _page(await session.select_tab(given["tab"]))
+        return tell_page(await session.select_tab(given["tab"]))
     found = [asdict(one) for one in session.tabs()]
     lines = [
         f"{one['number']}{' (in front)' if one['is_in_front'] else ''}: {one_line(one['title'], 100)} "
@@ -171,7 +171,7 @@ async def _tabs(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer
 
 
 async def _close_tab(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer:
-    return _page(await session.close_tab(given["tab"]))
+    return tell_page(await session.close_tab(given["tab"]))
 
 
 async def _cdp(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer:
@@ -182,7 +182,7 @@ async def _cdp(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer:
 
 async def _allow(session: BrowserSession, _given: Mapping[str, Any]) -> PageAnswer:
     """What was not loaded before may be now."""
-    return _page(await session.reload())
+    return tell_page(await session.reload())
 
 
 async def await_download(session: BrowserSession, number: int) -> PageDownload:
@@ -204,7 +204,8 @@ async def await_download(session: BrowserSession, number: int) -> PageDownload:
         await asyncio.sleep(_LOOK_S)
 
 
-def _page(report: BrowserReport) -> PageAnswer:
+def tell_page(report: BrowserReport) -> PageAnswer:
+    """The page, for the agent."""
     return PageAnswer(report.text, report.to_json())
 
 
@@ -252,7 +253,8 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "wait": ("text",),
     "cdp": ("method",),
     "save": ("number",),
+    "upload": ("ref", "files"),
 }
-OTHERS = frozenset({"save"})
+OTHERS = frozenset({"save", "upload"})
 """What is done elsewhere."""
-__all__ = ["MOST_WAIT_S", "OTHERS", "WORKS", "BrowserError", "PageAnswer", "await_download", "check_call"]
+__all__ = ["MOST_WAIT_S", "OTHERS", "WORKS", "BrowserError", "PageAnswer", "await_download", "check_call", "tell_page"]

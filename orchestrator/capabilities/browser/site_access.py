@@ -7,6 +7,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from orchestrator.browser.downloads import PageDownload
 from orchestrator.capabilities.browser.known_hosts import is_measuring, is_static
@@ -42,6 +43,10 @@ class SiteAccess:
         self._once_companions: frozenset[tuple[str, str]] = frozenset()
         self._open: frozenset[str] = frozenset()
         """Those of which a page is open, or about to be."""
+        self._upload: tuple[str, tuple[str, ...]] | None = None
+        """What a page may be given, and the origin of that page."""
+        self._more_up: dict[str, int] = {}
+        """What hosts may be sent beyond the usual."""
 
     # --- what is allowed
 
@@ -81,6 +86,24 @@ class SiteAccess:
         with self._lock:
             return site in self._open and site in self._sites()
 
+    def allow_upload(self, origin: str, paths: Sequence[str], size_bytes: int) -> None:
+        """A person agreed that a page of this origin gets these files, once; its host may be sent as much more, with
+        what their form adds to it."""
+        host = urlsplit(origin).hostname or ""
+        with self._lock:
+            self._upload = (origin, tuple(paths))
+            self._more_up[host] = self._more_up.get(host, 0) + 2 * size_bytes
+
+    def end_upload(self) -> None:
+        """Nothing may be given any more."""
+        with self._lock:
+            self._upload = None
+
+    def begin(self) -> None:
+        """Another browser begins to count what it sends."""
+        with self._lock:
+            self._more_up.clear()
+
     # --- the gate asks
 
     def judge(self, host: str, _port: int) -> Refusal | None:
@@ -96,9 +119,10 @@ class SiteAccess:
             return None
         return None if self._allows_static and is_static(host) else _NOT_APPROVED
 
-    def most_up(self, _host: str) -> int | None:
+    def most_up(self, host: str) -> int | None:
         """As `orchestrator.gate.policy.GatePolicy.most_up`."""
-        return MOST_UP_BYTES
+        with self._lock:
+            return MOST_UP_BYTES + self._more_up.get(host, 0)
 
     # --- the driver asks
 
@@ -119,9 +143,15 @@ class SiteAccess:
             return "it is not certain whose it is"
         return None if self.judge(host, 0) is None else f"{host} is not allowed here"
 
-    async def may_upload(self, _origin: str, _paths: Sequence[str]) -> str | None:
-        """None is given."""
-        return "Files can't be given to pages."
+    async def may_upload(self, origin: str, paths: Sequence[str]) -> str | None:
+        """As `orchestrator.browser.policy.BrowserPolicy.may_upload`: what a person agreed to, once."""
+        with self._lock:
+            agreed, self._upload = self._upload, None
+        if agreed is None or agreed[1] != tuple(paths):
+            return "a person has not agreed to them"
+        if agreed[0] != origin:
+            return f"a person agreed to give them to {agreed[0]}, and the page is of {origin} now"
+        return None
 
     async def secret_for(self, name: str, origin: str) -> str:
         """There are none."""
