@@ -40,6 +40,7 @@ COMMANDS = {
     "memory": "memory",
     "approvals": "approvals approve deny",
     "grants": "grants",
+    "page_secrets": "secrets",
     "hosts": "hosts",
     "questions": "questions answer",
     "budget": "budget prices",

@@ -24,6 +24,7 @@ from orchestrator.apps.sheets import Sheets
 from orchestrator.apps.terminals.terminals import Terminals
 from orchestrator.apps.thumbnails.thumbnails import Thumbnails
 from orchestrator.capabilities.ask.questions import Questions
+from orchestrator.capabilities.browser.page_secrets import PageSecrets
 from orchestrator.capabilities.calendar.entries import CalendarEntries
 from orchestrator.capabilities.delivery.deliveries import Deliveries
 from orchestrator.capabilities.downloads.downloads import DownloadRequests
@@ -120,6 +121,7 @@ class Services:
     calendar: CalendarEntries
     downloads: DownloadRequests
     packages: Packages
+    page_secrets: PageSecrets
     memories: Memories
     questions: Questions
     deliveries: Deliveries

@@ -105,6 +105,7 @@ OF_OTHER_PYTHONS = frozenset({"_sha2", "_sha256"})
 EVENT_LOOPS = (
     "orchestrator.browser",
     "orchestrator.capabilities.browser.page_work",
+    "orchestrator.capabilities.browser.site_access",
     "orchestrator.live_browsers",
     "orchestrator.channels",
     "orchestrator.gate",

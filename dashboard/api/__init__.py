@@ -29,6 +29,7 @@ from dashboard.api.notices import api as notices_api
 from dashboard.api.oidc import api as oidc_api
 from dashboard.api.openapi import api as openapi_api
 from dashboard.api.packages import api as packages_api
+from dashboard.api.page_secrets import api as page_secrets_api
 from dashboard.api.passkeys import api as passkeys_api
 from dashboard.api.prices import api as prices_api
 from dashboard.api.proofs import api as proofs_api
@@ -71,6 +72,7 @@ BLUEPRINTS = (
     notices_api,
     openapi_api,
     packages_api,
+    page_secrets_api,
     passkeys_api,
     oidc_api,
     prices_api,

@@ -53,6 +53,7 @@ def you() -> str:
         has_password=services.users.has_password(user.id),
         factor=_factor(),
         passkeys=services.passkeys.list_passkeys(user.id),
+        page_secrets=services.page_secrets.list_secrets(user.id),
         may_have_passkeys=own_site().may_have_passkeys,
         **_oidc(),
         **push_parts(),
@@ -74,6 +75,13 @@ def passkeys() -> str:
     return render_template(
         "parts/passkeys.html", passkeys=get_services().passkeys.list_passkeys(require_asker().user.id)
     )
+
+
+@pages.get("/parts/page-secrets")
+def page_secrets() -> str:
+    """The secrets for pages."""
+    found = get_services().page_secrets.list_secrets(require_asker().user.id)
+    return render_template("parts/page_secrets.html", page_secrets=found)
 
 
 @pages.get("/parts/oidc")

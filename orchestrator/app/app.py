@@ -193,6 +193,7 @@ class App:
             calendar=self._capabilities.calendar,
             downloads=self._capabilities.downloads,
             packages=self._capabilities.packages,
+            page_secrets=self._capabilities.page_secrets,
             memories=self._capabilities.memories,
             questions=self._capabilities.questions,
             previews=self._previews,

@@ -21,6 +21,7 @@ from orchestrator.capabilities.browser.browsing import Browsing
 from orchestrator.capabilities.browser.browsing_parts import JOB, BrowsingParts
 from orchestrator.capabilities.browser.held_files import HeldFiles
 from orchestrator.capabilities.browser.page_saving import PageSaving
+from orchestrator.capabilities.browser.page_secrets import PageSecrets
 from orchestrator.capabilities.browser.page_uploads import PageUploads
 from orchestrator.capabilities.browser.saved_file import SAVE_JOB
 from orchestrator.capabilities.calls import Calls
@@ -118,6 +119,7 @@ class Capabilities:
             cubicles = agent_rows.list_cubicles(db)
         self._commands.start(cubicles)  # another version may have other commands
         self.memories.start()
+        self.page_secrets.start()
         self.browsers.start()
         self.jobs.start()
         self._calendar.start()
@@ -198,7 +200,17 @@ class Capabilities:
 
     def _build_browsing(self, context: AppContext) -> tuple[LiveBrowsers[BrowserSession], Browsing]:
         engine, folder = context.parts.engine, context.home.browsers
-        accesses = BrowserAccesses(context.gates, allows_static=context.settings.browser_static)
+        self.page_secrets = PageSecrets(
+            context.store,
+            context.agents,
+            private_hosts=context.settings.private_hosts,
+            blot=context.parts.blot,
+        )
+        accesses = BrowserAccesses(
+            context.gates,
+            allows_static=context.settings.browser_static,
+            find_secret=self.page_secrets.use_secret,
+        )
         browsers = LiveBrowsers(
             BrowserParts(
                 engine.helpers,
@@ -224,7 +236,8 @@ class Capabilities:
         landing = WorkspaceStore(context.workspaces, context.agents, context.reserve, context.home.path)
         self._saving = PageSaving(parts, landing, HeldFiles(folder / "saved", context.store, SAVE_JOB))
         uploads = PageUploads(parts, HeldFiles(folder / "given", context.store, JOB))
-        return browsers, Browsing(parts, uploads, {"save": self._saving.request})
+        others = {"save": self._saving.request, "secrets": self.page_secrets.request_list}
+        return browsers, Browsing(parts, uploads, others)
 
     def _build_videos(self, context: AppContext) -> Videos:
         parts = context.parts

@@ -210,6 +210,7 @@ def test_a_member_walks_every_route_with_the_operators_ids(tenants: TwoTenants) 
         "terminal": "t",
         "token": "t",
         "passkey": 1,
+        "secret": 1,
         "engine": "brave",
         "number": 1,
     }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from functools import partial
 
 from orchestrator.capabilities.browser.site_access import SiteAccess
 from orchestrator.core.models import CubicleKey
@@ -14,8 +16,11 @@ from orchestrator.gate.traffic_log import GateUser
 class BrowserAccesses:
     """One for each cubicle that had a browser. Any thread may call."""
 
-    def __init__(self, gates: Gates, *, allows_static: bool) -> None:
-        self._gates, self._allows_static = gates, allows_static
+    def __init__(
+        self, gates: Gates, *, allows_static: bool, find_secret: Callable[[CubicleKey, str, str], str]
+    ) -> None:
+        """``find_secret`` has the value of a name for an origin, or raises NotFound."""
+        self._gates, self._allows_static, self._find_secret = gates, allows_static, find_secret
         self._lock = threading.Lock()  # protects both below
         self._accesses: dict[CubicleKey, SiteAccess] = {}
         self._open: dict[CubicleKey, OpenGate] = {}
@@ -23,7 +28,10 @@ class BrowserAccesses:
     def get_access(self, key: CubicleKey) -> SiteAccess:
         """That of one cubicle."""
         with self._lock:
-            return self._accesses.setdefault(key, SiteAccess(allows_static=self._allows_static))
+            if key not in self._accesses:
+                find = partial(self._find_secret, key)
+                self._accesses[key] = SiteAccess(allows_static=self._allows_static, find_secret=find)
+            return self._accesses[key]
 
     def open_gate(self, key: CubicleKey, spec: HelperSpec) -> OpenGate:
         """The way out of a browser that is being started. Raises Unavailable."""

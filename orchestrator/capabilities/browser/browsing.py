@@ -262,6 +262,8 @@ def _host_of(url: str) -> str:
 def _report(job: Job) -> JobReport:
     payload, host = job.payload, _host_of(job.payload["url"])
     detail = {"do": payload["do"], **({"url": payload["url"]} if host else {})}
+    if payload["secret"]:
+        detail |= {"secret": payload["secret"]}
     if "given" in payload:
         detail |= {"origin": payload["origin"], "files": words.list_files(payload)}
         host = urlsplit(payload["origin"]).hostname or ""

@@ -41,6 +41,8 @@ class BrowserCall:
     """Of a file that a page gave."""
     files: tuple[str, ...] = field(default=(), metadata=field_metadata(FieldKind.LINES, 1000))
     """Paths within the workspace: ``work/report.pdf``."""
+    secret: str = field(default="", metadata=field_metadata(FieldKind.LINE, 40))
+    """The name of one that the person keeps."""
     out: str = field(default="", metadata=field_metadata(FieldKind.FILE_NAME, 100))
     method: str = field(default="", metadata=field_metadata(FieldKind.LINE, 100))
     params: str = field(default="", metadata=field_metadata(FieldKind.TEXT, _MOST_PARAMS))
@@ -58,6 +60,7 @@ def _command(
     options: tuple[Option, ...] = (),
     example: str = "",
     paths: tuple[str, ...] = (),
+    needs: tuple[str, ...] = (),
     **fields: object,
 ) -> Command:
     do = words.replace(" ", "_")
@@ -69,6 +72,7 @@ def _command(
         fields={"do": do, **fields},
         example=example,
         paths=paths,
+        needs=needs,
     )
 
 
@@ -101,6 +105,15 @@ COMMANDS = (
         options=(Option("enter", "then press Enter"),),
         example="hermit browser type e6 blue shoes --enter",
     ),
+    _command(
+        "fill",
+        "Types a secret that the person keeps for this page's host into a field. You never see it.",
+        "ref",
+        options=(Option("secret", "its name", value="NAME"),),
+        needs=("secret",),
+        example="hermit browser fill e9 --secret shop-password",
+    ),
+    _command("secrets", "The secrets that the person keeps for you: names, and hosts."),
     _command("select", "Chooses from a list.", "ref", "text…", example="hermit browser select e5 blue"),
     _command("press", "Presses a key, such as Enter or Control+a.", "text"),
     _command("hover", "Puts the pointer over an element.", "ref"),

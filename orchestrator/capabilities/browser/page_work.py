@@ -69,6 +69,10 @@ async def _type(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer
     return tell_page(await session.type(given["ref"], given["text"], submit=given["enter"]))
 
 
+async def _fill(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer:
+    return tell_page(await session.fill_secret(given["ref"], given["secret"]))
+
+
 async def _select(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer:
     return tell_page(await session.select(given["ref"], given["text"]))
 
@@ -224,6 +228,7 @@ WORKS: Mapping[str, Work] = {
     "snapshot": _snapshot,
     "click": _click,
     "type": _type,
+    "fill": _fill,
     "select": _select,
     "press": _press,
     "hover": _hover,
@@ -252,9 +257,10 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "hover": ("ref",),
     "wait": ("text",),
     "cdp": ("method",),
+    "fill": ("ref", "secret"),
     "save": ("number",),
     "upload": ("ref", "files"),
 }
-OTHERS = frozenset({"save", "upload"})
+OTHERS = frozenset({"save", "secrets", "upload"})
 """What is done elsewhere."""
 __all__ = ["MOST_WAIT_S", "OTHERS", "WORKS", "BrowserError", "PageAnswer", "await_download", "check_call", "tell_page"]

@@ -4,14 +4,16 @@ they may load from elsewhere. It answers the gate and the driver from memory.
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from orchestrator.browser.downloads import PageDownload
 from orchestrator.capabilities.browser.known_hosts import is_measuring, is_static
 from orchestrator.core.errors import NotFound
+from orchestrator.core.text import in_quotes
 from orchestrator.gate.refusals import Reason, Refusal
 from orchestrator.web.sites import find_site
 
@@ -19,6 +21,13 @@ MOST_UP_BYTES = 2_000_000
 """To one host, by one browser; normal pages send some 500 bytes with a request."""
 _MEASURING = Refusal("measuring-host")
 _NOT_APPROVED = Refusal(Reason.HOST_NOT_APPROVED)
+
+
+FindSecret = Callable[[str, str], str]
+
+
+def _no_secret(name: str, origin: str) -> str:
+    raise NotFound(f"There is no secret {in_quotes(name, 40)} for {origin}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +42,10 @@ class Allowed:
 class SiteAccess:
     """For one cubicle, for as long as we live. It is a policy for the gate and for the driver; any thread may call."""
 
-    def __init__(self, *, allows_static: bool = True) -> None:
-        """``allows_static``: pages may load from hosts that serve the same files to everybody."""
-        self._allows_static = allows_static
+    def __init__(self, *, allows_static: bool = True, find_secret: FindSecret = _no_secret) -> None:
+        """``allows_static``: pages may load from hosts that serve the same files to everybody; ``find_secret`` has the
+        value of a name for an origin, or raises NotFound."""
+        self._allows_static, self._find_secret = allows_static, find_secret
         self._lock = threading.Lock()  # protects all below
         self._granted = Allowed()
         self._once: frozenset[str] = frozenset()
@@ -154,8 +164,8 @@ class SiteAccess:
         return None
 
     async def secret_for(self, name: str, origin: str) -> str:
-        """There are none."""
-        raise NotFound(f"No secret {name!r} is stored for {origin}.")
+        """As `orchestrator.browser.policy.BrowserPolicy.secret_for`."""
+        return await asyncio.to_thread(self._find_secret, name, origin)
 
     def _sites(self) -> frozenset[str]:
         return self._granted.sites | self._once

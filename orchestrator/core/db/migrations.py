@@ -1892,6 +1892,27 @@ def m066_sites(db: Database) -> None:
     )
 
 
+@migrations()
+def m067_page_secrets(db: Database) -> None:
+    """What people's agents may type into pages of one host (``capabilities.browser.page_secrets``)."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE page_secrets (
+            id TEXT PRIMARY KEY,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            agent TEXT REFERENCES agents (name) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            host TEXT NOT NULL,
+            value TEXT NOT NULL,
+            created_at REAL NOT NULL,
+            used_at REAL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX page_secrets_of_user ON page_secrets (user, name);
+        """,
+    )
+
+
 def _run_script(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

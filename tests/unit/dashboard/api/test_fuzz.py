@@ -79,6 +79,7 @@ def driven(tmp_path: Path) -> Iterator[Driven]:
             "asset": "none",
             "number": "none",
             "passkey": "none",
+            "secret": "none",
             "backup": "none.tar",
             "person": 1001,
             "host": "ex.org",
