@@ -1,5 +1,5 @@
-"""``orchestrator.capabilities.browser.page_secrets``: a value goes to pages of exactly its host, for whom it is kept, and
-is told to nobody.
+"""``orchestrator.capabilities.browser.page_secrets``: a value goes to pages of exactly its host, for whom it is kept,
+and is told to nobody.
 """
 
 from __future__ import annotations
