@@ -24,6 +24,8 @@ PAGES = {
     "<img src=http://static.test/a.png><script src=http://www.google-analytics.com/ga.js></script>"
     "<a href=http://other.test/>Elsewhere</a>",
     "shop.test/cart": "<title>Cart</title><p>It is empty.</p><button onclick=\"document.title=confirm('Sure?')\">Pay",
+    "shop.test/tides": "<title>Tides</title><article id=a></article><script>document.getElementById('a').innerHTML = "
+    "'<h2>Tides</h2>' + '<p>The tide comes in, and <a href=/cart>goes out</a> again.</p>'.repeat(20)</script>",
     "other.test/": "<title>Other</title><p>Another site",
     "static.test/a.png": "no picture",
 }
@@ -174,6 +176,20 @@ def test_a_picture_lands_in_the_inbox(install: RealApp, talker: Talker) -> None:
     inbox = talker.work.parent / "in"
     assert (inbox / "cart.jpg").read_bytes()[:3] == b"\xff\xd8\xff"
     assert (inbox / "page.pdf").read_bytes()[:5] == b"%PDF-"
+
+
+def test_a_page_that_scripts_make_is_read(install: RealApp, talker: Talker) -> None:
+    """As Markdown, by the reader inside the cubicle; by either command, after one yes."""
+    install.api.patch(f"/agents/{talker.name}", {"toolsets": ["browser", "assets"]})
+    ran, _ = approved(install, talker, "read", "http://shop.test/tides", "--links")
+    assert ran.code == 0, ran
+    assert ran.out.startswith("# Tides\n")
+    assert "The tide comes in" in ran.out
+    assert "[1] http://shop.test/cart" in ran.out
+    again = run_inside(
+        install.client, talker, "hermit", "read", "http://shop.test/tides", "--browser", "--why", "tides"
+    )
+    assert "The tide comes in" in again.out, again
 
 
 def test_a_grant_is_for_the_site_until_another_is_read(install: RealApp, talker: Talker) -> None:

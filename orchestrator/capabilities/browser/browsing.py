@@ -48,8 +48,6 @@ _ENDED = {
     ApprovalStatus.EXPIRED: (JobState.FAILED, words.EXPIRED),
     ApprovalStatus.CANCELLED: (JobState.CANCELLED, words.CANCELLED),
 }
-_STARTS = frozenset({"open"})
-"""What needs no page of before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +98,7 @@ class Browsing:
         check_call(asked.do, given)
         if len(rows.list_open_jobs(db, JOB, caller.key)) >= MOST_OPEN:
             raise TooMany(f"{MOST_OPEN} calls of the browser are under way. Try again when one of them has ended.")
-        if asked.do == "open":
+        if asked.url:
             link = self._read_address(asked.url)
             given["url"] = link.url
             if not self._may_open(db, caller, link.host):
@@ -179,7 +177,7 @@ class Browsing:
             return {"said": words.CLOSED, "told": {}}
         access = self._parts.accesses.get_access(job.cubicle)
         self._renew_access(job, access)
-        if job.payload["do"] == "open" and job.progress == _ALLOWED:
+        if job.payload["url"] and job.progress == _ALLOWED:
             access.allow_once(site_of(_host_of(job.payload["url"])))
         if job.payload["do"] == "allow":
             if job.progress != _ALLOWED:
@@ -236,7 +234,7 @@ class Browsing:
             return answer, [host for host in hosts if host]
 
         try:
-            answer, hosts = self._parts.browsers.call(job.cubicle, work, starts=job.payload["do"] in _STARTS)
+            answer, hosts = self._parts.browsers.call(job.cubicle, work, starts=bool(job.payload["url"]))
         finally:
             self._parts.accesses.recheck(job.cubicle)
         running.check_wanted()
@@ -259,7 +257,11 @@ class Browsing:
             name = f"{name}.{answer.ending}"
         size = len(answer.file)
         stored = self._parts.workspaces.write_in(job.cubicle, name, io.BytesIO(answer.file), max_bytes=_MOST_FILE_BYTES)
-        return words.file_text(stored.name, size), {"file": f"in/{stored.name}", "size_bytes": size}
+        return words.file_text(stored.name, size), {
+            "file": f"in/{stored.name}",
+            "path": f"{words.INBOX}/{stored.name}",
+            "size_bytes": size,
+        }
 
 
 def _host_of(url: str) -> str:

@@ -11,6 +11,8 @@ from orchestrator.web.url_warnings import list_warnings
 from orchestrator.web.urls import Link
 
 MOST_HOSTS = 12
+INBOX = "/app/workspace/in"
+"""Where the agent finds files."""
 BROKE = "Something went wrong on the host; its log says what. Try it once more."
 CUT_SHORT = "HermitShell was stopped in the middle of it, so it may have happened or not. Look at the page."
 CLOSED = "The browser is closed."
