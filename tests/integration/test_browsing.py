@@ -26,6 +26,8 @@ PAGES = {
     "shop.test/cart": "<title>Cart</title><p>It is empty.</p><button onclick=\"document.title=confirm('Sure?')\">Pay",
     "shop.test/tides": "<title>Tides</title><article id=a></article><script>document.getElementById('a').innerHTML = "
     "'<h2>Tides</h2>' + '<p>The tide comes in, and <a href=/cart>goes out</a> again.</p>'.repeat(20)</script>",
+    "shop.test/up": "<title>Up</title><button onclick=\"fetch('/sink', {method: 'POST', body: new Uint8Array(3e6)})"
+    ".then(() => document.title = 'sent', () => document.title = 'cut')\">Send</button>",
     "other.test/": "<title>Other</title><p>Another site",
     "static.test/a.png": "no picture",
 }
@@ -57,6 +59,8 @@ def install(
     def gives(visit: Visit) -> None:
         host = next(line for line in visit.head.split("\r\n") if line.lower().startswith("host:"))[5:].strip()
         heads.append(f"{host}{visit.target}")
+        while visit.head.startswith("POST") and visit.sock.recv(1 << 16):
+            pass  # all of it
         page = PAGES.get(f"{host}{visit.target}")
         status = "404 Not Found" if page is None else "200 OK"
         visit.send(answer((page or "").encode(), status, Content_Type="text/html"))
@@ -190,6 +194,18 @@ def test_a_page_that_scripts_make_is_read(install: RealApp, talker: Talker) -> N
         install.client, talker, "hermit", "read", "http://shop.test/tides", "--browser", "--why", "tides"
     )
     assert "The tide comes in" in again.out, again
+
+
+def test_who_sends_much_is_asked_about_again(install: RealApp, talker: Talker) -> None:
+    """3 MB do not get through, and then nothing more does until a person said yes once more."""
+    approved(install, talker, "open", "http://shop.test/up")
+    send = ref_of(run(install, talker, "snapshot", "--full").out, "Send")
+    run(install, talker, "click", send)
+    assert run(install, talker, "wait", "1").code == 0
+    assert run(install, talker, "snapshot", "--full").out.startswith("cut\n")
+    ran, question = approved(install, talker, "open", "http://shop.test/")
+    assert "2 MB in this task already" in question["detail"]["warnings"][0]
+    assert "# Shoes" in ran.out
 
 
 def test_a_grant_is_for_the_site_until_another_is_read(install: RealApp, talker: Talker) -> None:

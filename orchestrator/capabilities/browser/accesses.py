@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 
 from orchestrator.capabilities.browser.site_access import SiteAccess
 from orchestrator.core.models import CubicleKey
@@ -32,11 +33,17 @@ class BrowserAccesses:
         gate = self._gates.open_gate(spec.sockets, self.get_access(key), user, uid=spec.uid, gid=spec.gid)
         with self._lock:
             self._open[key] = gate
+        self.get_access(key).sent.change_gate()
         return gate
 
     def recheck(self, key: CubicleKey) -> None:
-        """What is not allowed any more is cut."""
+        """What is not allowed any more is cut, and what was sent is known."""
         with self._lock:
             gate = self._open.get(key)
-        if gate is not None:
-            gate.recheck()
+        if gate is None:
+            return
+        gate.recheck()
+        sent: Counter[str] = Counter()
+        for one in gate.usage():
+            sent[one.host] += one.up
+        self.get_access(key).sent.set_usage(sent)

@@ -125,6 +125,8 @@ class Browsing:
             site for site in grants.list_subjects(db, caller.key, caller.turn, GrantKind.SITE) if " with " not in site
         )
         site = find_site(host, granted)
+        if access.sent.is_spent(site_of(host)):
+            return False
         if access.is_open(site_of(host)) or (site and access.is_open(site)):
             return True
         if not site:
@@ -135,7 +137,8 @@ class Browsing:
         )
 
     def _ask_about_site(self, db: sqlite3.Connection, caller: Caller, link: Link, given: Mapping[str, Any]) -> Outcome:
-        detail = words.site_detail(link, given["why"])
+        is_spent = self._parts.accesses.get_access(caller.key).sent.is_spent(site_of(link.host))
+        detail = words.site_detail(link, given["why"], has_sent_much=is_spent)
         approval = self._ask_person(db, caller, link.url, f"The browser would contact {link.host}.", detail)
         how = {"state": JobState.WAITING, "progress": _ASKED, "waits_for": f"approval:{approval.id}"}
         return self._submit(db, caller, given, words.asked_text(detail["site"]), **how)
@@ -176,9 +179,13 @@ class Browsing:
             self._parts.browsers.end(job.cubicle)
             return {"said": words.CLOSED, "told": {}}
         access = self._parts.accesses.get_access(job.cubicle)
+        access.sent.begin_turn(job.turn)
         self._renew_access(job, access)
         if job.payload["url"] and job.progress == _ALLOWED:
-            access.allow_once(site_of(_host_of(job.payload["url"])))
+            site = site_of(_host_of(job.payload["url"]))
+            if access.sent.is_spent(site):
+                access.sent.allow_more(site)
+            access.allow_once(site)
         if job.payload["do"] == "allow":
             if job.progress != _ALLOWED:
                 return self._ask_for_missing(job)

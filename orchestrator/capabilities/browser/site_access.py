@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 from orchestrator.browser.downloads import PageDownload
 from orchestrator.capabilities.browser.known_hosts import is_measuring, is_static
+from orchestrator.capabilities.browser.sent_bytes import SentBytes
 from orchestrator.core.errors import NotFound
 from orchestrator.gate.refusals import Reason, Refusal
 from orchestrator.web.sites import find_site
 
-MOST_UP_BYTES = 2_000_000
-"""To one host, by one browser; normal pages send some 500 bytes with a request."""
 _MEASURING = Refusal("measuring-host")
 _NOT_APPROVED = Refusal(Reason.HOST_NOT_APPROVED)
 _NO_FILES = "Files of pages are not taken. `hermit fetch URL` asks for one."
@@ -36,6 +35,7 @@ class SiteAccess:
     def __init__(self, *, allows_static: bool = True) -> None:
         """``allows_static``: pages may load from hosts that serve the same files to everybody."""
         self._allows_static = allows_static
+        self.sent = SentBytes()
         self._lock = threading.Lock()  # protects all below
         self._granted = Allowed()
         self._once: frozenset[str] = frozenset()
@@ -97,9 +97,9 @@ class SiteAccess:
             return None
         return None if self._allows_static and is_static(host) else _NOT_APPROVED
 
-    def most_up(self, _host: str) -> int | None:
+    def most_up(self, host: str) -> int | None:
         """As `orchestrator.gate.policy.GatePolicy.most_up`."""
-        return MOST_UP_BYTES
+        return self.sent.most_up(host)
 
     # --- the driver asks
 
