@@ -127,7 +127,7 @@ class Browsing:
         site = find_site(host, granted)
         if access.sent.is_spent(site_of(host)):
             return False
-        if access.is_open(site_of(host)) or (site and access.is_open(site)):
+        if access.is_open(host):
             return True
         if not site:
             return False

@@ -77,10 +77,10 @@ class SiteAccess:
         with self._lock:
             return bool(find_site(host, self._sites()))
 
-    def is_open(self, site: str) -> bool:
-        """A page of it is open, so that the agent goes on where a person let it in."""
+    def is_open(self, host: str) -> bool:
+        """A page of its site is open, so that the agent goes on where a person let it in."""
         with self._lock:
-            return site in self._open and site in self._sites()
+            return bool(find_site(host, self._open & self._sites()))
 
     # --- the gate asks
 

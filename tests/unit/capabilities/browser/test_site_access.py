@@ -31,6 +31,8 @@ def test_a_yes_for_once_ends_when_the_site_is_left() -> None:
     assert all(reaches(access, host) for host in ("shop.test", "www.shop.test", "api.shop.test", "fonts.gstatic.com"))
     assert not any(reaches(access, host) for host in ("test", "notshop.test", "shop.test.evil.example"))
     assert access.set_open(["www.shop.test"]) == {"shop.test"}
+    assert access.is_open("api.shop.test")
+    assert not access.is_open("test")
     access.set_open(["about.test"])
     assert not reaches(access, "shop.test")
     assert not access.is_open("shop.test")
