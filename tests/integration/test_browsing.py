@@ -28,7 +28,7 @@ PAGES = {
     "'<h2>Tides</h2>' + '<p>The tide comes in, and <a href=/cart>goes out</a> again.</p>'.repeat(20)</script>",
     "shop.test/up": "<title>Up</title><button onclick=\"fetch('/sink', {method: 'POST', body: new Uint8Array(3e6)})"
     ".then(() => document.title = 'sent', () => document.title = 'cut')\">Send</button>",
-    "other.test/": "<title>Other</title><p>Another site",
+    "other.test/": "<title>Other</title><p>Another site<p><a href=http://shop.test/?words>Back to the shop</a>",
     "static.test/a.png": "no picture",
 }
 
@@ -214,7 +214,10 @@ def test_a_grant_is_for_the_site_until_another_is_read(install: RealApp, talker:
     (grant,) = install.api.get(f"/agents/{talker.name}/grants")["grants"]
     assert (grant["kind"], grant["subject"]) == ("site", "shop.test")
     assert "# Shoes" in run(install, talker, "open", "http://shop.test/").out
-    approved(install, talker, "open", "http://other.test/")
+    ran, _ = approved(install, talker, "open", "http://other.test/")
+    led = run(install, talker, "click", ref_of(ran.out, "Back to the shop"))
+    assert "shop.test" in led.out + led.err  # a link of a stranger's is no way around the question
+    assert "# Shoes" not in run(install, talker, "snapshot", "--full").out
     approved(install, talker, "open", "http://shop.test/")
 
 

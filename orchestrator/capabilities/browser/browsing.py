@@ -118,22 +118,29 @@ class Browsing:
         return link
 
     def _may_open(self, db: sqlite3.Connection, caller: Caller, host: str) -> bool:
-        """A person let the agent in and it is still there, or they allowed it in advance and nothing of other strangers
-        was read since."""
-        grants, access = self._parts.grants, self._parts.accesses.get_access(caller.key)
-        granted = frozenset(
-            site for site in grants.list_subjects(db, caller.key, caller.turn, GrantKind.SITE) if " with " not in site
-        )
-        site = find_site(host, granted)
+        """A person let the agent in and it is still there, or they allowed it in advance."""
+        access = self._parts.accesses.get_access(caller.key)
         if access.sent.is_spent(site_of(host)):
             return False
-        if access.is_open(host):
-            return True
-        if not site:
-            return False
-        newcomers = grants.list_newcomers(db, caller.key, caller.turn, site, GrantKind.SITE)
-        return newcomers is not None and all(
-            one.kind is SourceKind.WEB and is_within(one.subject, site) for one in newcomers
+        return access.is_open(host) or bool(find_site(host, self._list_granted(db, caller, access).sites))
+
+    def _list_granted(self, db: sqlite3.Connection, caller: Caller, access: SiteAccess) -> Allowed:
+        """What was allowed in advance: of sites those that are open, and those since whose grant nothing was read but
+        of themselves."""
+        subjects = self._parts.grants.list_subjects(db, caller.key, caller.turn, GrantKind.SITE)
+        pairs = [subject.split(" with ") for subject in subjects]
+        sites = frozenset(
+            pair[0]
+            for pair in pairs
+            if len(pair) == 1 and (access.is_open(pair[0]) or not self._has_newcomers(db, caller, pair[0]))
+        )
+        return Allowed(sites, frozenset((pair[0], pair[1]) for pair in pairs if len(pair) == 2))
+
+    def _has_newcomers(self, db: sqlite3.Connection, caller: Caller, site: str) -> bool:
+        """Somebody else was read since the site was allowed."""
+        newcomers = self._parts.grants.list_newcomers(db, caller.key, caller.turn, site, GrantKind.SITE)
+        return newcomers is None or any(
+            one.kind is not SourceKind.WEB or not is_within(one.subject, site) for one in newcomers
         )
 
     def _ask_about_site(self, db: sqlite3.Connection, caller: Caller, link: Link, given: Mapping[str, Any]) -> Outcome:
@@ -195,14 +202,7 @@ class Browsing:
     def _renew_access(self, job: Job, access: SiteAccess) -> None:
         """What was allowed in advance may have changed since the last call."""
         with self._store.reading() as db:
-            subjects = self._parts.grants.list_subjects(db, job.cubicle, job.turn, GrantKind.SITE)
-        pairs = [subject.split(" with ") for subject in subjects]
-        access.set_granted(
-            Allowed(
-                frozenset(pair[0] for pair in pairs if len(pair) == 1),
-                frozenset((pair[0], pair[1]) for pair in pairs if len(pair) == 2),
-            )
-        )
+            access.set_granted(self._list_granted(db, Caller(job.cubicle, job.turn), access))
         self._parts.accesses.recheck(job.cubicle)
 
     def _ask_for_missing(self, job: Job) -> dict[str, Any] | None:
