@@ -117,16 +117,19 @@ def _read_all(door: Door, command: Command, request: CommandRequest) -> int:
     """Each address is asked for at once, and what comes is printed as text, one after the other; the exit code of the
     last one that failed."""
     others, code = request.local.get("others"), DONE
-    urls = [str(request.fields[command.reads]), *map(str, others if isinstance(others, list) else ())]
+    urls = [str(request.fields.get(command.reads) or ""), *map(str, others if isinstance(others, list) else ())]
     if len(urls) > MOST_READ:
         raise Misused(f"{len(urls)} addresses are too many at once; read up to {MOST_READ}.")
-    calls = [_make_call(door, command.call, {**request.fields, command.reads: url}) for url in urls]
+    name, fields = command.call, dict(request.fields)
+    if request.local.get("browser"):
+        name, fields = "BROWSER", {"do": "read", "why": str(fields.get("description") or "")}
+    calls = [_make_call(door, name, {**fields, command.reads: url}) for url in urls]
     for url, made in zip(urls, calls, strict=True):
         call = _wait_call(door, made, request)
         if not os.path.exists(_path_of(call) or "/"):  # an earlier copy, which was deleted
-            again = {**request.fields, command.reads: url}
+            again = {**fields, command.reads: url}
             again.pop("max_age", None)
-            call = _wait_call(door, _make_call(door, command.call, again), request)
+            call = _wait_call(door, _make_call(door, name, again), request)
         if len(urls) > 1 and not request.is_json:
             _print_line(f"== {url}")
         path = _path_of(call)

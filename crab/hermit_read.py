@@ -58,7 +58,9 @@ def read_file(path: str, address: str, *, with_links: bool) -> Page:
         return Page("", text, [])
     page = read_page(text, address, with_links=with_links)
     if not page.text.strip():
-        raise NotReadable(f"the page says nothing without its scripts. Its HTML is {path}.")
+        raise NotReadable(
+            f"the page says nothing without its scripts; `hermit read --browser` runs them. Its HTML is {path}."
+        )
     return page
 
 

@@ -38,8 +38,8 @@ SCHEMAS: dict[str, Schema] = {
             "kind": _KIND,
             "subject": {
                 **STRING,
-                "description": "a kind of command such as `delete below work/build/`, a host, or a site; of a site also "
-                "`HOST with SITE`: what its pages may load from elsewhere",
+                "description": "a kind of command such as `delete below work/build/`, a host, or a site; of a site "
+                "also `HOST with SITE`: what its pages may load from elsewhere",
             },
             "scope": _SCOPE,
             "since": TIME,

@@ -32,6 +32,7 @@ from orchestrator.browser.uploads import PageHandover
 from orchestrator.browser.wire import BrowserTransport, PipeTransport
 
 _DIALOG_S = 2.0
+_MOST_HTML_CHARS = 3_000_000
 _SCROLLED_S = 0.1
 
 
@@ -116,6 +117,15 @@ class BrowserSession:
         if full or urls:
             return self._teller.tell_page(tab, page, start=from_, is_usual=not urls)
         return self._teller.tell_changes(tab, page)
+
+    async def html(self) -> str:
+        """The HTML of the page in front as it is now, its first 3 million characters; none of one that a secret was
+        typed into, which may have it anywhere and in any spelling."""
+        if self._calls.tab().holds_secret:
+            raise BrowserError("A secret was typed into this page, so its HTML can't be read until it is left.")
+        script = f"(document.documentElement?.outerHTML ?? '').slice(0, {_MOST_HTML_CHARS})"
+        found = await self._calls.evaluate(self._calls.main_frame(), script)
+        return self._teller.hide(found) if isinstance(found, str) else ""
 
     async def images(self) -> tuple[PageImage, ...]:
         """The images of the page in front."""

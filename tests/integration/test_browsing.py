@@ -13,7 +13,7 @@ import pytest
 from orchestrator.web.limits import Internet
 from tests.support.browsing import approved, pending, ref_of, run
 from tests.support.fake_internet import PUBLIC, FakeInternet, Visit, answer, opened
-from tests.support.real_app import Ran, RealApp, Talker, eventually, real_install
+from tests.support.real_app import Ran, RealApp, Talker, eventually, real_install, run_inside
 
 pytestmark = pytest.mark.docker
 
@@ -23,7 +23,11 @@ PAGES = {
     "<img src=http://static.test/a.png><script src=http://www.google-analytics.com/ga.js></script>"
     "<a href=http://other.test/>Elsewhere</a>",
     "shop.test/cart": "<title>Cart</title><p>It is empty.</p><button onclick=\"document.title=confirm('Sure?')\">Pay",
-    "other.test/": "<title>Other</title><p>Another site",
+    "shop.test/tides": "<title>Tides</title><article id=a></article><script>document.getElementById('a').innerHTML = "
+    "'<h2>Tides</h2>' + '<p>The tide comes in, and <a href=/cart>goes out</a> again.</p>'.repeat(20)</script>",
+    "shop.test/up": "<title>Up</title><button onclick=\"fetch('/sink', {method: 'POST', body: new Uint8Array(3e6)})"
+    ".then(() => document.title = 'sent', () => document.title = 'cut')\">Send</button>",
+    "other.test/": "<title>Other</title><p>Another site<p><a href=http://shop.test/?words>Back to the shop</a>",
     "static.test/a.png": "no picture",
 }
 
@@ -54,6 +58,8 @@ def install(
     def gives(visit: Visit) -> None:
         host = next(line for line in visit.head.split("\r\n") if line.lower().startswith("host:"))[5:].strip()
         heads.append(f"{host}{visit.target}")
+        while visit.head.startswith("POST") and visit.sock.recv(1 << 16):
+            pass  # all of it
         page = PAGES.get(f"{host}{visit.target}")
         status = "404 Not Found" if page is None else "200 OK"
         visit.send(answer((page or "").encode(), status, Content_Type="text/html"))
@@ -144,13 +150,42 @@ def test_a_picture_lands_in_the_inbox(install: RealApp, talker: Talker) -> None:
     assert (inbox / "page.pdf").read_bytes()[:5] == b"%PDF-"
 
 
+def test_a_page_that_scripts_make_is_read(install: RealApp, talker: Talker) -> None:
+    """As Markdown, by the reader inside the cubicle; by either command, after one yes."""
+    install.api.patch(f"/agents/{talker.name}", {"toolsets": ["browser", "assets"]})
+    ran, _ = approved(install, talker, "read", "http://shop.test/tides", "--links")
+    assert ran.code == 0, ran
+    assert ran.out.startswith("# Tides\n")
+    assert "The tide comes in" in ran.out
+    assert "[1] http://shop.test/cart" in ran.out
+    again = run_inside(
+        install.client, talker, "hermit", "read", "http://shop.test/tides", "--browser", "--why", "tides"
+    )
+    assert "The tide comes in" in again.out, again
+
+
+def test_who_sends_much_is_asked_about_again(install: RealApp, talker: Talker) -> None:
+    """3 MB do not get through, and then nothing more does until a person said yes once more."""
+    approved(install, talker, "open", "http://shop.test/up")
+    send = ref_of(run(install, talker, "snapshot", "--full").out, "Send")
+    run(install, talker, "click", send)
+    assert run(install, talker, "wait", "1").code == 0
+    assert run(install, talker, "snapshot", "--full").out.startswith("cut\n")
+    ran, question = approved(install, talker, "open", "http://shop.test/")
+    assert "2 MB in this task already" in question["detail"]["warnings"][0]
+    assert "# Shoes" in ran.out
+
+
 def test_a_grant_is_for_the_site_until_another_is_read(install: RealApp, talker: Talker) -> None:
     """Allowed in advance nobody is asked; after another site was read, a person is."""
     install.api.post(f"/agents/{talker.name}/grants", {"kind": "site", "subject": "www.shop.test", "scope": "always"})
     (grant,) = install.api.get(f"/agents/{talker.name}/grants")["grants"]
     assert (grant["kind"], grant["subject"]) == ("site", "shop.test")
     assert "# Shoes" in run(install, talker, "open", "http://shop.test/").out
-    approved(install, talker, "open", "http://other.test/")
+    ran, _ = approved(install, talker, "open", "http://other.test/")
+    led = run(install, talker, "click", ref_of(ran.out, "Back to the shop"))
+    assert "shop.test" in led.out + led.err  # a link of a stranger's is no way around the question
+    assert "# Shoes" not in run(install, talker, "snapshot", "--full").out
     approved(install, talker, "open", "http://shop.test/")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
@@ -37,15 +38,20 @@ class BrowserAccesses:
         """The way out of a browser that is being started. Raises Unavailable."""
         assert spec.sockets is not None  # noqa: S101 - it is a browser's
         user = GateUser("browser", key)
-        self.get_access(key).begin()
         gate = self._gates.open_gate(spec.sockets, self.get_access(key), user, uid=spec.uid, gid=spec.gid)
         with self._lock:
             self._open[key] = gate
+        self.get_access(key).sent.change_gate()
         return gate
 
     def recheck(self, key: CubicleKey) -> None:
-        """What is not allowed any more is cut."""
+        """What is not allowed any more is cut, and what was sent is known."""
         with self._lock:
             gate = self._open.get(key)
-        if gate is not None:
-            gate.recheck()
+        if gate is None:
+            return
+        gate.recheck()
+        sent: Counter[str] = Counter()
+        for one in gate.usage():
+            sent[one.host] += one.up
+        self.get_access(key).sent.set_usage(sent)

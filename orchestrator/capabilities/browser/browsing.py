@@ -42,8 +42,6 @@ _ENDED = {
     ApprovalStatus.CANCELLED: (JobState.CANCELLED, words.CANCELLED),
 }
 PageRequest = Callable[[sqlite3.Connection, Caller, Mapping[str, Any]], Outcome]
-_STARTS = frozenset({"open"})
-"""What needs no page of before."""
 
 
 class Browsing:
@@ -85,7 +83,7 @@ class Browsing:
             raise TooMany(f"{MOST_OPEN} calls of the browser are under way. Try again when one of them has ended.")
         if asked.do == "upload":
             check_files(asked.files)
-        if asked.do == "open":
+        if asked.url:
             link = self._read_address(asked.url)
             given["url"] = link.url
             if not self._may_open(db, caller, link.host):
@@ -105,24 +103,34 @@ class Browsing:
         return link
 
     def _may_open(self, db: sqlite3.Connection, caller: Caller, host: str) -> bool:
-        """A person let the agent in and it is still there, or they allowed it in advance and nothing of other strangers
-        was read since."""
-        grants, access = self._parts.grants, self._parts.accesses.get_access(caller.key)
-        granted = frozenset(
-            site for site in grants.list_subjects(db, caller.key, caller.turn, GrantKind.SITE) if " with " not in site
-        )
-        site = find_site(host, granted)
-        if access.is_open(site_of(host)) or (site and access.is_open(site)):
-            return True
-        if not site:
+        """A person let the agent in and it is still there, or they allowed it in advance."""
+        access = self._parts.accesses.get_access(caller.key)
+        if access.sent.is_spent(site_of(host)):
             return False
-        newcomers = grants.list_newcomers(db, caller.key, caller.turn, site, GrantKind.SITE)
-        return newcomers is not None and all(
-            one.kind is SourceKind.WEB and is_within(one.subject, site) for one in newcomers
+        return access.is_open(host) or bool(find_site(host, self._list_granted(db, caller, access).sites))
+
+    def _list_granted(self, db: sqlite3.Connection, caller: Caller, access: SiteAccess) -> Allowed:
+        """What was allowed in advance: of sites those that are open, and those since whose grant nothing was read but
+        of themselves."""
+        subjects = self._parts.grants.list_subjects(db, caller.key, caller.turn, GrantKind.SITE)
+        pairs = [subject.split(" with ") for subject in subjects]
+        sites = frozenset(
+            pair[0]
+            for pair in pairs
+            if len(pair) == 1 and (access.is_open(pair[0]) or not self._has_newcomers(db, caller, pair[0]))
+        )
+        return Allowed(sites, frozenset((pair[0], pair[1]) for pair in pairs if len(pair) == 2))
+
+    def _has_newcomers(self, db: sqlite3.Connection, caller: Caller, site: str) -> bool:
+        """Somebody else was read since the site was allowed."""
+        newcomers = self._parts.grants.list_newcomers(db, caller.key, caller.turn, site, GrantKind.SITE)
+        return newcomers is None or any(
+            one.kind is not SourceKind.WEB or not is_within(one.subject, site) for one in newcomers
         )
 
     def _ask_about_site(self, db: sqlite3.Connection, caller: Caller, link: Link, given: Mapping[str, Any]) -> Outcome:
-        detail = words.site_detail(link, given["why"])
+        is_spent = self._parts.accesses.get_access(caller.key).sent.is_spent(site_of(link.host))
+        detail = words.site_detail(link, given["why"], has_sent_much=is_spent)
         reason = f"The browser would contact {link.host}."
         approval = self._parts.ask_person(db, caller, KIND, link.url, reason=reason, detail=detail)
         how = {"state": JobState.WAITING, "progress": ASKED, "waits_for": f"approval:{approval.id}"}
@@ -150,9 +158,13 @@ class Browsing:
             self._parts.browsers.end(job.cubicle)
             return {"said": words.CLOSED, "told": {}}
         access = self._parts.accesses.get_access(job.cubicle)
+        access.sent.begin_turn(job.turn)
         self._renew_access(job, access)
-        if job.payload["do"] == "open" and job.progress == ALLOWED:
-            access.allow_once(site_of(_host_of(job.payload["url"])))
+        if job.payload["url"] and job.progress == ALLOWED:
+            site = site_of(_host_of(job.payload["url"]))
+            if access.sent.is_spent(site):
+                access.sent.allow_more(site)
+            access.allow_once(site)
         if job.payload["do"] == "allow":
             if job.progress != ALLOWED:
                 return self._ask_for_missing(job)
@@ -172,14 +184,7 @@ class Browsing:
     def _renew_access(self, job: Job, access: SiteAccess) -> None:
         """What was allowed in advance may have changed since the last call."""
         with self._store.reading() as db:
-            subjects = self._parts.grants.list_subjects(db, job.cubicle, job.turn, GrantKind.SITE)
-        pairs = [subject.split(" with ") for subject in subjects]
-        access.set_granted(
-            Allowed(
-                frozenset(pair[0] for pair in pairs if len(pair) == 1),
-                frozenset((pair[0], pair[1]) for pair in pairs if len(pair) == 2),
-            )
-        )
+            access.set_granted(self._list_granted(db, Caller(job.cubicle, job.turn), access))
         self._parts.accesses.recheck(job.cubicle)
 
     def _ask_for_missing(self, job: Job) -> dict[str, Any] | None:
@@ -219,7 +224,7 @@ class Browsing:
             return answer, [host for host in hosts if host]
 
         try:
-            answer, hosts = self._parts.browsers.call(job.cubicle, work, starts=job.payload["do"] in _STARTS)
+            answer, hosts = self._parts.browsers.call(job.cubicle, work, starts=bool(job.payload["url"]))
         finally:
             self._parts.accesses.recheck(job.cubicle)
         running.check_wanted()
@@ -242,7 +247,11 @@ class Browsing:
             name = f"{name}.{answer.ending}"
         size = len(answer.file)
         stored = self._parts.workspaces.write_in(job.cubicle, name, io.BytesIO(answer.file), max_bytes=_MOST_FILE_BYTES)
-        return words.file_text(stored.name, size), {"file": f"in/{stored.name}", "size_bytes": size}
+        return words.file_text(stored.name, size), {
+            "file": f"in/{stored.name}",
+            "path": f"{words.INBOX}/{stored.name}",
+            "size_bytes": size,
+        }
 
     def _report(self, _: sqlite3.Connection, job: Job) -> JobReport:
         if job.payload["do"] == "upload":

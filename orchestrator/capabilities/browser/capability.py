@@ -123,6 +123,19 @@ COMMANDS = (
     _command("wait", "Waits until the page shows a text, or for so many seconds.", "text…"),
     _command("screenshot", "A picture of the page, as a file in ../in.", options=(_OUT, Option("full", "all of it"))),
     _command("pdf", "The page as a PDF, in ../in.", options=(_OUT,)),
+    Command(
+        "browser read",
+        "Prints the page as Markdown, as its scripts made it; with URL that page.",
+        places=("url?",),
+        options=(
+            _WHY,
+            Option("links", "number its links, and list them at the end"),
+            Option("from", "go on from this character", value="N"),
+        ),
+        fields={"do": "read"},
+        local=("links", "from"),
+        reads="url",
+    ),
     _command("images", "The page's images: where they are, and how large."),
     _command("downloads", "The files that pages gave, each with its number."),
     _command(

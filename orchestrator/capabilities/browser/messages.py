@@ -11,12 +11,15 @@ from orchestrator.web.url_warnings import list_warnings
 from orchestrator.web.urls import Link
 
 MOST_HOSTS = 12
+INBOX = "/app/workspace/in"
+"""Where the agent finds files."""
 BROKE = "Something went wrong on the host; its log says what. Try it once more."
 CUT_SHORT = "HermitShell was stopped in the middle of it, so it may have happened or not. Look at the page."
 CLOSED = "The browser is closed."
 DENIED = "A person said no to this site, so nothing was opened."
 EXPIRED = "Nobody answered in time, so nothing was opened. Ask again if it is still needed."
 CANCELLED = "The question was taken back, so nothing was opened. Ask again if it is still needed."
+SENT_MUCH = "It has sent this site 2 MB in this task already. A yes lets it send as much again."
 NOTHING_MISSING = "Nothing that could be asked for was kept from this page."
 LOADING = "Under way."
 MEASURES = "{host} measures people or advertises. It is kept from every page."
@@ -52,14 +55,14 @@ def asked_text(site: str) -> str:
     return f"A person is asked whether {site} may be opened."
 
 
-def site_detail(link: Link, why: str) -> dict[str, Any]:
+def site_detail(link: Link, why: str, *, has_sent_much: bool = False) -> dict[str, Any]:
     """What a person should know of a site, and what they may allow for longer."""
     site = site_of(link.host)
     return {
         "site": site,
         "why": why,
         "url_chars": len(link.target),
-        "warnings": [hint.text for hint in list_warnings(link)],
+        "warnings": [*([SENT_MUCH] if has_sent_much else []), *(hint.text for hint in list_warnings(link))],
         "grants": KIND,
         "kinds": [site],
     }

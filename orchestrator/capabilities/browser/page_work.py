@@ -113,6 +113,13 @@ async def _pdf(session: BrowserSession, _given: Mapping[str, Any]) -> PageAnswer
     return PageAnswer("", file=await session.pdf(), ending="pdf")
 
 
+async def _read(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer:
+    """The page itself, for the reader inside the cubicle; the host reads none of it."""
+    if given["url"]:
+        await session.open(given["url"])
+    return PageAnswer("", file=(await session.html()).encode("utf-8", "replace"), ending="html")
+
+
 async def _images(session: BrowserSession, _given: Mapping[str, Any]) -> PageAnswer:
     found = [asdict(one) for one in (await session.images())[:_MOST_LISTED]]
     lines = [f"{one_line(json.dumps(one, ensure_ascii=False), 600)}" for one in found]
@@ -238,6 +245,7 @@ WORKS: Mapping[str, Work] = {
     "wait": _wait,
     "screenshot": _screenshot,
     "pdf": _pdf,
+    "read": _read,
     "images": _images,
     "downloads": _downloads,
     "console": _console,

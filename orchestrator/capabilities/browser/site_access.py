@@ -12,13 +12,12 @@ from urllib.parse import urlsplit
 
 from orchestrator.browser.downloads import PageDownload
 from orchestrator.capabilities.browser.known_hosts import is_measuring, is_static
+from orchestrator.capabilities.browser.sent_bytes import SentBytes
 from orchestrator.core.errors import NotFound
 from orchestrator.core.text import in_quotes
 from orchestrator.gate.refusals import Reason, Refusal
 from orchestrator.web.sites import find_site
 
-MOST_UP_BYTES = 2_000_000
-"""To one host, by one browser; normal pages send some 500 bytes with a request."""
 _MEASURING = Refusal("measuring-host")
 _NOT_APPROVED = Refusal(Reason.HOST_NOT_APPROVED)
 
@@ -46,6 +45,7 @@ class SiteAccess:
         """``allows_static``: pages may load from hosts that serve the same files to everybody; ``find_secret`` has the
         value of a name for an origin, or raises NotFound."""
         self._allows_static, self._find_secret = allows_static, find_secret
+        self.sent = SentBytes()
         self._lock = threading.Lock()  # protects all below
         self._granted = Allowed()
         self._once: frozenset[str] = frozenset()
@@ -55,8 +55,6 @@ class SiteAccess:
         """Those of which a page is open, or about to be."""
         self._upload: tuple[str, tuple[str, ...]] | None = None
         """What a page may be given, and the origin of that page."""
-        self._more_up: dict[str, int] = {}
-        """What hosts may be sent beyond the usual."""
 
     # --- what is allowed
 
@@ -91,10 +89,10 @@ class SiteAccess:
         with self._lock:
             return bool(find_site(host, self._sites()))
 
-    def is_open(self, site: str) -> bool:
-        """A page of it is open, so that the agent goes on where a person let it in."""
+    def is_open(self, host: str) -> bool:
+        """A page of its site is open, so that the agent goes on where a person let it in."""
         with self._lock:
-            return site in self._open and site in self._sites()
+            return bool(find_site(host, self._open & self._sites()))
 
     def allow_upload(self, origin: str, paths: Sequence[str], size_bytes: int) -> None:
         """A person agreed that a page of this origin gets these files, once; its host may be sent as much more, with
@@ -102,17 +100,12 @@ class SiteAccess:
         host = urlsplit(origin).hostname or ""
         with self._lock:
             self._upload = (origin, tuple(paths))
-            self._more_up[host] = self._more_up.get(host, 0) + 2 * size_bytes
+        self.sent.allow_files(host, 2 * size_bytes)
 
     def end_upload(self) -> None:
         """Nothing may be given any more."""
         with self._lock:
             self._upload = None
-
-    def begin(self) -> None:
-        """Another browser begins to count what it sends."""
-        with self._lock:
-            self._more_up.clear()
 
     # --- the gate asks
 
@@ -131,8 +124,7 @@ class SiteAccess:
 
     def most_up(self, host: str) -> int | None:
         """As `orchestrator.gate.policy.GatePolicy.most_up`."""
-        with self._lock:
-            return MOST_UP_BYTES + self._more_up.get(host, 0)
+        return self.sent.most_up(host)
 
     # --- the driver asks
 

@@ -91,10 +91,11 @@ REQUEST = Action(
             options=(
                 Option("why", "what it is read for: the person reads it", value="TEXT", field="description"),
                 Option("links", "number its links, and list them at the end"),
+                Option("browser", "in the agent's browser, for pages that scripts make"),
                 Option("from", "go on from this character", value="N"),
             ),
             fields={"description": "to read it", "max_age": 900, "others": []},
-            local=("others", "links", "from"),
+            local=("others", "links", "from", "browser"),
             reads="url",
             example="hermit read https://example.com/article --why 'it may say when the law changed'",
         ),

@@ -18,6 +18,7 @@ from tests.support.delivered_files import deliver_files
 from tests.support.fake_browser import FakeBrowser, png
 from tests.support.fake_pdf_renderer import FakePdfRenderer
 from tests.support.fake_sheet_reader import FakeSheetReader
+from tests.support.real_app import eventually
 from tests.support.spreadsheets import TIDES, row, sheet, text, workbook
 from tests.support.workspace_api import prepared
 from tests.unit.conftest import Api, Browser
@@ -62,10 +63,16 @@ def made(webapp: AppFixture, operator: Api) -> dict[str, int]:
     return deliver_files(webapp, CubicleKey("crab", operator.user.id), FILES)
 
 
-def _part(browser: Browser, number: int, what: str = "glance") -> str:
+def _ask(browser: Browser, number: int, what: str = "glance") -> str:
+    """What a page is given at once, though it may be that it comes soon."""
     answer = browser.client.get(f"/parts/delivered/crab/{number}/{what}")
     assert answer.status_code == 200
     return answer.get_data(as_text=True)
+
+
+def _part(browser: Browser, number: int, what: str = "glance") -> str:
+    """What it is given once that is made; pages ask again, too."""
+    return eventually(lambda: () if "data-soon" in (html := _ask(browser, number, what)) else (html,))[0]
 
 
 def test_the_conversation_asks_for_them(browser: Browser, made: dict[str, int]) -> None:
@@ -146,12 +153,12 @@ def test_what_takes_long_is_asked_for_again(
     """Nobody's connection is held up meanwhile; an engine that is away is asked again too."""
     monkeypatch.setattr(delivered, "GLANCE_S", 0.05)
     helpers.pages.may_go.clear()
-    assert "data-soon" in _part(browser, made["report.pdf"])
+    assert "data-soon" in _ask(browser, made["report.pdf"])
     helpers.pages.may_go.set()
     monkeypatch.setattr(delivered, "GLANCE_S", 20.0)
     assert "7 pages" in _part(browser, made["report.pdf"])
     helpers.sheets.breaks = Unavailable("There is no engine.")
-    assert "data-soon" in _part(browser, made["tides.xlsx"])
+    assert "data-soon" in _ask(browser, made["tides.xlsx"])
 
 
 def test_nobody_sees_anybody_elses(member: Api, browser: Browser, made: dict[str, int]) -> None:
