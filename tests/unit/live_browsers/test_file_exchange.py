@@ -105,3 +105,17 @@ def test_what_no_download_is_called(spec: HelperSpec, guid: str) -> None:
     """A number as browsers give it, and one that is there."""
     with pytest.raises(NotFound):
         take_download(spec, guid, io.BytesIO())
+
+
+def test_a_download_that_stays(spec: HelperSpec) -> None:
+    """It is copied, and dropped later; what has no number is not touched."""
+    (spec.brought / GUID).write_bytes(b"x")
+    for _ in range(2):
+        target = io.BytesIO()
+        assert take_download(spec, GUID, target, stays=True) == 1
+    (spec.given / "a").write_bytes(b"a")
+    file_exchange.drop_download(spec, "../in/a")
+    assert (spec.given / "a").exists()
+    for _ in range(2):
+        file_exchange.drop_download(spec, GUID)
+        assert list(spec.brought.iterdir()) == []
