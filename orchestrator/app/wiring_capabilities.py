@@ -22,7 +22,7 @@ from orchestrator.capabilities.browser.browsing_parts import JOB, BrowsingParts
 from orchestrator.capabilities.browser.held_files import HeldFiles
 from orchestrator.capabilities.browser.page_saving import PageSaving
 from orchestrator.capabilities.browser.page_secrets import PageSecrets
-from orchestrator.capabilities.browser.page_uploads import PageUploads
+from orchestrator.capabilities.browser.page_uploads import PageUploads, is_awaited
 from orchestrator.capabilities.browser.saved_file import SAVE_JOB
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.checkpoint.agent_points import AgentPoints, PointHistory
@@ -219,6 +219,7 @@ class Capabilities:
                 BrowserSandbox(engine.helpers, folder / "trials").choose_kind,
                 accesses.open_gate,
                 lambda key: BrowserSession(accesses.get_access(key)),
+                lambda key: is_awaited(context.store, key),
             )
         )
         context.hooks.door_closed.subscribe(browsers.end_soon)

@@ -16,7 +16,7 @@ _PATH = "/me/page-secrets"
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    keeping = commands.add_parser("secrets", help="passwords that agents' browsers may type into pages")
+    keeping = commands.add_parser("secrets", help="passwords that agents' browsers may type into pages of one host")
     verbs = keeping.add_subparsers(dest="verb", metavar="VERB", required=True)
     listing = verbs.add_parser("list", help="which there are, without their values")
     listing.add_argument("--json", action="store_true", help="print JSON")

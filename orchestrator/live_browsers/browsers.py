@@ -245,8 +245,19 @@ class LiveBrowsers(Generic[DriverT]):
         while True:
             await asyncio.sleep(min(self._limits.idle_s / 4, 15.0))
             for browser in list(self._browsers.values()):
-                if not browser.is_busy and time.monotonic() - browser.idle_since > self._limits.idle_s:
+                if await self._is_forgotten(browser):
                     await browser.end(f"Nobody used the browser for a while. {AGAIN}")
+
+    async def _is_forgotten(self, browser: CubicleBrowser[DriverT]) -> bool:
+        """Nobody needs it, and nobody will."""
+        if browser.is_busy or time.monotonic() - browser.idle_since <= self._limits.idle_s:
+            return False
+        try:
+            is_awaited = await asyncio.to_thread(self._parts.is_awaited, browser.key)
+        except Unavailable as error:
+            logger.warning("whether the browser of %s is needed is not known: %s", browser.key, error.message)
+            return False
+        return not is_awaited and not browser.is_busy
 
     def _forget(self, browser: CubicleBrowser[DriverT]) -> None:
         if self._browsers.get(browser.key) is browser:

@@ -87,3 +87,6 @@ class BrowserParts(Generic[DriverT]):
     own. Raises OSError or Unavailable."""
     make_driver: Callable[[CubicleKey], DriverT]
     """A driver for a browser that is being started; called in the browsers' loop."""
+    is_awaited: Callable[[CubicleKey], bool] = lambda _: False
+    """Somebody will need the pages that are open: it is not ended for being idle. Called from a thread of its own.
+    Raises Unavailable."""

@@ -33,9 +33,9 @@ def _saved_consequences(approval: Approval) -> list[Fact]:
     return [
         "It goes into in/, where the agent can read it. What is in it may be written to steer the agent.",
         (
-            f"Always: {approval.cubicle.agent} may then take files from ",
+            f"Always: {approval.cubicle.agent} may then download from ",
             Quoted(host_of(approval), 260),
-            " without asking, until it has read something new.",
+            ", and save files of its pages, without asking, until it has read something new.",
         ),
     ]
 

@@ -20,8 +20,9 @@ from orchestrator.capabilities.browser.held_files import HeldFiles
 from orchestrator.capabilities.browser.page_work import PageAnswer, Work, tell_page
 from orchestrator.capabilities.browser.site_access import SiteAccess
 from orchestrator.capabilities.capability import Caller
+from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Stopped, TooLarge, UnsafePath
-from orchestrator.core.models import Approval, ApprovalStatus
+from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey
 from orchestrator.files.names import display_path, parts_of
 from orchestrator.jobs import rows
 from orchestrator.jobs.kinds import Running
@@ -116,6 +117,14 @@ class PageUploads:
                 self._parts.jobs.end_job(db, job, JobState.FAILED, error=words.UPLOAD_CHANGED)
             else:
                 self._parts.jobs.resume_job(db, job, ALLOWED)
+
+
+def is_awaited(store: Store, key: CubicleKey) -> bool:
+    """A person is asked about files for a page of this cubicle's browser."""
+    with store.reading() as db:
+        return any(
+            job.state is JobState.WAITING and job.payload["do"] == "upload" for job in rows.list_open_jobs(db, JOB, key)
+        )
 
 
 def check_files(paths: tuple[str, ...]) -> None:

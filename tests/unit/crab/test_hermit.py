@@ -16,7 +16,7 @@ import pytest
 
 from crab import hermit
 from crab.hermit_commands import FILE, Command, CommandList, read_commands, write_commands
-from crab.hermit_files import NoFile, into_out
+from crab.hermit_files import NoFile, into_out, within
 from crab.hermit_words import Misused, parse_words
 from orchestrator.capabilities.actions.parse import read_command
 from orchestrator.capabilities.table import REGISTRY
@@ -401,6 +401,28 @@ def test_a_full_disk_or_a_closed_folder(workspace: Path) -> None:
     with pytest.raises(NoFile, match=r"a\.txt could not be copied"):
         into_out("a.txt", str(workspace))
     assert sorted(path.name for path in (workspace / "out").iterdir()) == ["a.txt", "set"]
+
+
+@pytest.mark.parametrize(
+    ("path", "sent"),
+    [("a.txt", "work/a.txt"), ("deep/../a.txt", "work/a.txt"), ("link", "work/a.txt"), ("../out/o.txt", "out/o.txt")],
+)
+def test_within(workspace: Path, path: str, sent: str) -> None:
+    """The path within the workspace; a link's is that of what it leads to."""
+    (workspace / "work" / "a.txt").write_text("new")
+    (workspace / "out" / "o.txt").write_text("new")
+    (workspace / "work" / "link").symlink_to("a.txt")
+    assert within(path, str(workspace)) == sent
+
+
+@pytest.mark.parametrize("path", ["none", "deep", "/etc/passwd", "away", "pipe", "loop", ""])
+def test_what_is_not_within(workspace: Path, path: str) -> None:
+    """No plain file, or one elsewhere: one sentence."""
+    os.mkfifo(workspace / "work" / "pipe")
+    (workspace / "work" / "loop").symlink_to("loop")
+    (workspace / "work" / "away").symlink_to("/etc/passwd")
+    with pytest.raises(NoFile):
+        within(path, str(workspace))
 
 
 # --- as a program --------------------------------------------------------------------------------------------------

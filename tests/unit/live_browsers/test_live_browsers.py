@@ -34,6 +34,9 @@ class Fakes:
     limits: BrowserLimits = QUICK
     prepare: Callable[[FakeContainer], object] = lambda _: None
     gates: FakeGates = field(default_factory=FakeGates)
+    awaited: set[CubicleKey] = field(default_factory=set)
+    """Whose pages somebody will need."""
+    looks: int = 0
 
     def __post_init__(self) -> None:
         self.helpers = FakeBrowserHelpers(self.prepare)
@@ -44,9 +47,15 @@ class Fakes:
             lambda _image: LIVE_BROWSER,
             self.gates.open_gate,
             RawDriver,
+            self.looks_whether_awaited,
         )
         self.browsers: LiveBrowsers[RawDriver] = LiveBrowsers(parts, self.limits)
         self.browsers.start()
+
+    def looks_whether_awaited(self, key: CubicleKey) -> bool:
+        """As the test says; the look is counted."""
+        self.looks += 1
+        return key in self.awaited
 
     def ask(self, key: CubicleKey = CRAB, **more: bool) -> int:
         """A call that works; which connection of its browser it came by."""
@@ -231,6 +240,20 @@ def test_one_that_nobody_needs(make: Make) -> None:
     eventually(fakes.is_clean, patience_s=PATIENCE_S)
     with pytest.raises(BrowserEnded, match="Nobody used the browser for a while"):
         fakes.ask(starts=False)
+
+
+def test_one_whose_page_somebody_will_need(make: Make) -> None:
+    """It stays until that is over, however long it is idle."""
+    fakes = make(limits=BrowserLimits(idle_s=0.05, lingers_s=0.0))
+    fakes.awaited = {CRAB}
+    fakes.ask()
+    fakes.ask(OTHER)
+    eventually(lambda: fakes.browsers.list_alive() == [CRAB], patience_s=PATIENCE_S)
+    seen = fakes.looks
+    eventually(lambda: fakes.looks > seen + 3, patience_s=PATIENCE_S)
+    assert fakes.ask(starts=False) == 1
+    fakes.awaited = set()
+    eventually(fakes.is_clean, patience_s=PATIENCE_S)
 
 
 def test_a_cubicle_that_stops(fakes: Fakes) -> None:

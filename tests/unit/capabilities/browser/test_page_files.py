@@ -351,7 +351,9 @@ def test_the_copies_of_the_question_go(at: Files) -> None:
     """Not what the agent makes of its files meanwhile; and only within their own job."""
     work = at.install.home / "workspaces" / KEY.agent / str(KEY.user) / "work"
     (work / "a.txt").write_bytes(b"as it was")
+    assert not page_uploads.is_awaited(at.install.store, KEY)
     job = at.ask_upload("work/a.txt")
+    assert page_uploads.is_awaited(at.install.store, KEY)
     question = at.question()
     digest = hashlib.sha256(b"as it was").hexdigest()
     assert question.text == f"To {ORIGIN}:\nwork/a.txt\n9 bytes, SHA-256 {digest}"

@@ -19,6 +19,20 @@ def test_a_site_is_spent_and_renewed() -> None:
     assert sent.most_up("other.test") == MOST_BYTES
 
 
+def test_files_that_a_person_agreed_to_come_on_top() -> None:
+    """For their host alone, through a new gate too, and until the turn is over."""
+    sent = SentBytes()
+    sent.begin_turn(1)
+    sent.allow_files("shop.test", 500)
+    assert sent.most_up("shop.test") == MOST_BYTES + 500
+    assert sent.most_up("up.shop.test") == MOST_BYTES
+    sent.set_usage({"shop.test": 700})
+    sent.change_gate()
+    assert sent.most_up("shop.test") == MOST_BYTES - 200
+    sent.begin_turn(2)
+    assert sent.most_up("shop.test") == MOST_BYTES
+
+
 def test_a_turn_begins_anew() -> None:
     """Through the same gate, which goes on counting."""
     sent = SentBytes()

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
+import pytest
+
+from orchestrator.capabilities.browser import page_secret_rows
 from tests.support.app_fixture import AppFixture
+from tests.support.command_line import CommandLine
 from tests.unit.conftest import Api
 from tests.unit.dashboard.api.test_second_factor import browser_of
 
@@ -24,6 +31,24 @@ def test_one_is_kept_and_removed(webapp: AppFixture, operator: Api) -> None:
     assert operator.call("DELETE", f"/me/page-secrets/{kept['id']}").status_code == 204
     assert operator.get("/me/page-secrets")["secrets"] == []
     assert operator.refused("DELETE", f"/me/page-secrets/{kept['id']}")[0] == 404
+
+
+def test_the_command_line_asks_for_the_value(
+    webapp: AppFixture, operator: Api, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is read from stdin, never from the command line, and never printed."""
+    line = CommandLine(webapp, capsys)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("correct horse\n"))
+    assert "for pages of shop.example" in line.good("secrets", "add", "shop-password", "shop.example")
+    listed = line.good("secrets", "list")
+    assert "shop-password" in listed
+    assert "all agents" in listed
+    assert "correct horse" not in listed
+    (kept,) = operator.get("/me/page-secrets")["secrets"]
+    with webapp.services.page_secrets._store.reading() as db:
+        assert page_secret_rows.list_values(db) == ["correct horse"]
+    line.good("secrets", "rm", kept["id"])
+    assert line.good("secrets", "list") == "None.\n"
 
 
 def test_what_is_wrong_is_named(operator: Api) -> None:
