@@ -35,7 +35,8 @@ _LOOPBACK = ("127.", "::1", "localhost", "::ffff:127.")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--cases``: how much ``test_api_fuzz`` tries."""
+    """``--cases``: how much ``test_api_fuzz`` tries; ``--all-sizes``: browser tests run in both windows."""
+    parser.addoption("--all-sizes", action="store_true", help="run every browser test at phone and desktop size")
     parser.addoption("--cases", type=int, default=0, help="cases of each kind for every operation of the API")
 
 

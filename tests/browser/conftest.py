@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize, expect, sync_playwright
@@ -29,6 +30,7 @@ ARGUMENTS = [
 ]
 PHONE = ViewportSize(width=390, height=844)
 DESKTOP = ViewportSize(width=1440, height=900)
+SIZES = {"phone": PHONE, "desktop": DESKTOP}
 
 
 @dataclass
@@ -69,10 +71,20 @@ def install(tmp_path: Path) -> Iterator[AppFixture]:
         yield made
 
 
-@pytest.fixture(params=[PHONE, DESKTOP], ids=["phone", "desktop"])
-def visit(request: pytest.FixtureRequest, browser: Browser, install: AppFixture) -> Iterator[Visit]:
-    """A fresh window, small and large; at the end nothing may have been complained about."""
-    context = browser.new_context(viewport=request.param)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test runs in a small window or in a large one, by its name: what a script does is the same in both, and how all
+    pages lie in both ``test_every_page`` looks at. With ``both_sizes`` (or ``--all-sizes``) it runs in both."""
+    if "window_size" not in metafunc.fixturenames:
+        return
+    is_both = metafunc.definition.get_closest_marker("both_sizes") or metafunc.config.getoption("--all-sizes")
+    sizes = ("phone", "desktop") if is_both else (("phone", "desktop")[crc32(metafunc.function.__name__.encode()) % 2],)
+    metafunc.parametrize("window_size", [SIZES[name] for name in sizes], ids=sizes)
+
+
+@pytest.fixture
+def visit(window_size: ViewportSize, browser: Browser, install: AppFixture) -> Iterator[Visit]:
+    """A fresh window; at the end nothing may have been complained about."""
+    context = browser.new_context(viewport=window_size)
     made = open_window(context, install)
     yield made
     context.close()

@@ -16,7 +16,7 @@ from tests.browser.test_dashboard import fits
 from tests.support.app_fixture import AppFixture
 from tests.support.workspace_api import prepared
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.both_sizes]
 
 KEY = CubicleKey("crab", 1)
 

@@ -18,7 +18,7 @@ from tests.support.fake_pdf_renderer import FakePdfRenderer
 from tests.support.fake_sheet_reader import FakeSheetReader
 from tests.support.spreadsheets import TIDES
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.both_sizes]
 
 FILES = {
     "one.png": png(30, 20),

@@ -15,7 +15,7 @@ from tests.browser.test_dashboard import fits
 from tests.browser.test_set_in_motion import NAMELESS
 from tests.unit.dashboard.test_spending import spend
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.both_sizes]
 
 KEY = CubicleKey("crab", 1)
 

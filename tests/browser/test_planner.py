@@ -14,7 +14,7 @@ from tests.browser.conftest import DESKTOP, Visit
 from tests.browser.test_dashboard import fits
 from tests.browser.test_set_in_motion import NAMELESS
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.both_sizes]
 
 KEY = CubicleKey("crab", 1)
 ZONE = "Asia/Kolkata"

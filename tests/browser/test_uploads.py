@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, FilePayload, Locator, Page, Route, expect
+from playwright.sync_api import Browser, FilePayload, Locator, Page, Route, ViewportSize, expect
 
-from tests.browser.conftest import DESKTOP, PHONE, watched
+from tests.browser.conftest import watched
 from tests.integration.conftest import client, image_tag, machine  # noqa: F401 - fixtures, used by their names
 from tests.support.real_app import RealApp, Talker, real_install
 
@@ -99,11 +99,11 @@ def _leaves_no_thread() -> None:
     """Not asked here: an install that a whole module keeps starts its wakers when they are first needed."""
 
 
-@pytest.fixture(params=[PHONE, DESKTOP], ids=["phone", "desktop"])
-def talk(request: pytest.FixtureRequest, browser: Browser, real: RealApp) -> Iterator[Talk]:
-    """A fresh agent's page, small and large."""
+@pytest.fixture
+def talk(window_size: ViewportSize, browser: Browser, real: RealApp) -> Iterator[Talk]:
+    """A fresh agent's page."""
     users, url = real.app.services.users, real.api.url
-    context = browser.new_context(viewport=request.param)
+    context = browser.new_context(viewport=window_size)
     page, agent = context.new_page(), real.agent()
     made = Talk(real, agent, page, watched(page, url))
     page.goto(f"{url}/login/{users.make_link(users.get_operator().id)}")

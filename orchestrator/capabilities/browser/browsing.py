@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 from orchestrator.approvals.answers import quote_note
 from orchestrator.approvals.grant_rows import GrantKind
-from orchestrator.approvals.source_rows import NewSource, SourceKind
+from orchestrator.approvals.source_rows import NewSource, Source, SourceKind
+from orchestrator.approvals.sources import sum_up
 from orchestrator.browser.session import BrowserSession
 from orchestrator.capabilities.arrivals import record_arrivals
 from orchestrator.capabilities.browser import messages as words
@@ -117,20 +118,21 @@ class Browsing:
         sites = frozenset(
             pair[0]
             for pair in pairs
-            if len(pair) == 1 and (access.is_open(pair[0]) or not self._has_newcomers(db, caller, pair[0]))
+            if len(pair) == 1 and (access.is_open(pair[0]) or not self._list_newcomers(db, caller, pair[0]))
         )
         return Allowed(sites, frozenset((pair[0], pair[1]) for pair in pairs if len(pair) == 2))
 
-    def _has_newcomers(self, db: sqlite3.Connection, caller: Caller, site: str) -> bool:
-        """Somebody else was read since the site was allowed."""
-        newcomers = self._parts.grants.list_newcomers(db, caller.key, caller.turn, site, GrantKind.SITE)
-        return newcomers is None or any(
-            one.kind is not SourceKind.WEB or not is_within(one.subject, site) for one in newcomers
-        )
+    def _list_newcomers(self, db: sqlite3.Connection, caller: Caller, site: str) -> list[Source]:
+        """Who else was read since the site was allowed."""
+        newcomers = self._parts.grants.list_newcomers(db, caller.key, caller.turn, site, GrantKind.SITE) or []
+        return [one for one in newcomers if one.kind is not SourceKind.WEB or not is_within(one.subject, site)]
 
     def _ask_about_site(self, db: sqlite3.Connection, caller: Caller, link: Link, given: Mapping[str, Any]) -> Outcome:
         is_spent = self._parts.accesses.get_access(caller.key).sent.is_spent(site_of(link.host))
         detail = words.site_detail(link, given["why"], has_sent_much=is_spent)
+        granted = self._parts.grants.list_subjects(db, caller.key, caller.turn, GrantKind.SITE)
+        if newcomers := self._list_newcomers(db, caller, find_site(link.host, granted)):
+            detail["since_allowed"] = sum_up(newcomers)
         reason = f"The browser would contact {link.host}."
         approval = self._parts.ask_person(db, caller, KIND, link.url, reason=reason, detail=detail)
         how = {"state": JobState.WAITING, "progress": ASKED, "waits_for": f"approval:{approval.id}"}

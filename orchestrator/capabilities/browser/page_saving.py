@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 from orchestrator.agents import agent_rows
 from orchestrator.approvals.answers import quote_note
 from orchestrator.approvals.grant_rows import GrantKind
-from orchestrator.approvals.source_rows import NewSource, SourceKind
+from orchestrator.approvals.source_rows import NewSource, Source, SourceKind
+from orchestrator.approvals.sources import sum_up
 from orchestrator.browser.downloads import MAX_DOWNLOAD_BYTES
 from orchestrator.browser.session import BrowserSession
 from orchestrator.capabilities import call_rows
@@ -134,22 +135,25 @@ class PageSaving:
         job = one.job
         with self._store.writing() as db:
             caller = Caller(job.cubicle, job.turn)
-            if self._is_covered(db, caller, one.host):
+            newcomers = self._list_newcomers(db, caller, one.host)
+            if newcomers == []:
                 if not rows.save_progress(db, job.id, _LANDING, {}):
                     raise Stopped("Nobody wants this any more.")
                 return True
             reason = f"A page gave a file of {one.host}."
-            approval = self._parts.ask_person(db, caller, FILE_KIND, one.text, reason=reason, detail=one.detail())
+            detail = one.detail() | ({"since_allowed": sum_up(newcomers)} if newcomers else {})
+            approval = self._parts.ask_person(db, caller, FILE_KIND, one.text, reason=reason, detail=detail)
             if not rows.make_wait(db, job.id, f"approval:{approval.id}", _ASKED):
                 raise Stopped("Nobody wants this any more.")
         return False
 
-    def _is_covered(self, db: sqlite3.Connection, caller: Caller, host: str) -> bool:
-        """A person lets the agent fetch from this host, and nothing of other strangers was read since."""
-        newcomers = self._parts.grants.list_newcomers(db, caller.key, caller.turn, host, GrantKind.HOST)
-        return newcomers is not None and all(
-            one.kind is SourceKind.WEB and is_within(one.subject, site_of(host)) for one in newcomers
-        )
+    def _list_newcomers(self, db: sqlite3.Connection, caller: Caller, host: str) -> list[Source] | None:
+        """Which strangers were read since a person let the agent fetch from this host, beside its own site's pages;
+        None where they did not."""
+        found = self._parts.grants.list_newcomers(db, caller.key, caller.turn, host, GrantKind.HOST)
+        if found is None:
+            return None
+        return [one for one in found if one.kind is not SourceKind.WEB or not is_within(one.subject, site_of(host))]
 
     def _land(self, running: Running, one: SavedFile) -> dict[str, Any]:
         name = one.name

@@ -16,9 +16,11 @@ from orchestrator.agents import agent_rows
 from orchestrator.agents.agents import Agents
 from orchestrator.approvals.answers import quote_note
 from orchestrator.approvals.approvals import Approvals
+from orchestrator.approvals.grant_rows import GrantKind
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.policy.kinds import LOOK_UP
-from orchestrator.approvals.source_rows import NewSource, SourceKind
+from orchestrator.approvals.source_rows import NewSource, Source, SourceKind
+from orchestrator.approvals.sources import sum_up
 from orchestrator.capabilities.arrivals import record_arrivals
 from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.capabilities.packages import messages as sentences
@@ -154,7 +156,7 @@ class Packages:
         if told.issuperset(asked):
             return True
         held = self._grants.find_covering(db, caller.key, caller.turn, [f"{LOOK_UP} {system}"])
-        if held is None:
+        if held is None or self._list_newcomers(db, caller, system):
             return False
         text = f"{sentences.name_packages(asked)}: looked up without a question, as {held[0].subject} is allowed."
         detail = {"system": system, "asked": list(asked), "grant": held[0].id}
@@ -171,8 +173,16 @@ class Packages:
         )
         return True
 
+    def _list_newcomers(self, db: sqlite3.Connection, caller: Caller, system: str) -> list[Source]:
+        """What was read since a person allowed any names, but for packages: installing one is no reason to be asked
+        about the next."""
+        subject = f"{LOOK_UP} {system}"
+        newcomers = self._grants.list_newcomers(db, caller.key, caller.turn, subject, GrantKind.COMMAND) or []
+        return [one for one in newcomers if one.kind is not SourceKind.PACKAGES]
+
     def _ask_about_names(self, db: sqlite3.Connection, caller: Caller, system: str, asked: Sequence[str]) -> Approval:
         """Before a name leaves. Raises TooMany, Forbidden."""
+        newcomers = self._list_newcomers(db, caller, system)
         return self._approvals.ask_person(
             db,
             caller.key,
@@ -180,7 +190,8 @@ class Packages:
             kind=NAMES_APPROVAL.name,
             text="\n".join([f"{system} look-up", *asked]),
             reason=sentences.NAMES_REASON,
-            detail={"system": system, "asked": list(asked), "kinds": [f"{LOOK_UP} {system}"]},
+            detail={"system": system, "asked": list(asked), "kinds": [f"{LOOK_UP} {system}"]}
+            | ({"since_allowed": sum_up(newcomers)} if newcomers else {}),
             timeout_s=self._agents.get(caller.key.agent).approval_timeout_s,
         )
 

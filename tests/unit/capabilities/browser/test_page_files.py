@@ -289,6 +289,7 @@ def test_a_host_that_was_allowed_is_not_asked_about_until_another_is_read(at: Fi
     assert at.save(2, turn=turn.id).state is JobState.WAITING
     at.decide()
     assert at.save(turn=turn.id, out="third.pdf").state is JobState.WAITING
+    assert "other.test" in str(at.question().detail["since_allowed"])
     assert sorted(at.inbox()) == ["again.pdf", "report-2.pdf", "report.pdf"]
 
 

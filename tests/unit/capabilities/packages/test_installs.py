@@ -4,6 +4,7 @@ resolver brings is a stranger's word, and every end is told."""
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ from typing import Any
 import pytest
 
 from orchestrator.agents import deletion_rows
+from orchestrator.approvals import source_rows
 from orchestrator.approvals.answers import DecisionDetails
-from orchestrator.approvals.grant_rows import GrantScope
+from orchestrator.approvals.grant_rows import GrantKind, GrantScope
+from orchestrator.approvals.source_rows import NewSource, SourceKind
 from orchestrator.capabilities.packages import records
 from orchestrator.capabilities.packages.input import read_requests
 from orchestrator.capabilities.packages.installs import KEPT_S
@@ -144,6 +147,23 @@ def test_names_of_one_index_may_be_allowed(asking: PackagesFixture) -> None:
     assert (row.detail["asked"], row.detail["grant"]) == (["idna"], grant.id)
     asking.ask("left-pad", system="npm")
     assert asking.pending()[0].kind == "package_names"
+
+
+@pytest.mark.parametrize("kind", list(SourceKind))
+def test_names_are_asked_about_again_once_a_stranger_was_read(asking: PackagesFixture, kind: SourceKind) -> None:
+    """A name can carry words; but that a package was installed is no reason to ask about the next."""
+    operator, grants = asking.install.operator, asking.install.grants
+    grants.add_grant(
+        "crab", GrantKind.COMMAND, "look up packages of pip", GrantScope.ALWAYS, by=operator, surface="test"
+    )
+    with asking.install.store.writing() as db:
+        source_rows.add_source(db, KEY, None, NewSource(kind, "evil.example"), now=time.time())
+    asking.ask("six")
+    if kind is SourceKind.PACKAGES:
+        assert asking.pending() == []
+        return
+    (question,) = asking.pending()
+    assert (question.kind, question.detail["since_allowed"][0]["kind"]) == ("package_names", str(kind))
 
 
 def test_names_are_asked_about_across_a_restart(tmp_path: Path) -> None:
