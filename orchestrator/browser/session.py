@@ -129,7 +129,8 @@ class BrowserSession:
 
     async def images(self) -> tuple[PageImage, ...]:
         """The images of the page in front."""
-        return await self._camera.images()
+        found = await self._camera.images()
+        return tuple(replace(one, src=self._teller.hide(one.src), alt=self._teller.hide(one.alt)) for one in found)
 
     async def screenshot(self, *, whole_page: bool = False) -> bytes:
         """A JPEG of at most 2 MB; none of a page that shows a secret."""
@@ -149,7 +150,8 @@ class BrowserSession:
     def frame_tree(self) -> FrameTree:
         """The frames of the page in front, at most 30, two processes deep."""
         tab, tabs = self._calls.tab(), self.supervisor.tabs
-        return self.supervisor.frames.tree(lambda session: tabs.of(session) is tab)
+        tree, hide = self.supervisor.frames.tree(lambda session: tabs.of(session) is tab), self._teller.hide
+        return replace(tree, frames=tuple(replace(one, url=hide(one.url), name=hide(one.name)) for one in tree.frames))
 
     def downloads(self) -> tuple[PageDownload, ...]:
         """The last 50 files that pages gave, the oldest first; in the folder of downloads under their GUIDs."""
@@ -168,8 +170,10 @@ class BrowserSession:
 
     def tabs(self) -> tuple[TabView, ...]:
         """Those that are open, the oldest first."""
-        tabs = self.supervisor.tabs
-        return tuple(TabView(one.number, one.url, one.title, one.session == tabs.current) for one in tabs.all)
+        tabs, hide = self.supervisor.tabs, self._teller.hide
+        return tuple(
+            TabView(one.number, hide(one.url), hide(one.title), one.session == tabs.current) for one in tabs.all
+        )
 
     # --- deeds
 
@@ -344,7 +348,7 @@ class BrowserSession:
             return self._teller.tell_dialogs(tab)
 
     async def _check_unexposed(self) -> None:
-        if not self._calls.tab().holds_secret:
+        if not self._calls.tab().holds_secret and not self._teller.knows_secrets:
             return
         page = await self._snapshots.take()
         if page.is_exposed or self._teller.hide(page.text) != page.text:

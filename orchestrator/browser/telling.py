@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import html
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 from orchestrator.browser.dialogs import DialogView
 from orchestrator.browser.downloads import PageDownload
@@ -38,9 +41,16 @@ class PageTeller:
         """How each file that a page gave was told of last."""
 
     def add_secret(self, secret: str) -> None:
-        """Hide it from now on."""
-        if len(secret) >= _MIN_HIDDEN:
-            self._secrets.add(secret)
+        """Hide it from now on, also as addresses, HTML and JSON spell it."""
+        if len(secret) < _MIN_HIDDEN:
+            return
+        self._secrets |= {secret, quote(secret), quote(secret, safe=""), quote_plus(secret), html.escape(secret)}
+        self._secrets |= {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+
+    @property
+    def knows_secrets(self) -> bool:
+        """Some were typed into pages of this browser."""
+        return bool(self._secrets)
 
     def tell_page(self, tab: BrowserTab, page: PageText, *, start: int = 0, is_usual: bool = True) -> BrowserReport:
         """The page from character ``start`` on. Changes are told against one that ``is_usual``."""
@@ -74,7 +84,7 @@ class PageTeller:
 
     def hide(self, text: str) -> str:
         """The text without secrets."""
-        for secret in self._secrets:
+        for secret in sorted(self._secrets, key=len, reverse=True):
             text = text.replace(secret, _HIDDEN)
         return text
 
