@@ -18,6 +18,8 @@ from orchestrator.capabilities.ask import rows as question_rows
 from orchestrator.capabilities.ask.questions import Questions
 from orchestrator.capabilities.browser.accesses import BrowserAccesses
 from orchestrator.capabilities.browser.browsing import Browsing, BrowsingParts
+from orchestrator.capabilities.browser.live_view import LiveViewParts, LiveViews
+from orchestrator.capabilities.browser.person_holds import PersonHolds
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.checkpoint.agent_points import AgentPoints, PointHistory
 from orchestrator.capabilities.delivery.intake import Intake
@@ -33,7 +35,8 @@ from orchestrator.capabilities.status.report import Space, StatusReport
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.capabilities.video.renderer import VideoRenderer
 from orchestrator.capabilities.video.videos import Videos
-from orchestrator.core.models import CubicleKey, Turn
+from orchestrator.core.audit import Audit
+from orchestrator.core.models import CubicleKey, Event, Turn
 from orchestrator.engine.browser_sandbox import BrowserSandbox
 from orchestrator.jobs.pool import Jobs
 from orchestrator.live_browsers.browsers import LiveBrowsers
@@ -70,7 +73,7 @@ class Capabilities:
         self.search_chain = SearchChain(self.search_engines, context.parts.internet)
         searches = Searches(jobs=self.jobs, chain=self.search_chain)
         self.downloads = build_assets(context, approvals, self.jobs)
-        self.browsers, browsing = self._build_browsing(context)
+        self.browsers, browsing, self.live_views = self._build_browsing(context)
         points = AgentPoints(store=store, agents=context.agents, approvals=approvals, jobs=self.jobs, history=history)
         self._calendar = Calendar(context, turns)
         self.calendar = self._calendar.calendar
@@ -112,6 +115,7 @@ class Capabilities:
         self._commands.start(cubicles)  # another version may have other commands
         self.memories.start()
         self.browsers.start()
+        self.live_views.start()
         self.jobs.start()
         self._calendar.start()
 
@@ -126,6 +130,7 @@ class Capabilities:
         """Nothing of it runs any more."""
         self._calendar.close()
         self._commands.close()
+        self.live_views.close()
         self.jobs.close()
         self.browsers.close()
         self.memories.close()
@@ -189,7 +194,7 @@ class Capabilities:
             most_an_hour=context.settings.rates.installs_per_hour,
         )
 
-    def _build_browsing(self, context: AppContext) -> tuple[LiveBrowsers[BrowserSession], Browsing]:
+    def _build_browsing(self, context: AppContext) -> tuple[LiveBrowsers[BrowserSession], Browsing, LiveViews]:
         engine, folder = context.parts.engine, context.home.browsers
         accesses = BrowserAccesses(context.gates, allows_static=context.settings.browser_static)
         browsers = LiveBrowsers(
@@ -203,6 +208,11 @@ class Capabilities:
             )
         )
         context.hooks.door_closed.subscribe(browsers.end_soon)
+        holds = PersonHolds()
+
+        def changed(key: CubicleKey) -> None:
+            context.broker.publish(Event("browser", key, {"agent": key.agent}))
+
         parts = BrowsingParts(
             context.store,
             context.agents,
@@ -212,9 +222,16 @@ class Capabilities:
             context.workspaces,
             browsers,
             accesses,
+            holds,
+            changed,
             context.settings.private_hosts,
         )
-        return browsers, Browsing(parts)
+        browsing = Browsing(parts)
+        audit = Audit(context.store)
+        seen = LiveViewParts(
+            browsers, accesses, holds, audit, context.settings.private_hosts, changed, browsing.resume_held
+        )
+        return browsers, browsing, LiveViews(seen)
 
     def _build_videos(self, context: AppContext) -> Videos:
         parts = context.parts

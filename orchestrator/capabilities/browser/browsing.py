@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import io
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from orchestrator.agents.agents import Agents
 from orchestrator.approvals.answers import quote_note
@@ -22,14 +21,16 @@ from orchestrator.browser.session import BrowserSession
 from orchestrator.capabilities.arrivals import record_arrivals
 from orchestrator.capabilities.browser import messages as words
 from orchestrator.capabilities.browser.accesses import BrowserAccesses
+from orchestrator.capabilities.browser.addresses import host_in, read_address
 from orchestrator.capabilities.browser.capability import BROWSER, KIND, BrowserCall
 from orchestrator.capabilities.browser.known_hosts import is_measuring
 from orchestrator.capabilities.browser.page_work import WORKS, PageAnswer, check_call
+from orchestrator.capabilities.browser.person_holds import PersonHolds
 from orchestrator.capabilities.browser.site_access import Allowed, SiteAccess
 from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.core.db.database import Store
-from orchestrator.core.errors import BadInput, Stopped, TooMany
-from orchestrator.core.models import Approval, ApprovalStatus
+from orchestrator.core.errors import Conflict, Stopped, TooMany
+from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey
 from orchestrator.files.workspace import Workspaces
 from orchestrator.jobs import rows
 from orchestrator.jobs.kinds import JobKind, JobReport, Running
@@ -37,7 +38,7 @@ from orchestrator.jobs.pool import Jobs, job_reference
 from orchestrator.jobs.rows import Job, JobState
 from orchestrator.live_browsers.browsers import LiveBrowsers
 from orchestrator.web.sites import find_site, is_within, site_of
-from orchestrator.web.urls import DEFAULT_PORTS, Link, UrlRules, parse_url
+from orchestrator.web.urls import Link
 
 JOB = "browser"
 MOST_OPEN = 5
@@ -49,6 +50,12 @@ _ENDED = {
     ApprovalStatus.EXPIRED: (JobState.FAILED, words.EXPIRED),
     ApprovalStatus.CANCELLED: (JobState.CANCELLED, words.CANCELLED),
 }
+_HELD = "person:browser"
+_HANDOVERS = "handovers"
+_ON_A_PAGE = frozenset(
+    {"click", "type", "select", "press", "hover", "scroll", "back", "reload", "dialog", "cdp", "allow"}
+)
+"""What is meant for the page that the agent saw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,9 @@ class BrowsingParts:
     workspaces: Workspaces
     browsers: LiveBrowsers[BrowserSession]
     accesses: BrowserAccesses
+    holds: PersonHolds
+    changed: Callable[[CubicleKey], None]
+    """Somebody who watches a browser should look again."""
     private_hosts: frozenset[tuple[str, int]] = frozenset()
     """Of a private network, with the port: the operator named them."""
 
@@ -100,23 +110,12 @@ class Browsing:
         if len(rows.list_open_jobs(db, JOB, caller.key)) >= MOST_OPEN:
             raise TooMany(f"{MOST_OPEN} calls of the browser are under way. Try again when one of them has ended.")
         if asked.url:
-            link = self._read_address(asked.url)
+            link = read_address(asked.url, self._parts.private_hosts, field="BROWSER: url")
             given["url"] = link.url
             if not self._may_open(db, caller, link.host):
                 return self._ask_about_site(db, caller, link, given)
-        return self._submit(db, caller, given, words.LOADING)
-
-    def _read_address(self, url: str) -> Link:
-        named = self._parts.private_hosts
-        ports = frozenset({*DEFAULT_PORTS.values(), *(port for _, port in named)})
-        link = parse_url(url, UrlRules(plain_http=True, ports=ports, local_names=bool(named)))
-        if (link.host, link.port) not in named:
-            link = parse_url(url, UrlRules(plain_http=True))
-            if link.address is not None:
-                raise BadInput("BROWSER: url: write the name of a host, not an address.")
-        if is_measuring(link.host):
-            raise BadInput("BROWSER: url: " + words.MEASURES.format(host=link.host))
-        return link
+        is_held = self._parts.holds.left_s(caller.key) is not None
+        return self._submit(db, caller, given, words.HELD if is_held else words.LOADING)
 
     def _may_open(self, db: sqlite3.Connection, caller: Caller, host: str) -> bool:
         """A person let the agent in and it is still there, or they allowed it in advance."""
@@ -169,7 +168,8 @@ class Browsing:
     def _submit(
         self, db: sqlite3.Connection, caller: Caller, given: Mapping[str, Any], text: str, **how: Any
     ) -> Outcome:
-        job = self._parts.jobs.submit(db, JOB, caller.key, caller.turn, given, **how)
+        payload = {**given, _HANDOVERS: self._parts.holds.count_changes(caller.key)}
+        job = self._parts.jobs.submit(db, JOB, caller.key, caller.turn, payload, **how)
         return Outcome(text, waits_for=job_reference(JOB, job.name))
 
     def _on_decided(self, db: sqlite3.Connection, approval: Approval) -> None:
@@ -182,7 +182,34 @@ class Browsing:
 
     # --- the work ----------------------------------------------------------------------------------------------
 
+    def resume_held(self) -> None:
+        """What waited for a browser that a person had goes on, where they gave it back."""
+        with self._store.reading() as db:
+            waiting = rows.list_waiting_for(db, JOB, _HELD)
+        free = [job for job in waiting if self._parts.holds.left_s(job.cubicle) is None]
+        if free:
+            with self._store.writing() as db:
+                for job in free:
+                    self._parts.jobs.resume_job(db, job, job.progress)
+
     def _run_job(self, running: Running) -> dict[str, Any] | None:
+        """None: it waits for a person."""
+        job, holds = running.job, self._parts.holds
+        handovers = holds.count_changes(job.cubicle)
+        if holds.left_s(job.cubicle) is not None:
+            with self._store.writing() as db:
+                if not rows.make_wait(db, job.id, _HELD, job.progress):
+                    raise Stopped("Nobody wants this any more.")
+            return None
+        if job.payload["do"] in _ON_A_PAGE and job.payload[_HANDOVERS] != handovers:
+            raise Conflict(words.PASSED)
+        try:
+            done = self._do(running, handovers)
+        finally:
+            self._parts.changed(job.cubicle)
+        return done
+
+    def _do(self, running: Running, handovers: int) -> dict[str, Any] | None:
         job = running.job
         if job.payload["do"] == "close" and job.payload["tab"] is None:
             self._parts.browsers.end(job.cubicle)
@@ -191,7 +218,7 @@ class Browsing:
         access.sent.begin_turn(job.turn)
         self._renew_access(job, access)
         if job.payload["url"] and job.progress == _ALLOWED:
-            site = site_of(_host_of(job.payload["url"]))
+            site = site_of(host_in(job.payload["url"]))
             if access.sent.is_spent(site):
                 access.sent.allow_more(site)
             access.allow_once(site)
@@ -199,7 +226,7 @@ class Browsing:
             if job.progress != _ALLOWED:
                 return self._ask_for_missing(job)
             access.allow_companions(job.payload["site"], job.payload["hosts"])
-        return self._work(running, access)
+        return self._work(running, access, handovers)
 
     def _renew_access(self, job: Job, access: SiteAccess) -> None:
         """What was allowed in advance may have changed since the last call."""
@@ -212,7 +239,7 @@ class Browsing:
 
         async def look(session: BrowserSession) -> tuple[str, tuple[str, ...]]:
             front = next(tab for tab in session.tabs() if tab.is_in_front)
-            return _host_of(front.url), session.missing_hosts()
+            return host_in(front.url), session.missing_hosts()
 
         host, missing = self._parts.browsers.call(job.cubicle, look, starts=False)
         hosts = [one for one in missing if not is_measuring(one)][: words.MOST_HOSTS]
@@ -231,14 +258,16 @@ class Browsing:
                 raise Stopped("Nobody wants this any more.")
         return None
 
-    def _work(self, running: Running, access: SiteAccess) -> dict[str, Any]:
-        job = running.job
+    def _work(self, running: Running, access: SiteAccess, handovers: int) -> dict[str, Any]:
+        job, holds = running.job, self._parts.holds
 
         async def work(session: BrowserSession) -> tuple[PageAnswer, list[str]]:
+            if holds.count_changes(job.cubicle) != handovers:
+                raise Conflict(words.PASSED)
             try:
                 answer = await WORKS[job.payload["do"]](session, job.payload)
             finally:
-                hosts = [_host_of(tab.url) for tab in session.tabs()]
+                hosts = [host_in(tab.url) for tab in session.tabs()]
                 access.set_open(hosts)
             return answer, [host for host in hosts if host]
 
@@ -247,6 +276,8 @@ class Browsing:
         finally:
             self._parts.accesses.recheck(job.cubicle)
         running.check_wanted()
+        if holds.count_changes(job.cubicle) != handovers:
+            answer = PageAnswer(words.TAKEN)  # a person may have typed something
         said, told = answer.text, dict(answer.told)
         with self._store.writing() as db:
             self._note_arrival(db, job, hosts)
@@ -273,17 +304,8 @@ class Browsing:
         }
 
 
-def _host_of(url: str) -> str:
-    """The host of an address that the browser tells of; empty for none."""
-    try:
-        parts = urlsplit(url)
-        return (parts.hostname or "") if parts.scheme in ("http", "https") else ""
-    except ValueError:
-        return ""
-
-
 def _report(_: sqlite3.Connection, job: Job) -> JobReport:
-    payload, host = job.payload, _host_of(job.payload["url"])
+    payload, host = job.payload, host_in(job.payload["url"])
     detail = {"do": payload["do"], **({"url": payload["url"]} if host else {})}
     if job.error:
         said = f"The browser could not {payload['do']}{f' {host}' if host else ''}."
