@@ -15,9 +15,9 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute(
         "get",
         f"{_ONE}/frames",
-        "What it shows, as server-sent events (text/event-stream): `begin` with the `window`, `state` (a Browser), `frame` "
-        "with a `number` and a `jpeg` in base64, at most 960×600, and `over` with `why`. Three pictures may come before "
-        "they are confirmed. Another window of the same person ends this one",
+        "What it shows, as server-sent events (text/event-stream): `begin` with the `window`, `state` (a Browser), "
+        "`frame` with a `number` and a `jpeg` in base64, at most 960×600, and `over` with `why`. Three pictures may "
+        "come before they are confirmed. Another window of the same person ends this one",
         fails=(404,),
     ),
     ApiRoute(
@@ -31,8 +31,8 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute(
         "post",
         f"{_ONE}/take-over",
-        "The person has it, and what the agent asks of it waits: until it is given back, 10 minutes after the last input, "
-        "and 30 minutes at most",
+        "The person has it, and what the agent asks of it waits: until it is given back, 10 minutes after the last "
+        "input, and 30 minutes at most",
         "Browser",
         fails=(404, 409, 503),
     ),
@@ -48,8 +48,8 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute(
         "post",
         f"{_ONE}/go",
-        "The page goes to `url`, whose site the person thereby allows until it is left; or `go` is `back`, `reload` or "
-        "`dismiss` (of what the page wanted to open)",
+        "The page goes to `url`, whose site the person thereby allows until it is left; or `go` is `back`, `reload` "
+        "or `dismiss` (of what the page wanted to open)",
         body="BrowserGo",
         status=204,
         fails=(400, 404, 409, 503),
@@ -81,7 +81,7 @@ SCHEMAS: dict[str, Schema] = {
             "sites": {**array_of(STRING), "description": "whose pages may be opened now"},
             "dialogs": array_of(schema_ref("BrowserDialog")),
             "wanted": {
-                **nullable(schema_ref("BrowserWanted")),
+                "anyOf": [schema_ref("BrowserWanted"), {"type": "null"}],
                 "description": "what the page in front wanted to open and may not, unless the person opens it",
             },
             "held": {**_FLAG, "description": "the person has it"},
@@ -112,9 +112,10 @@ SCHEMAS: dict[str, Schema] = {
             "wheel_down": {**_NUMBER, "description": "CSS pixels"},
             "keys": {**STRING, "description": "such as `Enter` or `Control+a`"},
             "text": STRING,
-        }
+        },
+        required=("do",),
     ),
-    "BrowserGo": object_of({"url": STRING, "go": STRING}),
-    "BrowserTabChoice": object_of({"tab": INTEGER, "close": _FLAG}),
-    "BrowserDialogAnswer": object_of({"dialog": STRING, "accept": _FLAG, "text": STRING}),
+    "BrowserGo": object_of({"url": STRING, "go": STRING}, required=()),
+    "BrowserTabChoice": object_of({"tab": INTEGER, "close": _FLAG}, but=("close",)),
+    "BrowserDialogAnswer": object_of({"dialog": STRING, "accept": _FLAG, "text": STRING}, but=("accept", "text")),
 }

@@ -1,17 +1,17 @@
-"""A person watches the browser of their cubicle, takes it over and gives it back. While they have it, what the agent asks
-of it waits. What they type is passed on and kept nowhere; that they had it is in the audit log.
+"""A person watches the browser of their cubicle, takes it over and gives it back. While they have it, what the agent
+asks of it waits. What they type is passed on and kept nowhere; that they had it is in the audit log.
 """
 
 from __future__ import annotations
 
 import base64
-import logging
+import contextlib
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from orchestrator.browser.dialogs import DialogCloser
-from orchestrator.browser.faults import BrowserError, BrowserSlow
+from orchestrator.browser.faults import BrowserSlow
 from orchestrator.browser.session import BrowserSession
 from orchestrator.capabilities.browser.accesses import BrowserAccesses
 from orchestrator.capabilities.browser.addresses import host_in, read_address
@@ -27,8 +27,6 @@ from orchestrator.live_browsers.cubicle_browser import AGAIN
 from orchestrator.live_browsers.models import BrowserEnded
 from orchestrator.web.sites import site_of
 from orchestrator.web.url_warnings import list_warnings
-
-logger = logging.getLogger(__name__)
 
 Found = TypeVar("Found")
 
@@ -187,10 +185,8 @@ class LiveViews:
             return
         self._parts.audit.record_event("browser.taken", f"{by.name} took over the browser of {key.agent}.", key)
         self._holds.take(key)
-        try:
+        with contextlib.suppress(BrowserSlow):  # what comes of that step is not told to the agent
             self._call(key, lambda session: session.wait_undisturbed(_UNDISTURBED_S))
-        except BrowserSlow:
-            pass  # what comes of that step is not told to the agent
         self._parts.changed(key)
 
     def give_back(self, key: CubicleKey) -> None:
@@ -214,8 +210,8 @@ class LiveViews:
         self._call(key, work)
 
     def open_address(self, key: CubicleKey, url: str) -> None:
-        """The page in front goes to an address; the person's own hand allows its site until it is left. Raises BadInput,
-        Conflict, NotFound."""
+        """The page in front goes to an address; the person's own hand allows its site until it is left. Raises
+        BadInput, Conflict, NotFound."""
         link = read_address(url if "://" in url else f"https://{url}", self._parts.private_hosts)
         self._holds.renew(key)
         self._parts.accesses.get_access(key).allow_once(site_of(link.host))
@@ -343,6 +339,3 @@ def look_json(look: BrowserLook) -> dict[str, Any]:
         "left_s": None if look.left_s is None else max(0, round(look.left_s)),
         "scripted": look.is_touched,
     }
-
-
-__all__ = ["ELSEWHERE", "BrowserError", "BrowserLook", "LiveViewParts", "LiveViews", "ViewNews", "look_json"]

@@ -24,8 +24,8 @@ NOTHING_MISSING = "Nothing that could be asked for was kept from this page."
 LOADING = "Under way."
 HELD = "A person has the browser. This is done when they give it back."
 TAKEN = (
-    "A person took the browser over meanwhile, so what came of this is not told. The page may be another now. Look at it: "
-    "`hermit browser snapshot --full`."
+    "A person took the browser over meanwhile, so what came of this is not told. The page may be another now. "
+    "Look at it: `hermit browser snapshot --full`."
 )
 PASSED = (
     "A person had the browser meanwhile, so the page may be another, and nothing was done. Look at it first: "
