@@ -50,7 +50,9 @@ def stream_frames(name: str) -> Response:
         now = holder()
         return now is not None and now.id == user and access.is_open(key)
 
-    response = Response(_frame_stream(views.watch(key, views.open_window(key)), is_welcome), "text/event-stream")
+    response = Response(
+        _frame_stream(views.watch(key, views.open_window(key)), is_welcome), mimetype="text/event-stream"
+    )
     response.headers["X-Accel-Buffering"] = "no"
     return response
 
