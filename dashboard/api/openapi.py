@@ -199,7 +199,7 @@ _OWN: tuple[ApiRoute, ...] = (
         "`app`, `browser`, `delivery`, `calendar`, `memory`, `cubicle`, `proof`, `agent`, `bot`. The data is one JSON "
         "object with `agent` and `user`; a delta's `text` is the reply so far. Events are hints to fetch again. With "
         "`since`, the mark that a page of the dashboard carries, `missed` comes first if there were events since. With "
-        "`html=1` a delta has `from` and `blocks` instead of `text`: the HTML of the reply's blocks from that number on.",
+        "`html=1` a delta has `from` and `blocks` instead of `text`: the HTML of the reply's blocks from there on.",
         query={"since": STRING, "html": enum_of("1")},
     ),
 )

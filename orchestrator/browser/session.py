@@ -13,7 +13,7 @@ from orchestrator.browser.console import ConsoleLine
 from orchestrator.browser.dialogs import DialogCloser, DialogView
 from orchestrator.browser.downloads import PageDownload
 from orchestrator.browser.faults import BrowserError, BrowserSlow, DialogWaits
-from orchestrator.browser.fields import Fields, child_of
+from orchestrator.browser.fields import Fields, child_of, objects_of
 from orchestrator.browser.frames import FrameTree
 from orchestrator.browser.keyboard import PageKeyboard
 from orchestrator.browser.navigation import PageNavigation
@@ -163,6 +163,12 @@ class BrowserSession:
         """Those that are open, the oldest first."""
         tabs = self.supervisor.tabs
         return tuple(TabView(one.number, one.url, one.title, one.session == tabs.current) for one in tabs.all)
+
+    async def refresh_titles(self) -> None:
+        """Ask for the tabs' titles and addresses: the browser does not tell of each new title."""
+        answer = await self.supervisor.wire.call("Target.getTargets")
+        for info in objects_of(answer, "targetInfos"):
+            self.supervisor.tabs.take_info({"targetInfo": info})
 
     # --- deeds
 

@@ -26,6 +26,7 @@ class ViewWatcher:
             f"{api.url}/api{self._path}/frames", headers=dict(api.session.headers), stream=True, timeout=60
         )
         assert self._answer.status_code == 200, self._answer.text
+        self._is_closing = False
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
@@ -36,13 +37,16 @@ class ViewWatcher:
 
     def close(self) -> None:
         """The window is closed."""
-        self._answer.close()
+        self._is_closing = True
         self._thread.join(20)
+        assert not self._thread.is_alive()
 
     def _read(self) -> None:
         window, kind = "", ""
-        with contextlib.suppress(requests.RequestException, AttributeError, ValueError):  # it was closed meanwhile
+        with self._answer:
             for line in self._answer.iter_lines(chunk_size=1, decode_unicode=True):
+                if self._is_closing:  # something comes twice a second
+                    return
                 if line.startswith("event: "):
                     kind = line[7:]
                 elif line.startswith("data: "):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -34,6 +35,7 @@ ELSEWHERE: Final = "The browser is shown in another window of yours."
 _CLOSED: Final = f"A person closed the browser. {AGAIN}"
 _NONE_OPEN: Final = "No browser is open. The agent opens one when it needs a page."
 _LOOK_S: Final = 0.5
+_TITLES_S: Final = 1.0
 _SWEEP_S: Final = 2.0
 _UNDISTURBED_S: Final = 10.0
 GOES: Final = frozenset({"back", "reload", "dismiss"})
@@ -156,12 +158,18 @@ class LiveViews:
 
     def _show(self, key: CubicleKey, window: ViewWindow) -> Iterator[ViewNews]:
         known: BrowserLook | None = None
+        titles_at = 0.0
 
         async def take(session: BrowserSession) -> bytes | None:
+            if not window.has_sent:
+                session.screencast.look_again()
             return await session.screencast.next_picture(_LOOK_S)
 
         while not window.why_over:
-            picture = self._browsers.call(key, take, starts=False) if window.wait_room(_LOOK_S) else None
+            picture = self._call(key, take) if window.wait_room(_LOOK_S) else None
+            if time.monotonic() - titles_at > _TITLES_S:
+                self._call(key, lambda session: session.refresh_titles())
+                titles_at = time.monotonic()
             now = self.look(key)
             if not now.is_open:
                 self._require_open(key)
@@ -212,10 +220,11 @@ class LiveViews:
     def open_address(self, key: CubicleKey, url: str) -> None:
         """The page in front goes to an address; the person's own hand allows its site until it is left. Raises
         BadInput, Conflict, NotFound."""
-        link = read_address(url if "://" in url else f"https://{url}", self._parts.private_hosts)
+        whole = url if "://" in url else f"https://{url}"
+        link, (_, sharp, place) = read_address(whole, self._parts.private_hosts), whole.partition("#")
         self._holds.renew(key)
         self._parts.accesses.get_access(key).allow_once(site_of(link.host))
-        self._call(key, lambda session: session.navigation.open(link.url))
+        self._act(key, lambda session: session.navigation.open(f"{link.url}{sharp}{place}"))
 
     def go(self, key: CubicleKey, where: str) -> None:
         """``back``, ``reload``, or ``dismiss`` what the page wanted to go to. Raises as ``open_address``."""
@@ -231,7 +240,7 @@ class LiveViews:
             for tab in session.supervisor.tabs.all:
                 tab.wanted = ""
 
-        self._call(key, work)
+        self._act(key, work)
 
     def use_tab(self, key: CubicleKey, number: int, *, closes: bool) -> None:
         """A tab comes to the front, or is closed. Raises as ``open_address``."""
@@ -240,7 +249,7 @@ class LiveViews:
         async def work(session: BrowserSession) -> None:
             await (session.navigation.close_tab(number) if closes else session.navigation.select_tab(number))
 
-        self._call(key, work)
+        self._act(key, work)
 
     def answer_dialog(self, key: CubicleKey, dialog: str, *, accepts: bool, text: str) -> None:
         """A dialog of a page is answered. Raises as ``open_address``."""
@@ -250,7 +259,7 @@ class LiveViews:
         async def work(session: BrowserSession) -> None:
             await session.dialog(action, text=text, dialog_id=dialog, by=DialogCloser.PERSON)
 
-        self._call(key, work)
+        self._act(key, work)
 
     def close_browser(self, key: CubicleKey, by: User) -> None:
         """Its pages are gone. Raises NotFound where none is open."""
@@ -264,6 +273,16 @@ class LiveViews:
 
     def _call(self, key: CubicleKey, work: Callable[[BrowserSession], Awaitable[Found]]) -> Found:
         return self._browsers.call(key, work, starts=False)
+
+    def _act(self, key: CubicleKey, work: Callable[[BrowserSession], Awaitable[None]]) -> None:
+        async def act(session: BrowserSession) -> None:
+            try:
+                await work(session)
+            finally:
+                with contextlib.suppress(OrchestratorError):  # what became of the deed matters more
+                    await session.refresh_titles()
+
+        self._call(key, act)
 
     def _require_open(self, key: CubicleKey) -> None:
         try:
@@ -306,10 +325,10 @@ class LiveViews:
         if not url:
             return None
         try:
-            link = read_address(url.partition("#")[0], self._parts.private_hosts)
+            link = read_address(url, self._parts.private_hosts)
         except BadInput:  # it can't be opened by anybody
             return None
-        return WantedPage(link.url, link.host, tuple(hint.text for hint in list_warnings(link)))
+        return WantedPage(url, link.host, tuple(hint.text for hint in list_warnings(link)))
 
     def _sweep(self) -> None:
         alive = frozenset(self._browsers.list_alive())

@@ -61,7 +61,7 @@ def do_inputs(session: BrowserSession, inputs: list[PersonInput]) -> None:
 
 
 def _read_input(given: object) -> PersonInput:
-    if not isinstance(given, dict) or given.get("do") not in _FIELDS:
+    if not isinstance(given, dict) or not isinstance(given.get("do"), str) or given["do"] not in _FIELDS:
         raise BadInput("do: send point, key or paste.")
     unknown = sorted(str(name) for name in set(given) - _FIELDS[given["do"]])
     if unknown:
@@ -88,9 +88,9 @@ def _read_keys(keys: object) -> str:
 
 def _read_point(given: Mapping[str, Any]) -> PointerInput:
     kind, button, clicks = given.get("kind"), given.get("button", "none"), given.get("clicks", 1)
-    if kind not in _POINTS:
+    if not isinstance(kind, str) or kind not in _POINTS:
         raise BadInput("kind: send move, down, up or wheel.")
-    if button not in _BUTTONS:
+    if not isinstance(button, str) or button not in _BUTTONS:
         raise BadInput("button: send none, left, right or middle.")
     if type(clicks) is not int or not 1 <= clicks <= 3:
         raise BadInput("clicks: send 1, 2 or 3.")

@@ -25,6 +25,11 @@ class ViewWindow:
         """Why nothing more comes; empty while something does."""
         return self._why
 
+    @property
+    def has_sent(self) -> bool:
+        """A picture was sent, ever."""
+        return self._sent > 0
+
     def wait_room(self, within_s: float) -> bool:
         """A picture may be sent; False where none may after so many seconds, or nothing more comes."""
         with self._changed:
