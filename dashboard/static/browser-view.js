@@ -114,7 +114,7 @@ class BrowserView {
     this.keyboard.hidden = !held;
     this.address.readOnly = !held;
     this.sites.textContent = state.sites.join(", ") || "–";
-    if (document.activeElement !== this.address || !held) this.address.value = state.url === "about:blank" ? "" : state.url;
+    if (document.activeElement !== this.address || !held) this.address.value = /^https?:/.test(state.url) ? state.url : "";
     for (const button of this.way.querySelectorAll("[data-browser-go]")) button.disabled = !held;
     this.picture.alt = state.title ? t("The page “%(title)s”", { title: state.title }) : t("The page");
     this.keys.disabled = !held;

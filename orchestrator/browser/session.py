@@ -27,6 +27,7 @@ from orchestrator.browser.screencast import Screencast
 from orchestrator.browser.snapshots import Snapshots
 from orchestrator.browser.storage_state import StateKeeper
 from orchestrator.browser.supervisor import BrowserSupervisor
+from orchestrator.browser.tabs import BrowserTab
 from orchestrator.browser.telling import PageTeller
 from orchestrator.browser.uploads import PageHandover
 from orchestrator.browser.wire import BrowserTransport, PipeTransport
@@ -163,6 +164,11 @@ class BrowserSession:
         """Those that are open, the oldest first."""
         tabs = self.supervisor.tabs
         return tuple(TabView(one.number, one.url, one.title, one.session == tabs.current) for one in tabs.all)
+
+    def shown_url(self, tab: BrowserTab) -> str:
+        """The address of the document that a tab shows, which may be on its way to another."""
+        frame = self.supervisor.frames.get(tab.target)
+        return tab.url if frame is None else frame.url
 
     async def refresh_titles(self) -> None:
         """Ask for the tabs' titles and addresses: the browser does not tell of each new title."""

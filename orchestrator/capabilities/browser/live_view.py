@@ -310,7 +310,7 @@ class LiveViews:
         )
         return BrowserLook(
             is_open=True,
-            url="" if front is None else front.url,
+            url="" if front is None else session.shown_url(front),
             title="" if front is None else front.title,
             tabs=tabs,
             sites=self._parts.accesses.get_access(key).list_sites(),
