@@ -5,6 +5,7 @@ the agent is not told, and gives it back.
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 
 import pytest
 
@@ -32,7 +33,7 @@ def path(agent: Talker, what: str = "") -> str:
     return f"/agents/{agent.name}/browser{what}"
 
 
-def put_in(install: RealApp, agent: Talker, *deeds: dict[str, object]) -> None:  # noqa: F811 - the fixture
+def put_in(install: RealApp, agent: Talker, *deeds: Mapping[str, object]) -> None:  # noqa: F811 - the fixture
     """A person's hands."""
     answer = install.api.call("POST", path(agent, "/input"), json={"deeds": list(deeds)})
     assert answer.status_code == 204, answer.text
@@ -103,6 +104,7 @@ def test_a_slow_window_is_sent_three_pictures(install: RealApp, talker: Talker) 
         go(install, talker, "http://shop.test/cart")
         eventually(lambda: view.state["title"] == "Cart")
         assert 1 <= len(view.frames) <= 3
+        install.api.post(path(talker, "/give-back"))
 
 
 def test_the_agent_waits_and_is_not_told_what_was_typed(
@@ -127,7 +129,7 @@ def test_the_agent_waits_and_is_not_told_what_was_typed(
     shown = run(install, talker, "snapshot", "--full").out
     assert "42" in shown
     assert SECRET not in str(clicked + looked) + shown
-    said = [(row["kind"], row["text"]) for row in install.api.get("/audit", agent=talker.name)["records"]]
+    said = [(row["kind"], row["text"]) for row in install.api.get("/audit", agent=talker.name)["rows"]]
     assert [kind for kind, _ in said if kind in ("browser.taken", "browser.given_back")] == [
         "browser.given_back",
         "browser.taken",
