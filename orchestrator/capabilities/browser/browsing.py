@@ -201,7 +201,7 @@ class Browsing:
                 if not rows.make_wait(db, job.id, _HELD, job.progress):
                     raise Stopped("Nobody wants this any more.")
             return None
-        if job.payload["do"] in _ON_A_PAGE and job.payload[_HANDOVERS] != handovers:
+        if job.payload["do"] in _ON_A_PAGE and job.payload.get(_HANDOVERS, 0) != handovers:
             raise Conflict(words.PASSED)
         try:
             done = self._do(running, handovers)
