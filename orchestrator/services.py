@@ -24,6 +24,7 @@ from orchestrator.apps.sheets import Sheets
 from orchestrator.apps.terminals.terminals import Terminals
 from orchestrator.apps.thumbnails.thumbnails import Thumbnails
 from orchestrator.capabilities.ask.questions import Questions
+from orchestrator.capabilities.browser.live_view import LiveViews
 from orchestrator.capabilities.browser.page_secrets import PageSecrets
 from orchestrator.capabilities.calendar.entries import CalendarEntries
 from orchestrator.capabilities.delivery.deliveries import Deliveries
@@ -118,6 +119,7 @@ class Services:
     sheets: Sheets
     page_pictures: PagePictures
     terminals: Terminals
+    live_views: LiveViews
     calendar: CalendarEntries
     downloads: DownloadRequests
     packages: Packages

@@ -9,6 +9,7 @@ from dashboard.api.assets import api as assets_api
 from dashboard.api.audit import api as audit_api
 from dashboard.api.backups import api as backups_api
 from dashboard.api.branches import api as branches_api
+from dashboard.api.browser import api as browser_api
 from dashboard.api.budgets import api as budgets_api
 from dashboard.api.calendar import api as calendar_api
 from dashboard.api.checkpoints import api as checkpoints_api
@@ -51,6 +52,7 @@ BLUEPRINTS = (
     assets_api,
     audit_api,
     backups_api,
+    browser_api,
     budgets_api,
     calendar_api,
     cubicles_api,

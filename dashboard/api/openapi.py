@@ -11,6 +11,7 @@ from flask import Blueprint
 from dashboard import (
     openapi_apps,
     openapi_assets,
+    openapi_browser,
     openapi_calendar,
     openapi_checkpoints,
     openapi_conversations,
@@ -196,10 +197,10 @@ _OWN: tuple[ApiRoute, ...] = (
         "get",
         "/api/events",
         "Events as server-sent events (text/event-stream): `turn`, `step`, `delta`, `approval`, `question`, `notice`, "
-        "`app`, `delivery`, `calendar`, `memory`, `cubicle`, `proof`, `agent`, `bot`. The data is one JSON object with "
-        "`agent` and `user`; a delta's `text` is the reply so far. Events are hints to fetch again. With `since`, the "
-        "mark that a page of the dashboard carries, `missed` comes first if there were events since. With `html=1` a "
-        "delta has `from` and `blocks` instead of `text`: the HTML of the reply's blocks from that number on.",
+        "`app`, `browser`, `delivery`, `calendar`, `memory`, `cubicle`, `proof`, `agent`, `bot`. The data is one JSON "
+        "object with `agent` and `user`; a delta's `text` is the reply so far. Events are hints to fetch again. With "
+        "`since`, the mark that a page of the dashboard carries, `missed` comes first if there were events since. With "
+        "`html=1` a delta has `from` and `blocks` instead of `text`: the HTML of the reply's blocks from there on.",
         query={"since": STRING, "html": enum_of("1")},
     ),
 )
@@ -210,6 +211,7 @@ ROUTES: tuple[ApiRoute, ...] = (
     *openapi_assets.ROUTES,
     *openapi_packages.ROUTES,
     *openapi_page_secrets.ROUTES,
+    *openapi_browser.ROUTES,
     *openapi_calendar.ROUTES,
     *openapi_checkpoints.ROUTES,
     *openapi_conversations.ROUTES,
@@ -233,6 +235,7 @@ ALL_SCHEMAS: dict[str, Schema] = {
     **openapi_assets.SCHEMAS,
     **openapi_packages.SCHEMAS,
     **openapi_page_secrets.SCHEMAS,
+    **openapi_browser.SCHEMAS,
     **openapi_calendar.SCHEMAS,
     **openapi_checkpoints.SCHEMAS,
     **openapi_conversations.SCHEMAS,

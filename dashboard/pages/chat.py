@@ -11,6 +11,7 @@ from dashboard.apps import own_app
 from dashboard.auth import may_see, own_turn, require_asker
 from dashboard.pages.apps import HeldApp, held
 from dashboard.pages.asking import pending_in_chat
+from dashboard.pages.browser import browser_sign
 from dashboard.pages.delivered import ShownFile, find_file, shown_file
 from dashboard.pages.first_tasks import first_tasks
 from dashboard.pages.frame import agent_frame, own_key
@@ -69,6 +70,7 @@ def chat(name: str) -> str:
         money=money_of(name),
         meter=meter_facts(agent, conversation.id)["meter"],
         disk=disk_of(agent),
+        browser=browser_sign(key),
         most_files=MOST,
         beside=_beside(name),
         beside_file=_beside_file(name),

@@ -33,6 +33,7 @@ TAB_NAMES = {
     "calendar": to_say("Calendar"),
     "memory": to_say("Memory"),
     "history": to_say("History"),
+    "browser": to_say("Browser"),
     "log": to_say("Log"),
     "cubicle": to_say("Cubicle"),
     "terminal": to_say("Terminal"),

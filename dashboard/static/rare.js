@@ -1,5 +1,6 @@
 // What only some pages have: they name this script, and no other page waits for it.
 
+import { startBrowserView } from "./browser-view.js";
 import { startFiles } from "./files.js";
 import { startImport } from "./importing.js";
 import { startLog } from "./log.js";
@@ -15,4 +16,4 @@ import { startWizard } from "./wizard.js";
 startPasskeyLogin();
 startPasskeys();
 startOidc();
-addParts([startFiles, startImport, startLog, startLooks, startModels, startPlanner, startProviders, startWizard]);
+addParts([startBrowserView, startFiles, startImport, startLog, startLooks, startModels, startPlanner, startProviders, startWizard]);

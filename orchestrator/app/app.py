@@ -199,6 +199,7 @@ class App:
             previews=self._previews,
             thumbnails=self._thumbnails,
             terminals=self._terminals,
+            live_views=self._capabilities.live_views,
             deliveries=self._deliveries,
             read_marks=ReadMarks(self._store, self._broker),
             recaps=Recaps(self._store),

@@ -20,9 +20,11 @@ from orchestrator.capabilities.browser.accesses import BrowserAccesses
 from orchestrator.capabilities.browser.browsing import Browsing
 from orchestrator.capabilities.browser.browsing_parts import JOB, BrowsingParts
 from orchestrator.capabilities.browser.held_files import HeldFiles
+from orchestrator.capabilities.browser.live_view import LiveViewParts, LiveViews
 from orchestrator.capabilities.browser.page_saving import PageSaving
 from orchestrator.capabilities.browser.page_secrets import PageSecrets
 from orchestrator.capabilities.browser.page_uploads import PageUploads, is_awaited
+from orchestrator.capabilities.browser.person_holds import PersonHolds
 from orchestrator.capabilities.browser.saved_file import SAVE_JOB
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.checkpoint.agent_points import AgentPoints, PointHistory
@@ -40,7 +42,8 @@ from orchestrator.capabilities.status.report import Space, StatusReport
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.capabilities.video.renderer import VideoRenderer
 from orchestrator.capabilities.video.videos import Videos
-from orchestrator.core.models import CubicleKey, Turn
+from orchestrator.core.audit import Audit
+from orchestrator.core.models import CubicleKey, Event, Turn
 from orchestrator.engine.browser_sandbox import BrowserSandbox
 from orchestrator.jobs.pool import Jobs
 from orchestrator.live_browsers.browsers import LiveBrowsers
@@ -77,7 +80,7 @@ class Capabilities:
         self.search_chain = SearchChain(self.search_engines, context.parts.internet)
         searches = Searches(jobs=self.jobs, chain=self.search_chain)
         self.downloads = build_assets(context, approvals, self.jobs)
-        self.browsers, browsing = self._build_browsing(context)
+        self.browsers, browsing, self.live_views = self._build_browsing(context)
         points = AgentPoints(store=store, agents=context.agents, approvals=approvals, jobs=self.jobs, history=history)
         self._calendar = Calendar(context, turns)
         self.calendar = self._calendar.calendar
@@ -121,6 +124,7 @@ class Capabilities:
         self.memories.start()
         self.page_secrets.start()
         self.browsers.start()
+        self.live_views.start()
         self.jobs.start()
         self._calendar.start()
 
@@ -135,6 +139,7 @@ class Capabilities:
         """Nothing of it runs any more."""
         self._calendar.close()
         self._commands.close()
+        self.live_views.close()
         self.jobs.close()
         self.browsers.close()
         self.memories.close()
@@ -198,7 +203,7 @@ class Capabilities:
             most_an_hour=context.settings.rates.installs_per_hour,
         )
 
-    def _build_browsing(self, context: AppContext) -> tuple[LiveBrowsers[BrowserSession], Browsing]:
+    def _build_browsing(self, context: AppContext) -> tuple[LiveBrowsers[BrowserSession], Browsing, LiveViews]:
         engine, folder = context.parts.engine, context.home.browsers
         self.page_secrets = PageSecrets(
             context.store,
@@ -223,6 +228,11 @@ class Capabilities:
             )
         )
         context.hooks.door_closed.subscribe(browsers.end_soon)
+        holds = PersonHolds()
+
+        def changed(key: CubicleKey) -> None:
+            context.broker.publish(Event("browser", key, {"agent": key.agent}))
+
         parts = BrowsingParts(
             context.store,
             context.agents,
@@ -232,13 +242,20 @@ class Capabilities:
             context.workspaces,
             browsers,
             accesses,
+            holds,
+            changed,
             context.settings.private_hosts,
         )
         landing = WorkspaceStore(context.workspaces, context.agents, context.reserve, context.home.path)
         self._saving = PageSaving(parts, landing, HeldFiles(folder / "saved", context.store, SAVE_JOB))
         uploads = PageUploads(parts, HeldFiles(folder / "given", context.store, JOB))
         others = {"save": self._saving.request, "secrets": self.page_secrets.request_list}
-        return browsers, Browsing(parts, uploads, others)
+        browsing = Browsing(parts, uploads, others)
+        audit = Audit(context.store)
+        seen = LiveViewParts(
+            browsers, accesses, holds, audit, context.settings.private_hosts, changed, browsing.resume_held
+        )
+        return browsers, browsing, LiveViews(seen)
 
     def _build_videos(self, context: AppContext) -> Videos:
         parts = context.parts

@@ -32,6 +32,7 @@ class DialogCloser(StrEnum):
     """Who closed a dialog."""
 
     AGENT = "agent"
+    PERSON = "person"
     AUTO_POLICY = "auto_policy"
     WATCHDOG = "watchdog"
     REMOTE = "remote"

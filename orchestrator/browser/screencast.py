@@ -65,6 +65,10 @@ class Screencast:
             self._wire.tell("Page.stopScreencast", self._session)
         self._session, self._picture = "", None
 
+    def look_again(self) -> None:
+        """A picture comes although nothing on the page moves: for somebody who has seen none."""
+        self._look_once(self._session)
+
     async def next_picture(self, within_s: float) -> bytes | None:
         """The newest JPEG, or None where nothing changed within ``within_s`` seconds. It follows the tab in front, and
         a browser that was connected anew."""

@@ -13,7 +13,7 @@ from orchestrator.browser.console import ConsoleLine
 from orchestrator.browser.dialogs import DialogCloser, DialogView
 from orchestrator.browser.downloads import PageDownload
 from orchestrator.browser.faults import BrowserError, BrowserSlow, DialogWaits
-from orchestrator.browser.fields import Fields, child_of
+from orchestrator.browser.fields import Fields, child_of, objects_of
 from orchestrator.browser.frames import FrameTree
 from orchestrator.browser.keyboard import PageKeyboard
 from orchestrator.browser.navigation import PageNavigation
@@ -27,6 +27,7 @@ from orchestrator.browser.screencast import Screencast
 from orchestrator.browser.snapshots import Snapshots
 from orchestrator.browser.storage_state import StateKeeper
 from orchestrator.browser.supervisor import BrowserSupervisor
+from orchestrator.browser.tabs import BrowserTab
 from orchestrator.browser.telling import PageTeller
 from orchestrator.browser.uploads import PageHandover
 from orchestrator.browser.wire import BrowserTransport, PipeTransport
@@ -63,7 +64,8 @@ class BrowserSession:
         self._snapshots = Snapshots(self.supervisor, calls)
         self._pointer = PagePointer(self.supervisor, calls)
         self._keyboard = PageKeyboard(self.supervisor, calls)
-        self._navigation = PageNavigation(self.supervisor, calls, policy)
+        self.navigation = PageNavigation(self.supervisor, calls, policy)
+        """Going somewhere without the agent being told of it."""
         self._camera = PageCamera(calls)
         self._handover = PageHandover(self.supervisor, calls, self._pointer, policy)
         self.state = StateKeeper(self.supervisor, calls)
@@ -175,19 +177,30 @@ class BrowserSession:
             TabView(one.number, hide(one.url), hide(one.title), one.session == tabs.current) for one in tabs.all
         )
 
+    def shown_url(self, tab: BrowserTab) -> str:
+        """The address of the document that a tab shows, which may be on its way to another."""
+        frame = self.supervisor.frames.get(tab.target)
+        return tab.url if frame is None else frame.url
+
+    async def refresh_titles(self) -> None:
+        """Ask for the tabs' titles and addresses: the browser does not tell of each new title."""
+        answer = await self.supervisor.wire.call("Target.getTargets")
+        for info in objects_of(answer, "targetInfos"):
+            self.supervisor.tabs.take_info({"targetInfo": info})
+
     # --- deeds
 
     async def open(self, url: str) -> BrowserReport:
         """Show an address."""
-        return await self._deed(partial(self._navigation.open, url), settles=False)
+        return await self._deed(partial(self.navigation.open, url), settles=False)
 
     async def back(self) -> BrowserReport:
         """The page before this one."""
-        return await self._deed(self._navigation.back, settles=False)
+        return await self._deed(self.navigation.back, settles=False)
 
     async def reload(self) -> BrowserReport:
         """The same page again."""
-        return await self._deed(self._navigation.reload, settles=False)
+        return await self._deed(self.navigation.reload, settles=False)
 
     async def click(self, ref: str, *, button: str = "left", count: int = 1, force: bool = False) -> BrowserReport:
         """Click an element; ``force`` clicks what lies over it."""
@@ -254,7 +267,7 @@ class BrowserSession:
 
     async def wait(self, text: str, *, gone: bool = False, within_s: float = 10.0) -> BrowserReport:
         """Wait until the page shows a text, or no longer does."""
-        return await self._deed(partial(self._navigation.wait_for, text, gone=gone, within_s=within_s))
+        return await self._deed(partial(self.navigation.wait_for, text, gone=gone, within_s=within_s))
 
     async def upload(self, ref: str, paths: Sequence[str]) -> BrowserReport:
         """Give files of the container to a field for files, or to what opens a choice of files."""
@@ -277,21 +290,23 @@ class BrowserSession:
         """A new tab, in front, with an address."""
 
         async def deed() -> None:
-            await self._navigation.open_tab()
+            await self.navigation.open_tab()
             if url:
-                await self._navigation.open(url)
+                await self.navigation.open(url)
 
         return await self._deed(deed, settles=False)
 
     async def select_tab(self, number: int) -> BrowserReport:
         """Bring a tab to the front."""
-        return await self._deed(partial(self._navigation.select_tab, number))
+        return await self._deed(partial(self.navigation.select_tab, number))
 
     async def close_tab(self, number: int | None = None) -> BrowserReport:
         """Close a tab, or that in front."""
-        return await self._deed(partial(self._navigation.close_tab, number))
+        return await self._deed(partial(self.navigation.close_tab, number))
 
-    async def dialog(self, action: str, *, text: str = "", dialog_id: str = "") -> DialogView:
+    async def dialog(
+        self, action: str, *, text: str = "", dialog_id: str = "", by: DialogCloser = DialogCloser.AGENT
+    ) -> DialogView:
         """``accept`` or ``dismiss`` a dialog, the oldest where none is named, with a text for a prompt.
 
         Raises:
@@ -304,7 +319,7 @@ class BrowserSession:
         if found is None:
             raise BrowserError(f"No dialog{f' {dialog_id[:20]}' if dialog_id else ''} is open.")
         tab = self.supervisor.tabs.of(found.session)
-        dialogs.answer(found, DialogCloser.AGENT, accept=action == "accept", text=text)
+        dialogs.answer(found, by, accept=action == "accept", text=text)
         for _ in range(int(_DIALOG_S / 0.01)):
             if found not in dialogs.pending:
                 break
@@ -312,6 +327,18 @@ class BrowserSession:
         if tab is not None:
             await self._calls.settle(tab, self.supervisor.settings.settle_s)
         return self._teller.hide_in_dialog(dialogs.view_of(found.view.id) or found.view)
+
+    async def wait_undisturbed(self, within_s: float) -> None:
+        """Until no deed is under way.
+
+        Raises:
+            BrowserSlow: one is, after ``within_s`` seconds.
+        """
+        try:
+            await asyncio.wait_for(self._deeds.acquire(), within_s)
+        except TimeoutError as error:
+            raise BrowserSlow("The agent's last step still runs.") from error
+        self._deeds.release()
 
     async def raw(self, method: str, params: Mapping[str, Any], *, frame_id: str = "") -> Fields:
         """The answer to a DevTools method of the list in ``raw_methods``, of the page or one of its frames.

@@ -26,6 +26,7 @@ from orchestrator.browser.tabs import MAX_TABS, BrowserTab, BrowserTabs, host_of
 from orchestrator.browser.wire import BrowserTransport, Wire
 
 _MAX_REFUSED = 20
+_MAX_WANTED = 2048
 _MAX_TASKS = 300
 READY_S = 20.0
 
@@ -230,6 +231,7 @@ class BrowserSupervisor:
         refusal = None
         if tab is not None and text_of(fields, "frameId", most=100) == tab.target:
             refusal = self._refusal_of(url, tab)
+            tab.wanted = url if refusal is not None and len(url) <= _MAX_WANTED else ""
         if refusal is None:
             self.wire.tell("Fetch.continueRequest", session, {"requestId": request})
         else:

@@ -48,6 +48,8 @@ class BrowserTab:
     """Names the document that it shows; another one after each navigation."""
     refused: list[str] = field(default_factory=list)
     """Hosts that it wanted to go to and may not, with the reason; since somebody last asked."""
+    wanted: str = ""
+    """The address of the last page that it wanted to go to and may not; empty once it went on."""
     chooser: tuple[str, int] | None = None
     """Session and node of the field that asked for files, since somebody last looked."""
     holds_secret: bool = False

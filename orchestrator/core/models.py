@@ -334,8 +334,8 @@ class Event:
 
     kind: str
     """``turn``, ``step``, ``delta`` (a reply so far), ``output`` (a command's, so far), ``approval``, ``question``,
-    ``notice``, ``delivery``, ``calendar``, ``memory``, ``app`` (its picture is new), ``cubicle``, ``proof``,
-    ``agent``, ``bot``."""
+    ``notice``, ``delivery``, ``calendar``, ``memory``, ``app`` (its picture is new), ``browser``, ``cubicle``,
+    ``proof``, ``agent``, ``bot``."""
     cubicle: CubicleKey | None
     body: dict[str, Any] = field(default_factory=dict)
 

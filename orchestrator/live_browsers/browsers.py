@@ -90,6 +90,11 @@ class LiveBrowsers(Generic[DriverT]):
         """
         return self._run(self._call(key, work, starts=starts))
 
+    def look(self, key: CubicleKey, read: Callable[[DriverT], T]) -> T | None:
+        """What ``read`` finds in what the driver knows, whether the browser is awake or not; None where there is no
+        browser that takes commands. ``read`` returns at once."""
+        return self._run(self._look(key, read))
+
     @contextmanager
     def awake(self, key: CubicleKey) -> Iterator[None]:
         """The browser of this cubicle is not paused within: for a download, or a person who watches. Raises what
@@ -185,6 +190,10 @@ class LiveBrowsers(Generic[DriverT]):
             self._require(key)
         browser = await self._get(key)
         return await browser.call(work)
+
+    async def _look(self, key: CubicleKey, read: Callable[[DriverT], T]) -> T | None:
+        browser = self._browsers.get(key)
+        return read(browser.driver) if browser is not None and browser.is_ready and not browser.is_over else None
 
     def _require(self, key: CubicleKey) -> CubicleBrowser[DriverT]:
         """Raises BrowserEnded or NotFound where there is none."""

@@ -22,7 +22,7 @@ def approved(
     thread = threading.Thread(target=lambda: ran.append(run(install, agent, *words)))
     thread.start()
     question = eventually(
-        lambda: next((a for a in pending(install) if (a["agent"], a["kind"]) == (agent.name, kind)), {}),
+        lambda: next((a for a in pending(install) if a["agent"] == agent.name and a["kind"].startswith(kind)), {}),
         patience_s=60,
     )
     install.api.post(f"/approvals/{question['id']}", {"decision": "approve", **more})

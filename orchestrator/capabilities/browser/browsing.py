@@ -12,27 +12,25 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from orchestrator.approvals.answers import quote_note
-from orchestrator.approvals.grant_rows import GrantKind
-from orchestrator.approvals.source_rows import NewSource, Source, SourceKind
-from orchestrator.approvals.sources import sum_up
+from orchestrator.approvals.source_rows import NewSource, SourceKind
 from orchestrator.browser.session import BrowserSession
 from orchestrator.capabilities.arrivals import record_arrivals
 from orchestrator.capabilities.browser import messages as words
+from orchestrator.capabilities.browser.addresses import host_in, read_address
 from orchestrator.capabilities.browser.browsing_parts import ALLOWED, ASKED, JOB, BrowsingParts
-from orchestrator.capabilities.browser.capability import BROWSER, KIND, BrowserCall
-from orchestrator.capabilities.browser.known_hosts import is_measuring
+from orchestrator.capabilities.browser.capability import BROWSER, COMPANIONS_KIND, KIND, BrowserCall
 from orchestrator.capabilities.browser.page_uploads import PageUploads, check_files
 from orchestrator.capabilities.browser.page_work import WORKS, PageAnswer, Work, check_call
-from orchestrator.capabilities.browser.site_access import Allowed, SiteAccess
+from orchestrator.capabilities.browser.site_access import SiteAccess
+from orchestrator.capabilities.browser.site_questions import SiteQuestions
 from orchestrator.capabilities.capability import Caller, Deeds, Outcome
-from orchestrator.core.errors import BadInput, Stopped, TooMany
+from orchestrator.core.errors import Conflict, Stopped, TooMany
 from orchestrator.core.models import Approval, ApprovalStatus
 from orchestrator.jobs import rows
 from orchestrator.jobs.kinds import JobKind, JobReport, Running
 from orchestrator.jobs.pool import job_reference
 from orchestrator.jobs.rows import Job, JobState
-from orchestrator.web.sites import find_site, is_within, site_of
-from orchestrator.web.urls import DEFAULT_PORTS, Link, UrlRules, parse_url
+from orchestrator.web.sites import site_of
 
 MOST_OPEN = 5
 _TIME_S = 180.0
@@ -42,6 +40,26 @@ _ENDED = {
     ApprovalStatus.EXPIRED: (JobState.FAILED, words.EXPIRED),
     ApprovalStatus.CANCELLED: (JobState.CANCELLED, words.CANCELLED),
 }
+_HELD = "person:browser"
+_HANDOVERS = "handovers"
+_ON_A_PAGE = frozenset(
+    {
+        "click",
+        "type",
+        "select",
+        "press",
+        "hover",
+        "scroll",
+        "back",
+        "reload",
+        "dialog",
+        "cdp",
+        "allow",
+        "fill",
+        "upload",
+    }
+)
+"""What is meant for the page that the agent saw."""
 PageRequest = Callable[[sqlite3.Connection, Caller, Mapping[str, Any]], Outcome]
 
 
@@ -51,7 +69,9 @@ class Browsing:
     def __init__(self, parts: BrowsingParts, uploads: PageUploads, others: Mapping[str, PageRequest]) -> None:
         """``others``: what is asked of the browser and done by somebody else."""
         self._parts, self._store, self._uploads, self._others = parts, parts.store, uploads, others
-        parts.approvals.on_decision(KIND, self._on_decided)
+        self._sites = SiteQuestions(parts)
+        for kind in (KIND, COMPANIONS_KIND):
+            parts.approvals.on_decision(kind, self._on_decided)
         parts.jobs.add_kind(
             JobKind(
                 JOB,
@@ -85,63 +105,20 @@ class Browsing:
         if asked.do == "upload":
             check_files(asked.files)
         if asked.url:
-            link = self._read_address(asked.url)
+            link = read_address(asked.url, self._parts.private_hosts, field="BROWSER: url")
             given["url"] = link.url
-            if not self._may_open(db, caller, link.host):
-                return self._ask_about_site(db, caller, link, given)
-        return self._submit(db, caller, given, words.LOADING)
-
-    def _read_address(self, url: str) -> Link:
-        named = self._parts.private_hosts
-        ports = frozenset({*DEFAULT_PORTS.values(), *(port for _, port in named)})
-        link = parse_url(url, UrlRules(plain_http=True, ports=ports, local_names=bool(named)))
-        if (link.host, link.port) not in named:
-            link = parse_url(url, UrlRules(plain_http=True))
-            if link.address is not None:
-                raise BadInput("BROWSER: url: write the name of a host, not an address.")
-        if is_measuring(link.host):
-            raise BadInput("BROWSER: url: " + words.MEASURES.format(host=link.host))
-        return link
-
-    def _may_open(self, db: sqlite3.Connection, caller: Caller, host: str) -> bool:
-        """A person let the agent in and it is still there, or they allowed it in advance."""
-        access = self._parts.accesses.get_access(caller.key)
-        if access.sent.is_spent(site_of(host)):
-            return False
-        return access.is_open(host) or bool(find_site(host, self._list_granted(db, caller, access).sites))
-
-    def _list_granted(self, db: sqlite3.Connection, caller: Caller, access: SiteAccess) -> Allowed:
-        """What was allowed in advance: of sites those that are open, and those since whose grant nothing was read but
-        of themselves."""
-        subjects = self._parts.grants.list_subjects(db, caller.key, caller.turn, GrantKind.SITE)
-        pairs = [subject.split(" with ") for subject in subjects]
-        sites = frozenset(
-            pair[0]
-            for pair in pairs
-            if len(pair) == 1 and (access.is_open(pair[0]) or not self._list_newcomers(db, caller, pair[0]))
-        )
-        return Allowed(sites, frozenset((pair[0], pair[1]) for pair in pairs if len(pair) == 2))
-
-    def _list_newcomers(self, db: sqlite3.Connection, caller: Caller, site: str) -> list[Source]:
-        """Who else was read since the site was allowed."""
-        newcomers = self._parts.grants.list_newcomers(db, caller.key, caller.turn, site, GrantKind.SITE) or []
-        return [one for one in newcomers if one.kind is not SourceKind.WEB or not is_within(one.subject, site)]
-
-    def _ask_about_site(self, db: sqlite3.Connection, caller: Caller, link: Link, given: Mapping[str, Any]) -> Outcome:
-        is_spent = self._parts.accesses.get_access(caller.key).sent.is_spent(site_of(link.host))
-        detail = words.site_detail(link, given["why"], has_sent_much=is_spent)
-        granted = self._parts.grants.list_subjects(db, caller.key, caller.turn, GrantKind.SITE)
-        if newcomers := self._list_newcomers(db, caller, find_site(link.host, granted)):
-            detail["since_allowed"] = sum_up(newcomers)
-        reason = f"The browser would contact {link.host}."
-        approval = self._parts.ask_person(db, caller, KIND, link.url, reason=reason, detail=detail)
-        how = {"state": JobState.WAITING, "progress": ASKED, "waits_for": f"approval:{approval.id}"}
-        return self._submit(db, caller, given, words.asked_text(detail["site"]), **how)
+            if not self._sites.may_open(db, caller, link.host):
+                approval = self._sites.ask_about_site(db, caller, link, given)
+                how = {"state": JobState.WAITING, "progress": ASKED, "waits_for": f"approval:{approval.id}"}
+                return self._submit(db, caller, given, words.asked_text(approval.detail["site"]), **how)
+        is_held = self._parts.holds.left_s(caller.key) is not None
+        return self._submit(db, caller, given, words.HELD if is_held else words.LOADING)
 
     def _submit(
         self, db: sqlite3.Connection, caller: Caller, given: Mapping[str, Any], text: str, **how: Any
     ) -> Outcome:
-        job = self._parts.jobs.submit(db, JOB, caller.key, caller.turn, given, **how)
+        payload = {**given, _HANDOVERS: self._parts.holds.count_changes(caller.key)}
+        job = self._parts.jobs.submit(db, JOB, caller.key, caller.turn, payload, **how)
         return Outcome(text, waits_for=job_reference(JOB, job.name))
 
     def _on_decided(self, db: sqlite3.Connection, approval: Approval) -> None:
@@ -154,7 +131,34 @@ class Browsing:
 
     # --- the work ----------------------------------------------------------------------------------------------
 
+    def resume_held(self) -> None:
+        """What waited for a browser that a person had goes on, where they gave it back."""
+        with self._store.reading() as db:
+            waiting = rows.list_waiting_for(db, JOB, _HELD)
+        free = [job for job in waiting if self._parts.holds.left_s(job.cubicle) is None]
+        if free:
+            with self._store.writing() as db:
+                for job in free:
+                    self._parts.jobs.resume_job(db, job, job.progress)
+
     def _run_job(self, running: Running) -> dict[str, Any] | None:
+        """None: it waits for a person."""
+        job, holds = running.job, self._parts.holds
+        handovers = holds.count_changes(job.cubicle)
+        if holds.left_s(job.cubicle) is not None:
+            with self._store.writing() as db:
+                if not rows.make_wait(db, job.id, _HELD, job.progress):
+                    raise Stopped("Nobody wants this any more.")
+            return None
+        if job.payload["do"] in _ON_A_PAGE and job.payload.get(_HANDOVERS, 0) != handovers:
+            raise Conflict(words.PASSED)
+        try:
+            done = self._do(running, handovers)
+        finally:
+            self._parts.changed(job.cubicle)
+        return done
+
+    def _do(self, running: Running, handovers: int) -> dict[str, Any] | None:
         job = running.job
         if job.payload["do"] == "close" and job.payload["tab"] is None:
             self._parts.browsers.end(job.cubicle)
@@ -163,65 +167,42 @@ class Browsing:
         access.sent.begin_turn(job.turn)
         self._renew_access(job, access)
         if job.payload["url"] and job.progress == ALLOWED:
-            site = site_of(_host_of(job.payload["url"]))
+            site = site_of(host_in(job.payload["url"]))
             if access.sent.is_spent(site):
                 access.sent.allow_more(site)
             access.allow_once(site)
         if job.payload["do"] == "allow":
             if job.progress != ALLOWED:
-                return self._ask_for_missing(job)
+                return self._sites.ask_for_missing(job)
             access.allow_companions(job.payload["site"], job.payload["hosts"])
         if job.payload["do"] == "upload":
-            return self._upload(running, access)
-        return self._work(running, access, WORKS[job.payload["do"]])
+            return self._upload(running, access, handovers)
+        return self._work(running, access, handovers, WORKS[job.payload["do"]])
 
-    def _upload(self, running: Running, access: SiteAccess) -> dict[str, Any] | None:
+    def _upload(self, running: Running, access: SiteAccess, handovers: int) -> dict[str, Any] | None:
         """None: a person is asked, and it waits."""
         if running.job.progress != ALLOWED:
             self._uploads.ask(running)
             return None
         with self._uploads.given(running.job, access) as work:
-            return self._work(running, access, work)
+            return self._work(running, access, handovers, work)
 
     def _renew_access(self, job: Job, access: SiteAccess) -> None:
         """What was allowed in advance may have changed since the last call."""
         with self._store.reading() as db:
-            access.set_granted(self._list_granted(db, Caller(job.cubicle, job.turn), access))
+            access.set_granted(self._sites.list_granted(db, Caller(job.cubicle, job.turn), access))
         self._parts.accesses.recheck(job.cubicle)
 
-    def _ask_for_missing(self, job: Job) -> dict[str, Any] | None:
-        """None: a person is asked, and it waits."""
-
-        async def look(session: BrowserSession) -> tuple[str, tuple[str, ...]]:
-            front = next(tab for tab in session.tabs() if tab.is_in_front)
-            return _host_of(front.url), session.missing_hosts()
-
-        host, missing = self._parts.browsers.call(job.cubicle, look, starts=False)
-        hosts = [one for one in missing if not is_measuring(one)][: words.MOST_HOSTS]
-        if not hosts or not host:
-            return {"said": words.NOTHING_MISSING, "told": {}}
-        site = site_of(host)
-        with self._store.writing() as db:
-            approval = self._parts.ask_person(
-                db,
-                Caller(job.cubicle, job.turn),
-                KIND,
-                words.companions_text(site, hosts),
-                reason=f"Pages of {site} also load from other hosts.",
-                detail=words.companions_detail(site, hosts, job.payload["why"]),
-            )
-            if not rows.make_wait(db, job.id, f"approval:{approval.id}", ASKED, {"site": site, "hosts": hosts}):
-                raise Stopped("Nobody wants this any more.")
-        return None
-
-    def _work(self, running: Running, access: SiteAccess, does: Work) -> dict[str, Any]:
-        job = running.job
+    def _work(self, running: Running, access: SiteAccess, handovers: int, does: Work) -> dict[str, Any]:
+        job, holds = running.job, self._parts.holds
 
         async def work(session: BrowserSession) -> tuple[PageAnswer, list[str]]:
+            if holds.count_changes(job.cubicle) != handovers:
+                raise Conflict(words.PASSED)
             try:
                 answer = await does(session, job.payload)
             finally:
-                hosts = [_host_of(tab.url) for tab in session.tabs()]
+                hosts = [host_in(tab.url) for tab in session.tabs()]
                 access.set_open(hosts)
             return answer, [host for host in hosts if host]
 
@@ -230,6 +211,8 @@ class Browsing:
         finally:
             self._parts.accesses.recheck(job.cubicle)
         running.check_wanted()
+        if holds.count_changes(job.cubicle) != handovers:
+            answer = PageAnswer(words.TAKEN)  # a person may have typed something
         said, told = answer.text, dict(answer.told)
         with self._store.writing() as db:
             self._note_arrival(db, job, hosts)
@@ -261,17 +244,8 @@ class Browsing:
         return _report(job)
 
 
-def _host_of(url: str) -> str:
-    """The host of an address that the browser tells of; empty for none."""
-    try:
-        parts = urlsplit(url)
-        return (parts.hostname or "") if parts.scheme in ("http", "https") else ""
-    except ValueError:
-        return ""
-
-
 def _report(job: Job) -> JobReport:
-    payload, host = job.payload, _host_of(job.payload["url"])
+    payload, host = job.payload, host_in(job.payload["url"])
     detail = {"do": payload["do"], **({"url": payload["url"]} if host else {})}
     if payload["secret"]:
         detail |= {"secret": payload["secret"]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,10 @@ from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
 from orchestrator.browser.session import BrowserSession
 from orchestrator.capabilities.browser.accesses import BrowserAccesses
+from orchestrator.capabilities.browser.person_holds import PersonHolds
 from orchestrator.capabilities.capability import Caller
 from orchestrator.core.db.database import Store
-from orchestrator.core.models import Approval
+from orchestrator.core.models import Approval, CubicleKey
 from orchestrator.files.workspace import Workspaces
 from orchestrator.jobs.pool import Jobs
 from orchestrator.live_browsers.browsers import LiveBrowsers
@@ -37,6 +38,9 @@ class BrowsingParts:
     workspaces: Workspaces
     browsers: LiveBrowsers[BrowserSession]
     accesses: BrowserAccesses
+    holds: PersonHolds
+    changed: Callable[[CubicleKey], None]
+    """Somebody who watches a browser should look again."""
     private_hosts: frozenset[tuple[str, int]] = frozenset()
     """Of a private network, with the port: the operator named them."""
 

@@ -15,7 +15,7 @@ from orchestrator.capabilities.capability import Action, Capability, Policy, Pro
 from orchestrator.core.models import Approval
 from orchestrator.core.text import one_line
 
-KIND = "site"
+KIND, COMPANIONS_KIND = "site", "site_hosts"
 MOST_TEXT = 10_000
 _MOST_PARAMS = 100_000
 _MOST_WARNINGS = 8
@@ -191,19 +191,13 @@ BROWSER = Action("BROWSER", BrowserCall, Policy.ASKS, cost=2, commands=COMMANDS,
 def _facts(approval: Approval) -> list[Fact]:
     detail = approval.detail
     lines: list[Fact] = [("Reason given: ", Quoted(str(detail.get("why") or "none"), 300))]
-    hosts = detail.get("hosts")
-    if isinstance(hosts, list):
-        lines.append(("Pages of ", Quoted(str(detail.get("site", "")), 260), " also load from these hosts."))
-    else:
-        lines.append(("Site: ", Quoted(str(detail.get("site", "")), 260), " and the names below it"))
+    lines.append(("Site: ", Quoted(str(detail.get("site", "")), 260), " and the names below it"))
     warnings = detail.get("warnings")
     listed = warnings if isinstance(warnings, list) else []
     return [*lines, *(WarningLine(one_line(str(warning), 400)) for warning in listed[:_MOST_WARNINGS])]
 
 
-def _consequences(approval: Approval) -> list[Fact]:
-    if isinstance(approval.detail.get("hosts"), list):
-        return ["They get what such pages send them. A yes holds while a page of that site is open."]
+def _consequences(_: Approval) -> list[Fact]:
     return [
         "The agent can send this site anything it knows. What it reads there may be written to steer it.",
         "A yes holds until it leaves the site.",
@@ -236,6 +230,36 @@ APPROVAL = ApprovalKind(
     terminal=_in_a_terminal,
 )
 
+
+def _companion_facts(approval: Approval) -> list[Fact]:
+    detail = approval.detail
+    return [
+        ("Reason given: ", Quoted(str(detail.get("why") or "none"), 300)),
+        ("Pages of ", Quoted(str(detail.get("site", "")), 260), " also load from these hosts."),
+    ]
+
+
+def _companion_consequences(_: Approval) -> list[Fact]:
+    return ["They get what such pages send them. A yes holds while a page of that site is open."]
+
+
+COMPANIONS_APPROVAL = ApprovalKind(
+    COMPANIONS_KIND,
+    many="Hosts of pages",
+    wants="wants a page to load from other hosts",
+    request="It wants a page to load from these hosts",
+    asks="may the page load from these hosts?",
+    noun="list",
+    approved="The page is loaded again.",
+    denied="loaded",
+    infinitive="be loaded",
+    unless="Nothing of theirs is loaded unless you agree.",
+    again="You asked whether a page may load from other hosts, and nobody answered in time, so it did not. If it "
+    "is still needed, ask for it again now:\n\n{text}",
+    facts=_companion_facts,
+    consequences=_companion_consequences,
+)
+
 CAPABILITY = Capability(
     "browser",
     (BROWSER,),
@@ -246,5 +270,5 @@ CAPABILITY = Capability(
     ),
     prompt=Prompt(bare="`hermit browser open URL`"),
     approval=APPROVAL,
-    more_approvals=(SAVE_APPROVAL, UPLOAD_APPROVAL),
+    more_approvals=(COMPANIONS_APPROVAL, SAVE_APPROVAL, UPLOAD_APPROVAL),
 )

@@ -22,7 +22,6 @@ CANCELLED = "The question was taken back, so nothing was opened. Ask again if it
 SENT_MUCH = "It has sent this site 2 MB in this task already. A yes lets it send as much again."
 NOTHING_MISSING = "Nothing that could be asked for was kept from this page."
 LOADING = "Under way."
-MEASURES = "{host} measures people or advertises. It is kept from every page."
 FILE_DENIED = "A person said no to this file, so it was not saved."
 FILE_EXPIRED = "Nobody answered in time, so the file was not saved. Ask again if it is still needed."
 FILE_CANCELLED = "The question was taken back, so the file was not saved. Ask again if it is still needed."
@@ -48,6 +47,17 @@ def upload_detail(payload: Mapping[str, Any], why: str) -> dict[str, Any]:
 def list_files(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The files of an upload, without where their copies lie."""
     return [{name: one[name] for name in ("path", "size_bytes", "sha256")} for one in payload["given"]]
+
+
+HELD = "A person has the browser. This is done when they give it back."
+TAKEN = (
+    "A person took the browser over meanwhile, so what came of this is not told. The page may be another now. "
+    "Look at it: `hermit browser snapshot --full`."
+)
+PASSED = (
+    "A person had the browser meanwhile, so the page may be another, and nothing was done. Look at it first: "
+    "`hermit browser snapshot --full`."
+)
 
 
 def asked_text(site: str) -> str:

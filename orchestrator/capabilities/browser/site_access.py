@@ -89,6 +89,11 @@ class SiteAccess:
         with self._lock:
             return bool(find_site(host, self._sites()))
 
+    def list_sites(self) -> tuple[str, ...]:
+        """Those whose pages may be opened now, in the order of their names."""
+        with self._lock:
+            return tuple(sorted(self._sites()))
+
     def is_open(self, host: str) -> bool:
         """A page of its site is open, so that the agent goes on where a person let it in."""
         with self._lock:

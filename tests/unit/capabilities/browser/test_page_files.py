@@ -24,6 +24,7 @@ from orchestrator.capabilities.browser.browsing_parts import JOB, BrowsingParts
 from orchestrator.capabilities.browser.held_files import HeldFiles
 from orchestrator.capabilities.browser.page_saving import PageSaving
 from orchestrator.capabilities.browser.page_uploads import PageUploads, check_files
+from orchestrator.capabilities.browser.person_holds import PersonHolds
 from orchestrator.capabilities.browser.saved_file import SAVE_JOB
 from orchestrator.capabilities.browser.site_access import SiteAccess
 from orchestrator.capabilities.capability import Caller
@@ -167,6 +168,8 @@ def at(tmp_path: Path) -> Iterator[Files]:
             install.workspaces,
             cast("Any", browser),
             cast("Any", None),
+            PersonHolds(),
+            lambda _: None,
         )
         landing = WorkspaceStore(install.workspaces, install.agents, Reserve(home, ballast=home / "ballast"), home)
         folder = home / "browsers"
