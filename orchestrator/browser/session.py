@@ -27,6 +27,7 @@ from orchestrator.browser.screencast import Screencast
 from orchestrator.browser.snapshots import Snapshots
 from orchestrator.browser.storage_state import StateKeeper
 from orchestrator.browser.supervisor import BrowserSupervisor
+from orchestrator.browser.tabs import host_of
 from orchestrator.browser.telling import PageTeller
 from orchestrator.browser.uploads import PageHandover
 from orchestrator.browser.wire import BrowserTransport, PipeTransport
@@ -162,6 +163,12 @@ class BrowserSession:
         """Those that are open, the oldest first."""
         tabs = self.supervisor.tabs
         return tuple(TabView(one.number, one.url, one.title, one.session == tabs.current) for one in tabs.all)
+
+    def open_hosts(self) -> list[str]:
+        """Of all pages that are shown, and of those that tabs are on their way to."""
+        tabs = self.supervisor.tabs.all
+        shown = [host_of(tab.url) for tab in tabs if tab.url.startswith(("http://", "https://"))]
+        return list(dict.fromkeys([*shown, *(tab.going for tab in tabs if tab.going)]))
 
     # --- deeds
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from functools import partial
 
 from orchestrator.capabilities.browser.site_access import SiteAccess
 from orchestrator.core.models import CubicleKey
@@ -24,7 +25,11 @@ class BrowserAccesses:
     def get_access(self, key: CubicleKey) -> SiteAccess:
         """That of one cubicle."""
         with self._lock:
-            return self._accesses.setdefault(key, SiteAccess(allows_static=self._allows_static))
+            if key not in self._accesses:
+                self._accesses[key] = SiteAccess(
+                    allows_static=self._allows_static, on_narrowed=partial(self._recheck_soon, key)
+                )
+            return self._accesses[key]
 
     def open_gate(self, key: CubicleKey, spec: HelperSpec) -> OpenGate:
         """The way out of a browser that is being started. Raises Unavailable."""
@@ -47,3 +52,10 @@ class BrowserAccesses:
         for one in gate.usage():
             sent[one.host] += one.up
         self.get_access(key).sent.set_usage(sent)
+
+    def _recheck_soon(self, key: CubicleKey) -> None:
+        """The same for whoever can't wait: it is done before anything else is let through."""
+        with self._lock:
+            gate = self._open.get(key)
+        if gate is not None:
+            gate.recheck_soon()

@@ -238,9 +238,9 @@ class Browsing:
             try:
                 answer = await WORKS[job.payload["do"]](session, job.payload)
             finally:
-                hosts = [_host_of(tab.url) for tab in session.tabs()]
+                hosts = session.open_hosts()
                 access.set_open(hosts)
-            return answer, [host for host in hosts if host]
+            return answer, hosts
 
         try:
             answer, hosts = self._parts.browsers.call(job.cubicle, work, starts=bool(job.payload["url"]))
