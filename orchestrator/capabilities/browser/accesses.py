@@ -13,6 +13,18 @@ from orchestrator.gate.gate import Gates, OpenGate
 from orchestrator.gate.traffic_log import GateUser
 
 
+class BrowserWayOut:
+    """The gate of one browser. With it ends what was allowed until its sites are left: no page of them is open."""
+
+    def __init__(self, gate: OpenGate, access: SiteAccess) -> None:
+        self._gate, self._access = gate, access
+
+    def close(self) -> None:
+        """Nothing gets out any more; again is fine."""
+        self._access.set_open(())
+        self._gate.close()
+
+
 class BrowserAccesses:
     """One for each cubicle that had a browser. Any thread may call."""
 
@@ -31,15 +43,16 @@ class BrowserAccesses:
                 )
             return self._accesses[key]
 
-    def open_gate(self, key: CubicleKey, spec: HelperSpec) -> OpenGate:
+    def open_gate(self, key: CubicleKey, spec: HelperSpec) -> BrowserWayOut:
         """The way out of a browser that is being started. Raises Unavailable."""
         assert spec.sockets is not None  # noqa: S101 - it is a browser's
         user = GateUser("browser", key)
         gate = self._gates.open_gate(spec.sockets, self.get_access(key), user, uid=spec.uid, gid=spec.gid)
         with self._lock:
             self._open[key] = gate
-        self.get_access(key).sent.change_gate()
-        return gate
+        access = self.get_access(key)
+        access.sent.change_gate()
+        return BrowserWayOut(gate, access)
 
     def recheck(self, key: CubicleKey) -> None:
         """What is not allowed any more is cut, and what was sent is known."""

@@ -190,16 +190,22 @@ class Browsing:
         access = self._parts.accesses.get_access(job.cubicle)
         access.sent.begin_turn(job.turn)
         self._renew_access(job, access)
-        if job.payload["url"] and job.progress == _ALLOWED:
+        if job.payload["do"] == "allow" and job.progress != _ALLOWED:
+            return self._ask_for_missing(job)
+        return self._work(running, access)
+
+    @staticmethod
+    def _use_permission(job: Job, access: SiteAccess) -> None:
+        """What a person just agreed to, once the browser is there: with one before it, it would have ended."""
+        if job.progress != _ALLOWED:
+            return
+        if job.payload["url"]:
             site = site_of(_host_of(job.payload["url"]))
             if access.sent.is_spent(site):
                 access.sent.allow_more(site)
             access.allow_once(site)
         if job.payload["do"] == "allow":
-            if job.progress != _ALLOWED:
-                return self._ask_for_missing(job)
             access.allow_companions(job.payload["site"], job.payload["hosts"])
-        return self._work(running, access)
 
     def _renew_access(self, job: Job, access: SiteAccess) -> None:
         """What was allowed in advance may have changed since the last call."""
@@ -235,6 +241,7 @@ class Browsing:
         job = running.job
 
         async def work(session: BrowserSession) -> tuple[PageAnswer, list[str]]:
+            self._use_permission(job, access)
             try:
                 answer = await WORKS[job.payload["do"]](session, job.payload)
             finally:
