@@ -109,7 +109,7 @@ class Shopping:
 
     def question(self) -> str:
         """The open question, once there is one."""
-        found = eventually(lambda: self.questions())
+        found = eventually(self.questions)
         assert len(found) == 1
         return found[0]
 
