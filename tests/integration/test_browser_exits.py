@@ -139,6 +139,8 @@ def go_through(install: RealApp, agent: Talker, side: str) -> None:
     run(install, agent, "wait", "1")
 
     async def alone(session: BrowserSession) -> None:
+        if side == GRANTED:  # a grant alone asks again once another site was read
+            access_of(session).allow_once(f"{GRANTED}.test")
         for name in TOP_WAYS:
             with contextlib.suppress(BrowserError):  # it went somewhere else meanwhile, which is what it tries
                 await session.open(f"{SHOP}/try?try={name}&side={side}")
@@ -158,11 +160,16 @@ def go_through(install: RealApp, agent: Talker, side: str) -> None:
     run(install, agent, "wait", "1")
 
 
-async def allow_all(session: BrowserSession) -> None:
-    """Until the site is left, the hosts of the granted side are its companions."""
+def access_of(session: BrowserSession) -> SiteAccess:
+    """What the browser may reach."""
     access = session.supervisor._policy
     assert isinstance(access, SiteAccess)
-    access.allow_companions("secure.test", hosts_of(GRANTED))
+    return access
+
+
+async def allow_all(session: BrowserSession) -> None:
+    """Until the site is left, the hosts of the granted side are its companions."""
+    access_of(session).allow_companions("secure.test", hosts_of(GRANTED))
 
 
 def usage(install: RealApp, agent: Talker) -> tuple[HostUsage, ...]:
@@ -325,7 +332,10 @@ def test_an_agents_own_deeds_lead_nowhere(install: RealApp, site: ExitsSite) -> 
         assert "not among the methods" in ran.err, (method, ran)
     for script in LEFT:
         run(install, agent, "cdp", "Runtime.evaluate", json.dumps({"expression": script}))
-        assert evaluate(install, agent, "location.origin") == SHOP, script
+        origin = evaluate(install, agent, "location.origin")
+        assert origin in (SHOP, "null"), script
+        if origin == "null":  # a refused page is an empty one, from which less can be tried
+            opened_page(install, agent, f"{SHOP}/")
     assert install.api.get("/approvals", status="pending")["approvals"] == []
     assert set(site.town.looked_up[looked_up:]) <= {"shop.test"}
     assert {host for host, _, _ in site.heads[heads:]} <= {"shop.test"}
