@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import TypedDict
 
 from crab.hermit_commands import FILE, CommandList, write_commands
 from orchestrator.agents import agent_rows
@@ -53,6 +54,15 @@ from orchestrator.llm.price_table import Prices
 from orchestrator.llm.pricing import price_of
 from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.turns.queue import Turns
+
+
+class WebServices(TypedDict):
+    """What people see and set up of how agents use the web."""
+
+    search_engines: SearchEngines
+    search_chain: SearchChain
+    page_secrets: PageSecrets
+    live_views: LiveViews
 
 
 class Capabilities:
@@ -113,6 +123,16 @@ class Capabilities:
             self._saving.turn_note,
         )
         """What an agent should know at the start of a turn."""
+
+    @property
+    def web_services(self) -> WebServices:
+        """For the surfaces."""
+        return {
+            "search_engines": self.search_engines,
+            "search_chain": self.search_chain,
+            "page_secrets": self.page_secrets,
+            "live_views": self.live_views,
+        }
 
     def start(self) -> None:
         """Workers run, and what a crash left half done is taken up."""

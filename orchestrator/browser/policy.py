@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from orchestrator.browser.downloads import PageDownload
 
 
 class BrowserPolicy(Protocol):
-    """Asked from the event loop. The first two must answer at once; the others may take as long as a person does."""
+    """Asked from the event loop. The first three must answer at once; the others may take as long as a person does."""
 
     def may_open(self, host: str) -> str | None:
         """Why a page of this host (lower case, without a port) may not be shown in a tab, or None where it may.
@@ -19,6 +19,10 @@ class BrowserPolicy(Protocol):
         Asked for every document of a main frame, more than once for each: what is opened, redirects, links, forms,
         pop-ups, scripts. Where it raises, the answer is no.
         """
+
+    def note_pages(self, hosts: Collection[str]) -> None:
+        """Tabs show pages of these hosts from now on, or are about to: told before a document is asked for that
+        ``may_open`` allowed, so that nothing of it finds open what was only for the page before it."""
 
     def may_download(self, download: PageDownload) -> str | None:
         """Why a page may not give this file, or None. A small file may be there before it is cancelled: take only files

@@ -27,7 +27,7 @@ from orchestrator.browser.screencast import Screencast
 from orchestrator.browser.snapshots import Snapshots
 from orchestrator.browser.storage_state import StateKeeper
 from orchestrator.browser.supervisor import BrowserSupervisor
-from orchestrator.browser.tabs import BrowserTab
+from orchestrator.browser.tabs import BrowserTab, host_of
 from orchestrator.browser.telling import PageTeller
 from orchestrator.browser.uploads import PageHandover
 from orchestrator.browser.wire import BrowserTransport, PipeTransport
@@ -187,6 +187,12 @@ class BrowserSession:
         answer = await self.supervisor.wire.call("Target.getTargets")
         for info in objects_of(answer, "targetInfos"):
             self.supervisor.tabs.take_info({"targetInfo": info})
+
+    def open_hosts(self) -> list[str]:
+        """Of all pages that are shown, and of those that tabs are on their way to."""
+        tabs = self.supervisor.tabs.all
+        shown = [host_of(tab.url) for tab in tabs if tab.url.startswith(("http://", "https://"))]
+        return list(dict.fromkeys([*shown, *(tab.going for tab in tabs if tab.going)]))
 
     # --- deeds
 

@@ -9,7 +9,8 @@ from orchestrator.browser.policy import DriverSettings
 from orchestrator.browser.wire import Wire
 
 _PAGES_ONLY = [{"type": "page"}, {"exclude": True}]
-_FRAMES_ONLY = [{"type": "iframe"}, {"exclude": True}]
+_FRAMES = [{"type": "iframe"}, {"type": "worker"}, {"type": "worklet"}, {"exclude": True}]
+"""And workers: Chromium has them wait for whoever watches their page, and excluding them does not let them go on."""
 
 
 class BrowserSetup:
@@ -46,7 +47,7 @@ class BrowserSetup:
         for method in ("Page.enable", "Runtime.enable", "Log.enable"):
             tell(method, session)
         tell("Network.enable", session, {"maxTotalBufferSize": 1 << 20, "maxResourceBufferSize": 1 << 18})
-        attach = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True, "filter": _FRAMES_ONLY}
+        attach = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True, "filter": _FRAMES}
         tell("Target.setAutoAttach", session, attach)
         if self._user_agent:
             tell("Emulation.setUserAgentOverride", session, self._user_agent)

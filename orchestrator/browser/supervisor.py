@@ -211,6 +211,8 @@ class BrowserSupervisor:
         frame = text_of(fields, "frameId", most=100)
         if tab is not None and frame == tab.target:
             tab.is_loading = is_loading
+            if not is_loading:
+                tab.going = ""
         elif tab is not None and not is_loading:
             tab.take_frame_end(frame)
 
@@ -240,7 +242,10 @@ class BrowserSupervisor:
     def _refusal_of(self, url: str, tab: BrowserTab) -> str | None:
         host = host_of(url)
         refusal = _judged(self._policy.may_open, host) if host else "it has no host"
-        if refusal is not None:
+        if refusal is None:
+            tab.going = host
+            self._policy.note_pages(self.tabs.hosts())
+        else:
             self._note(tab, f"{host or url[:100]}: {refusal}")
         return refusal
 

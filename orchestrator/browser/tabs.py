@@ -41,6 +41,8 @@ class BrowserTab:
     """For the agent; never used twice."""
     url: str = ""
     title: str = ""
+    going: str = ""
+    """The host of the page that it is on its way to; empty where it stays."""
     opener: str = ""
     is_crashed: bool = False
     is_loading: bool = False
@@ -177,6 +179,10 @@ class BrowserTabs:
     def is_full(self) -> bool:
         """No more are opened."""
         return len(self._tabs) >= MAX_TABS
+
+    def hosts(self) -> set[str]:
+        """Of the pages that are shown; of a tab that is on its way, the one that it goes to."""
+        return {host for tab in self._tabs.values() if (host := tab.going or host_of(tab.url))}
 
     def in_front(self) -> BrowserTab | None:
         """The current one."""

@@ -62,6 +62,11 @@ class _Loop:
             future.cancel()
             raise Unavailable("The gate does not answer. Restart with './hermit up'.") from None
 
+    def tell(self, work: Callable[[], object]) -> None:
+        """The thread does this next."""
+        with suppress(RuntimeError):  # the loop is closed, and with it whatever was open
+            self._loop.call_soon_threadsafe(work)
+
     def close(self) -> None:
         """Its tasks are cancelled and the thread has ended."""
         self.call(_cancel_all())
@@ -98,6 +103,10 @@ class OpenGate:
     def recheck(self) -> int:
         """Every open connection whose host the policy no longer lets through is cut; returns how many."""
         return self._loop.call(self._recheck())
+
+    def recheck_soon(self) -> None:
+        """The same without waiting for it: it is done before whatever arrives at the gate after this call."""
+        self._loop.tell(self._recheck_now)
 
     def usage(self) -> tuple[HostUsage, ...]:
         """What went through it since it was opened, and what was refused."""
@@ -161,6 +170,9 @@ class OpenGate:
             self._places.release()
 
     async def _recheck(self) -> int:
+        return self._recheck_now()
+
+    def _recheck_now(self) -> int:
         return sum(connection.recheck() for connection in tuple(self._live))
 
     async def _usage(self) -> tuple[HostUsage, ...]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,6 +55,9 @@ class OpenPolicy:
     def may_open(self, host: str) -> str | None:
         """By name."""
         return None if (host, 80) in HOSTS else "Nobody approved this site."
+
+    def note_pages(self, _hosts: Collection[str]) -> None:
+        """They are as open before as after."""
 
     def may_download(self, _download: PageDownload) -> str | None:
         """Never."""

@@ -11,7 +11,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -70,6 +70,9 @@ class LenientPolicy:
         """By the list."""
         self.asked.append(f"open {host}")
         return self.closed_hosts.get(host)
+
+    def note_pages(self, hosts: Collection[str]) -> None:
+        """As it may."""
 
     def may_download(self, download: PageDownload) -> str | None:
         """By the list."""

@@ -120,8 +120,8 @@ PAGES: Mapping[tuple[str, str], str] = {
     ): "<!doctype html><title>DEEP</title><button onclick=\"document.title='deep hit'\">Deep button</button>"
     "<iframe src=//deeper.test/ title=Deeper></iframe>",
     ("deeper.test", "/"): "<!doctype html><title>DEEPER</title><button>Deeper button</button>",
-    ("many.test", "/"): "<!doctype html><title>Many</title>"
-    + "".join(f"<iframe src=//embed.test/?{n} width=50 height=30></iframe>" for n in range(40)),
+    ("many.test", "/"): "<!doctype html><title>Many</title><iframe src=//embed.test/></iframe>"
+    + "".join(f"<iframe src=//deeper.test/?{n} width=50 height=30></iframe>" for n in range(40)),
     ("phish.test", "/"): "<!doctype html><title>Phish</title><label>Password <input type=password></label>"
     "<iframe src=http://lab.test/login width=600 height=300 title=Real></iframe>",
     ("evil.test", "/"): "<!doctype html><title>Evil</title>evil",

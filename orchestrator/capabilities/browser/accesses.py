@@ -14,6 +14,18 @@ from orchestrator.gate.gate import Gates, OpenGate
 from orchestrator.gate.traffic_log import GateUser
 
 
+class BrowserWayOut:
+    """The gate of one browser. With it ends what was allowed until its sites are left: no page of them is open."""
+
+    def __init__(self, gate: OpenGate, access: SiteAccess) -> None:
+        self._gate, self._access = gate, access
+
+    def close(self) -> None:
+        """Nothing gets out any more; again is fine."""
+        self._access.set_open(())
+        self._gate.close()
+
+
 class BrowserAccesses:
     """One for each cubicle that had a browser. Any thread may call."""
 
@@ -30,19 +42,23 @@ class BrowserAccesses:
         """That of one cubicle."""
         with self._lock:
             if key not in self._accesses:
-                find = partial(self._find_secret, key)
-                self._accesses[key] = SiteAccess(allows_static=self._allows_static, find_secret=find)
+                self._accesses[key] = SiteAccess(
+                    allows_static=self._allows_static,
+                    find_secret=partial(self._find_secret, key),
+                    on_narrowed=partial(self._recheck_soon, key),
+                )
             return self._accesses[key]
 
-    def open_gate(self, key: CubicleKey, spec: HelperSpec) -> OpenGate:
+    def open_gate(self, key: CubicleKey, spec: HelperSpec) -> BrowserWayOut:
         """The way out of a browser that is being started. Raises Unavailable."""
         assert spec.sockets is not None  # noqa: S101 - it is a browser's
         user = GateUser("browser", key)
         gate = self._gates.open_gate(spec.sockets, self.get_access(key), user, uid=spec.uid, gid=spec.gid)
         with self._lock:
             self._open[key] = gate
-        self.get_access(key).sent.change_gate()
-        return gate
+        access = self.get_access(key)
+        access.sent.change_gate()
+        return BrowserWayOut(gate, access)
 
     def recheck(self, key: CubicleKey) -> None:
         """What is not allowed any more is cut, and what was sent is known."""
@@ -55,3 +71,10 @@ class BrowserAccesses:
         for one in gate.usage():
             sent[one.host] += one.up
         self.get_access(key).sent.set_usage(sent)
+
+    def _recheck_soon(self, key: CubicleKey) -> None:
+        """The same for whoever can't wait: it is done before anything else is let through."""
+        with self._lock:
+            gate = self._open.get(key)
+        if gate is not None:
+            gate.recheck_soon()

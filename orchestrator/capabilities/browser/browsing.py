@@ -166,18 +166,24 @@ class Browsing:
         access = self._parts.accesses.get_access(job.cubicle)
         access.sent.begin_turn(job.turn)
         self._renew_access(job, access)
-        if job.payload["url"] and job.progress == ALLOWED:
+        if job.payload["do"] == "allow" and job.progress != ALLOWED:
+            return self._sites.ask_for_missing(job)
+        if job.payload["do"] == "upload":
+            return self._upload(running, access, handovers)
+        return self._work(running, access, handovers, WORKS[job.payload["do"]])
+
+    @staticmethod
+    def _use_permission(job: Job, access: SiteAccess) -> None:
+        """What a person just agreed to, once the browser is there: with one before it, it would have ended."""
+        if job.progress != ALLOWED:
+            return
+        if job.payload["url"]:
             site = site_of(host_in(job.payload["url"]))
             if access.sent.is_spent(site):
                 access.sent.allow_more(site)
             access.allow_once(site)
         if job.payload["do"] == "allow":
-            if job.progress != ALLOWED:
-                return self._sites.ask_for_missing(job)
             access.allow_companions(job.payload["site"], job.payload["hosts"])
-        if job.payload["do"] == "upload":
-            return self._upload(running, access, handovers)
-        return self._work(running, access, handovers, WORKS[job.payload["do"]])
 
     def _upload(self, running: Running, access: SiteAccess, handovers: int) -> dict[str, Any] | None:
         """None: a person is asked, and it waits."""
@@ -199,12 +205,13 @@ class Browsing:
         async def work(session: BrowserSession) -> tuple[PageAnswer, list[str]]:
             if holds.count_changes(job.cubicle) != handovers:
                 raise Conflict(words.PASSED)
+            self._use_permission(job, access)
             try:
                 answer = await does(session, job.payload)
             finally:
-                hosts = [host_in(tab.url) for tab in session.tabs()]
+                hosts = session.open_hosts()
                 access.set_open(hosts)
-            return answer, [host for host in hosts if host]
+            return answer, hosts
 
         try:
             answer, hosts = self._parts.browsers.call(job.cubicle, work, starts=bool(job.payload["url"]))

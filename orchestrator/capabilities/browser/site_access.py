@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -41,10 +41,17 @@ class Allowed:
 class SiteAccess:
     """For one cubicle, for as long as we live. It is a policy for the gate and for the driver; any thread may call."""
 
-    def __init__(self, *, allows_static: bool = True, find_secret: FindSecret = _no_secret) -> None:
-        """``allows_static``: pages may load from hosts that serve the same files to everybody; ``find_secret`` has the
-        value of a name for an origin, or raises NotFound."""
-        self._allows_static, self._find_secret = allows_static, find_secret
+    def __init__(
+        self,
+        *,
+        allows_static: bool = True,
+        find_secret: FindSecret = _no_secret,
+        on_narrowed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``allows_static``: pages may load from hosts that serve the same files to everybody. ``find_secret`` has the
+        value of a name for an origin, or raises NotFound. ``on_narrowed`` is called at once when less is open than
+        before: what is connected already is to be looked at again."""
+        self._allows_static, self._find_secret, self._on_narrowed = allows_static, find_secret, on_narrowed
         self.sent = SentBytes()
         self._lock = threading.Lock()  # protects all below
         self._granted = Allowed()
@@ -139,8 +146,17 @@ class SiteAccess:
             site = find_site(host, self._sites())
             if not site:
                 return f"{host} is not allowed yet. `hermit browser open` with its address asks the person."
-            self._open |= {site}
             return None
+
+    def note_pages(self, hosts: Collection[str]) -> None:
+        """As `orchestrator.browser.policy.BrowserPolicy.note_pages`. A yes until a site is left outlasts this: a page
+        may lead back at once, as logins do."""
+        with self._lock:
+            before, allowed = self._open, self._sites()
+            self._open = frozenset(site for host in hosts if (site := find_site(host, allowed)))
+            is_narrower = bool(before - self._open)
+        if is_narrower:
+            self._on_narrowed()
 
     def may_download(self, download: PageDownload) -> str | None:
         """As `orchestrator.browser.policy.BrowserPolicy.may_download`: what it may load it may bring into its own

@@ -98,3 +98,30 @@ def test_refs_are_true_or_nothing(in_lab: LabRunner) -> None:
         await lab.session.click(await ref_of(lab.session, "Open"))
 
     in_lab(check)
+
+
+WORKS = {
+    "worker": """const w = new Worker(blob("postMessage('done')")); w.onmessage = (e) => yes(e.data)""",
+    "worker in a worker": """const inner = blob("postMessage('done')");
+        const w = new Worker(blob(`const k = new Worker('${inner}'); k.onmessage = (e) => postMessage(e.data)`));
+        w.onmessage = (e) => yes(e.data)""",
+    "shared worker": """const w = new SharedWorker(blob("onconnect = (e) => e.ports[0].postMessage('done')"));
+        w.port.onmessage = (e) => yes(e.data)""",
+    "sound": "new OfflineAudioContext(1, 1, 44100).audioWorklet.addModule(blob('1')).then(() => yes('done'), yes)",
+    "paint": "CSS.paintWorklet.addModule(blob('1')).then(() => yes('done'), yes)",
+}
+
+
+def test_workers_work(in_lab: LabRunner) -> None:
+    """Programs beside a page run, though nobody looks into them: many pages show nothing without theirs."""
+
+    async def test(lab: Lab) -> None:
+        await lab.session.open(f"http://127.0.0.1:{lab.site.port}/second")  # some are for trusted origins alone
+        blob = "const blob = (text) => URL.createObjectURL(new Blob([text], {type: 'text/javascript'}));"
+        for name, work in WORKS.items():
+            script = f"new Promise((yes) => {{ setTimeout(yes, 5000); {blob} {work} }})"
+            asked = {"expression": script, "awaitPromise": True, "returnByValue": True}
+            answer = await lab.session.raw("Runtime.evaluate", asked)
+            assert answer["result"].get("value") == "done", (name, answer)
+
+    in_lab(test)

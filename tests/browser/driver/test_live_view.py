@@ -99,6 +99,7 @@ def test_logins_are_kept_from_browser_to_browser(in_lab: LabRunner) -> None:
         assert "visits 0" in (await lab.session.reload()).body
 
     in_lab(log_in)
+    in_lab.browser.restart()
     in_lab(come_back)
     assert StorageState().is_empty
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from orchestrator.browser.session import BrowserSession
-from tests.browser.driver.conftest import Lab, LabRunner
+from tests.browser.driver.conftest import Lab, LabBrowser, LabRunner
 from tests.support.driven_browser import LenientPolicy, eventually
 from tests.support.driven_site import driven_site
 
@@ -168,11 +168,13 @@ TASKS: dict[str, Solver] = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def in_miniwob() -> Iterator[LabRunner]:
     """A browser that sees the pages."""
     with driven_site(HTML) as site:
-        yield LabRunner(site, LenientPolicy())
+        browser = LabBrowser(site)
+        yield LabRunner(browser, LenientPolicy())
+        browser.close()
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from hypothesis import given
@@ -24,6 +24,9 @@ class OpenPolicy:
     def may_open(self, host: str) -> str | None:
         """Yes."""
         return None
+
+    def note_pages(self, hosts: Collection[str]) -> None:
+        """As it may."""
 
     def may_download(self, download: PageDownload) -> str | None:
         """Yes."""

@@ -45,12 +45,30 @@ def test_what_is_granted_is_reached_while_it_is_open() -> None:
     access.set_granted(Allowed(frozenset({"shop.test", "bank.test"}), frozenset({("cdn.example", "shop.test")})))
     assert not reaches(access, "shop.test")
     assert access.may_open("shop.test") is None
+    access.note_pages(["shop.test"])
     assert reaches(access, "cdn.example")
     assert not reaches(access, "bank.test")
     access.set_open(["bank.test"])
     assert not reaches(access, "cdn.example")
     access.set_granted(Allowed())
     assert not reaches(access, "bank.test")
+
+
+def test_going_on_to_another_site_shuts_the_one_before() -> None:
+    """At once, so that open connections are looked at again; a yes for once outlasts it, as logins lead back."""
+    narrowed: list[bool] = []
+    access = SiteAccess(on_narrowed=lambda: narrowed.append(True))
+    access.set_granted(Allowed(frozenset({"bank.test"}), frozenset({("cdn.example", "shop.test")})))
+    access.allow_once("shop.test")
+    access.note_pages(["shop.test"])
+    assert reaches(access, "cdn.example")
+    assert narrowed == []
+    access.note_pages(["bank.test"])
+    assert narrowed == [True]
+    assert not reaches(access, "cdn.example")
+    assert access.may_open("shop.test") is None
+    access.note_pages(["shop.test"])
+    assert reaches(access, "cdn.example")
 
 
 def test_companions_go_with_their_site() -> None:
