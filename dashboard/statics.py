@@ -52,7 +52,7 @@ class Statics:
         self._by_name: dict[str, _Static] = {}
         self._add_file("logo.svg")
         self._add_file("logo-waiting.svg")
-        for name in ("main.css", "terminal.css"):
+        for name in ("main.css", "terminal.css", "browser.css"):
             self._add_body(name, bundles.bundle_stylesheet(folder, name).encode())
         main = bundles.bundle_script(folder, "main.js", url=self._add_file)
         shared = dict.fromkeys(main.modules, self._add_body("main.js", main.text.encode()))
@@ -62,6 +62,8 @@ class Statics:
         self._by_name[diagrams.NAME] = _Static(diagrams.NAME, document.encode(), policy)
         rare = bundles.bundle_script(folder, "rare.js", url=self._add_file, beside=shared)
         self._add_body("rare.js", rare.text.encode())
+        browser = bundles.bundle_script(folder, "browser.js", url=self._add_file, beside=shared)
+        self._add_body("browser.js", browser.text.encode())
         editor = bundles.bundle_script(folder, "editor.js", url=self._add_file, beside=shared)
         self._add_body("editor.js", editor.text.encode())
         self._by_url = {static.url: static for static in self._by_name.values()}

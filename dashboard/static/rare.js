@@ -1,6 +1,5 @@
 // What only some pages have: they name this script, and no other page waits for it.
 
-import { startBrowserView } from "./browser-view.js";
 import { startFiles } from "./files.js";
 import { startImport } from "./importing.js";
 import { startLog } from "./log.js";
@@ -16,4 +15,4 @@ import { startWizard } from "./wizard.js";
 startPasskeyLogin();
 startPasskeys();
 startOidc();
-addParts([startBrowserView, startFiles, startImport, startLog, startLooks, startModels, startPlanner, startProviders, startWizard]);
+addParts([startFiles, startImport, startLog, startLooks, startModels, startPlanner, startProviders, startWizard]);

@@ -90,7 +90,7 @@ def test_a_file_under_its_own_name_is_asked_for_again_each_time(app: Flask) -> N
     [
         ("logo.svg", {"logo.svg"}),
         ("install.css", {"main.css"}),
-        ("chat.js", {"main.js", "terminal.js", "editor.js", "rare.js"}),
+        ("chat.js", {"main.js", "terminal.js", "editor.js", "browser.js", "rare.js"}),
         ("planner.js", {"rare.js"}),
         ("terminal-line.js", {"terminal.js"}),
         ("editor-dress.js", {"editor.js"}),
@@ -106,14 +106,14 @@ def test_what_changed_has_another_url_and_nothing_else(tmp_path: Path, changed: 
     with (copy / changed).open("a", encoding="utf-8") as file:
         file.write("p{}" if changed.endswith("css") else "\n;\n")
     after = Statics(copy)
-    scripts = "main.js terminal.js editor.js rare.js vendor/xterm/xterm.mjs vendor/xterm/addon-fit.mjs"
+    scripts = "main.js terminal.js editor.js browser.js rare.js vendor/xterm/xterm.mjs vendor/xterm/addon-fit.mjs"
     names = f"logo.svg main.css terminal.css {scripts}"
     assert {name for name in names.split() if before.url_of(name) != after.url_of(name)} == has_another_url
 
 
-def test_every_style_of_ours_is_in_one_of_the_two() -> None:
+def test_every_style_of_ours_is_in_one_of_them() -> None:
     """None was forgotten in a list."""
-    known = {"main.css", "terminal.css"}
+    known = {"main.css", "terminal.css", "browser.css"}
     named = {
         name
         for entry in known
@@ -128,7 +128,9 @@ def test_every_script_of_ours_is_in_one_alone() -> None:
     terminal = bundle_script(FOLDER, "terminal.js", url=theirs, beside=dict.fromkeys(main.modules, "/main.js"))
     editor = bundle_script(FOLDER, "editor.js", url=theirs, beside=dict.fromkeys(main.modules, "/main.js"))
     rare = bundle_script(FOLDER, "rare.js", url=theirs, beside=dict.fromkeys(main.modules, "/main.js"))
-    all_modules = (*main.modules, *terminal.modules, *editor.modules, *rare.modules, "sw.js", "diagram-frame.js")
+    browser = bundle_script(FOLDER, "browser.js", url=theirs, beside=dict.fromkeys(main.modules, "/main.js"))
+    ours = (*main.modules, *terminal.modules, *editor.modules, *rare.modules, *browser.modules)
+    all_modules = (*ours, "sw.js", "diagram-frame.js")
     assert sorted(all_modules) == sorted(path.name for path in FOLDER.glob("*.js"))
     assert 'import { $api } from "/main.js";' in terminal.text
     assert 'import { Terminal } from "/theirs/vendor/xterm/xterm.mjs";' in terminal.text

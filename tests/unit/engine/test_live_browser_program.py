@@ -20,13 +20,12 @@ from tests.support.free_ports import free_port
 
 PROGRAM = Path(__file__).resolve().parents[3] / "cubicle/live_browser.py"
 PATIENCE_S = 20.0
-CHROMIUM = """#!{python}
-import json, os, signal, sys
+CHROMIUM = """import json, os, signal, sys
 rest = b""
 while piece := os.read(3, 1 << 16):
     *messages, rest = (rest + piece).split(b"\\0")
     for message in map(json.loads, messages):
-        do, answer = message["method"], {{"id": message["id"], "result": {{}}}}
+        do, answer = message["method"], {"id": message["id"], "result": {}}
         if do == "switches":
             answer["result"] = sys.argv[1:]
         if do == "say":
@@ -37,7 +36,7 @@ while piece := os.read(3, 1 << 16):
         if do == "fill":
             answer["result"] = "x" * message["params"]["bytes"]
         if do == "event":
-            answer = {{"method": "Some.event", "params": "x" * message["params"]["bytes"]}}
+            answer = {"method": "Some.event", "params": "x" * message["params"]["bytes"]}
         if do == "exit":
             os._exit(message["params"]["code"])
         if do == "die":
@@ -107,7 +106,9 @@ class RelayRun:
         self.listening.settimeout(PATIENCE_S)
         self.listening.listen(4)
         chromium = self.folder / "chromium"
-        chromium.write_text(CHROMIUM.format(python=sys.executable), encoding="utf-8")
+        script = self.folder / "chromium.py"
+        script.write_text(CHROMIUM, encoding="utf-8")
+        chromium.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}" "$@"\n', encoding="utf-8")
         chromium.chmod(0o700)
         argv = [sys.executable, "-I", str(PROGRAM), f"--sandbox={self.sandbox}", f"--sockets={self.folder}"]
         argv += [f"--out={self.folder}", f"--program={chromium}", f"--port={self.port}", f"--alone-s={self.alone_s}"]

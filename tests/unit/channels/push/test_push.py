@@ -21,6 +21,7 @@ from orchestrator.channels.push.push_rows import NoteState
 from orchestrator.channels.push.watch import JOB
 from orchestrator.core.models import ApprovalStatus, CubicleKey
 from orchestrator.jobs import rows as job_rows
+from orchestrator.jobs.rows import Job
 from tests.support.app_fixture import AppFixture, Scene, run_app
 from tests.support.push_service import Posted, PushService, SubscribedBrowser, check_vapid, run_push_service
 from tests.unit.conftest import Browser, logged_in
@@ -353,6 +354,10 @@ def test_a_death_before_or_after_sending_loses_nothing(tmp_path: Path, service: 
         again, second = phone.hear()
         assert (again["tag"], second.headers["Topic"]) == (said["tag"], first.headers["Topic"])
         settle(install, lambda: note(install, phone, f"turn:{turn}").state is NoteState.SENT)
-        with install.app._store.reading() as db:
-            assert job_rows.list_jobs(db, JOB) == []
+        settle(install, lambda: _list_push_jobs(install) == [])
     assert service.is_quiet
+
+
+def _list_push_jobs(install: AppFixture) -> list[Job]:
+    with install.app._store.reading() as db:
+        return job_rows.list_jobs(db, JOB)
