@@ -94,6 +94,7 @@ def test_a_person_takes_over_and_gives_back(
     expect(sign).to_contain_text("shop.test")
     look("chat")
     sign.get_by_role("link", name="Watch").click()
+    page.wait_for_url("**/browser")
     eventually(lambda: has_picture(page))
     address = page.get_by_label("Address")
     expect(address).to_have_value("http://shop.test/")
