@@ -8,7 +8,7 @@ import time
 from urllib.parse import urlsplit
 
 from orchestrator.browser.dialogs import DialogCloser
-from orchestrator.browser.faults import BrowserError, BrowserSlow, DialogWaits
+from orchestrator.browser.faults import BrowserError, BrowserRefused, BrowserSlow, DialogWaits
 from orchestrator.browser.fields import count_of, objects_of, text_of
 from orchestrator.browser.page_calls import PageCalls, as_script
 from orchestrator.browser.policy import BrowserPolicy
@@ -45,7 +45,8 @@ class PageNavigation:
         try:
             await self._make_free(tab)
             if not tab.is_crashed:
-                await self._calls.call("Runtime.evaluate", tab.session, {"expression": "1"}, within_s=_ALIVE_S)
+                with contextlib.suppress(BrowserRefused):  # it is just going elsewhere by itself, so it lives
+                    await self._calls.call("Runtime.evaluate", tab.session, {"expression": "1"}, within_s=_ALIVE_S)
         except (DialogWaits, BrowserSlow):  # one dialog after the other without end, or a script that never ends
             tab = await self._instead_of(tab)
         if not await self._go(tab, url) and not await self._go(await self._instead_of(tab), url):

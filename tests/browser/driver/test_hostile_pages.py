@@ -6,10 +6,11 @@ import asyncio
 import contextlib
 import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from orchestrator.browser.faults import BrowserSlow
+from orchestrator.browser.faults import BrowserRefused, BrowserSlow
 from orchestrator.browser.snapshot_text import MAX_SHOWN
 from tests.browser.driver.conftest import Lab, LabRunner
 from tests.support.driven_browser import eventually, settings_of
@@ -98,6 +99,25 @@ def test_a_page_that_never_rests_is_shown_after_a_while(in_lab: LabRunner) -> No
         assert (await lab.session.open("http://lab.test/second")).title == "Second"
 
     in_lab(check, lambda browser: replace(settings_of(browser), open_s=3.0))
+
+
+def test_a_page_that_is_just_going_elsewhere_can_be_left(in_lab: LabRunner) -> None:
+    """Whatever it was asked when it went was refused by the browser: that is no answer about what is to be opened."""
+
+    async def check(lab: Lab) -> None:
+        await lab.session.open("http://lab.test/second")
+        calls, refused = lab.session.navigation._calls, BrowserRefused("Inspected target navigated or closed.")
+        usual = calls.call
+
+        async def call(method: str, *given: Any, **more: Any) -> Any:
+            if method == "Runtime.evaluate" and given[1] == {"expression": "1"}:
+                raise refused
+            return await usual(method, *given, **more)
+
+        calls.call = call  # type: ignore[method-assign]  # the moment can't be met otherwise
+        assert (await lab.session.open("http://lab.test/")).url == "http://lab.test/"
+
+    in_lab(check)
 
 
 def test_pop_ups_without_end_end_at_eight(in_lab: LabRunner) -> None:
