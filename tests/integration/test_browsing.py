@@ -11,7 +11,7 @@ import docker
 import pytest
 
 from orchestrator.web.limits import Internet
-from tests.support.browsing import approved, pending, ref_of, run
+from tests.support.browsing import approved, close_browser, pending, ref_of, run
 from tests.support.fake_internet import PUBLIC, FakeInternet, Visit, answer, opened
 from tests.support.real_app import Ran, RealApp, Talker, eventually, real_install, run_inside
 
@@ -56,11 +56,11 @@ def install(
     """An install whose way out leads to these sites."""
 
     def gives(visit: Visit) -> None:
-        host = next(line for line in visit.head.split("\r\n") if line.lower().startswith("host:"))[5:].strip()
-        heads.append(f"{host}{visit.target}")
+        place = f"{visit.host}{visit.target}"
+        heads.append(place)
         while visit.head.startswith("POST") and visit.sock.recv(1 << 16):
             pass  # all of it
-        page = PAGES.get(f"{host}{visit.target}")
+        page = PAGES.get(place)
         status = "404 Not Found" if page is None else "200 OK"
         visit.send(answer((page or "").encode(), status, Content_Type="text/html"))
 
@@ -76,7 +76,7 @@ def talker(install: RealApp) -> Iterator[Talker]:
     made = install.agent(toolsets=["browser"])
     made.wake()
     yield made
-    install.api.call("POST", f"/agents/{made.name}/browser/close")  # also where a person has it, or none is open
+    close_browser(install, made)
 
 
 def test_a_site_is_asked_about_and_used(install: RealApp, talker: Talker, town: FakeInternet, heads: list[str]) -> None:

@@ -12,7 +12,7 @@ import docker
 import pytest
 
 from orchestrator.web.limits import Internet
-from tests.support.browsing import approved, pending, ref_of, run
+from tests.support.browsing import approved, close_browser, pending, ref_of, run
 from tests.support.fake_internet import PUBLIC, FakeInternet, Visit, answer, opened
 from tests.support.real_app import Ran, RealApp, Talker, eventually, real_install
 
@@ -61,8 +61,7 @@ def install(
     """An install whose way out leads to one site."""
 
     def gives(visit: Visit) -> None:
-        host = next(line for line in visit.head.split("\r\n") if line.lower().startswith("host:"))[5:].strip()
-        place = f"{host}{visit.target}"
+        place = f"{visit.host}{visit.target}"
         if visit.head.startswith("POST "):
             taken[visit.target] = body_of(visit)
             visit.send(answer(f"got {len(taken[visit.target])}".encode()))
@@ -87,7 +86,7 @@ def talker(install: RealApp) -> Iterator[Talker]:
     made.wake()
     approved(install, made, "open", "http://shop.test/")
     yield made
-    run(install, made, "close")
+    close_browser(install, made)
 
 
 def click(install: RealApp, agent: Talker, name: str) -> Ran:

@@ -13,7 +13,7 @@ import docker
 import pytest
 
 from orchestrator.web.limits import Internet
-from tests.support.browsing import approved, pending, ref_of, run
+from tests.support.browsing import approved, close_browser, pending, ref_of, run
 from tests.support.fake_internet import PUBLIC, FakeInternet, Visit, answer, opened
 from tests.support.real_app import RealApp, Talker, eventually, real_install
 
@@ -68,7 +68,7 @@ def talker(install: RealApp) -> Iterator[Talker]:
     made.wake()
     install.api.post("/me/page-secrets", {"name": "wiki", "host": "wiki.test", "value": VALUE})
     yield made
-    run(install, made, "close")
+    close_browser(install, made)
 
 
 def test_its_page_gets_it_and_nobody_else_sees_it(

@@ -30,6 +30,11 @@ def approved(
     return ran[0], question
 
 
+def close_browser(install: RealApp, agent: Talker) -> None:
+    """Its pages are gone, also where a person has it; none is fine."""
+    install.api.call("POST", f"/agents/{agent.name}/browser/close")
+
+
 def pending(install: RealApp) -> list[dict[str, Any]]:
     """The open questions."""
     found: list[dict[str, Any]] = install.api.get("/approvals?status=pending")["approvals"]

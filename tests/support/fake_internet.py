@@ -40,6 +40,11 @@ class Visit:
         return True
 
     @property
+    def host(self) -> str:
+        """Whom it was meant for, as its head says."""
+        return next(line for line in self.head.split("\r\n") if line.lower().startswith("host:"))[5:].strip()
+
+    @property
     def target(self) -> str:
         """What was asked for."""
         return self.head.split(" ")[1]

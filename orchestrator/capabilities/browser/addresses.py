@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
+from orchestrator.browser.tabs import host_of
 from orchestrator.capabilities.browser.known_hosts import is_measuring
 from orchestrator.core.errors import BadInput
 from orchestrator.web.urls import DEFAULT_PORTS, Link, UrlRules, parse_url
@@ -27,8 +26,4 @@ def read_address(url: str, private_hosts: frozenset[tuple[str, int]], *, field: 
 
 def host_in(url: str) -> str:
     """The host of an address that the browser tells of; empty for none."""
-    try:
-        parts = urlsplit(url)
-        return (parts.hostname or "") if parts.scheme in ("http", "https") else ""
-    except ValueError:
-        return ""
+    return host_of(url) if url.startswith(("http://", "https://")) else ""

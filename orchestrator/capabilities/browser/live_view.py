@@ -15,7 +15,7 @@ from orchestrator.browser.dialogs import DialogCloser
 from orchestrator.browser.faults import BrowserSlow
 from orchestrator.browser.session import BrowserSession
 from orchestrator.capabilities.browser.accesses import BrowserAccesses
-from orchestrator.capabilities.browser.addresses import host_in, read_address
+from orchestrator.capabilities.browser.addresses import read_address
 from orchestrator.capabilities.browser.person_holds import PersonHolds
 from orchestrator.capabilities.browser.person_input import do_inputs, read_inputs
 from orchestrator.capabilities.browser.view_window import ViewWindow
@@ -294,7 +294,7 @@ class LiveViews:
 
     def _settle(self, key: CubicleKey, session: BrowserSession) -> None:
         """What the person allowed by hand ends with its site, as what the agent was allowed does."""
-        self._parts.accesses.get_access(key).set_open([host_in(tab.url) for tab in session.tabs()])
+        self._parts.accesses.get_access(key).set_open(session.open_hosts())
         for tab in session.supervisor.tabs.all:
             tab.wanted = ""
 
