@@ -335,6 +335,6 @@ def _judged(ask: Callable[[Any], str | None], about: object) -> str | None:
     """What the caller's rules say; where they fail, no."""
     try:
         return ask(about)
-    except Exception:
+    except Exception:  # rules that fail let nothing through
         logger.exception("the rules of a browser failed")
         return "it could not be judged"

@@ -55,7 +55,7 @@ def test_what_stands(tmp_path: Path, shut_in: bytes, bare: bytes, walls: Browser
 
 
 def test_it_is_tried_once_for_each_image(tmp_path: Path) -> None:
-    """And again where nothing started, as that may be mended."""
+    """And again where nothing started, as that may be fixed."""
     trials = Trials(b"", PAGE)
     sandbox = BrowserSandbox(trials, tmp_path)
     assert [sandbox.choose_kind("one") for _ in range(3)] == [BARE_LIVE_BROWSER] * 3
