@@ -344,6 +344,10 @@ SCHEMAS: dict[str, Schema] = {
     "TurnWithSources": object_of(
         {
             **_TURN,
+            "plan": {
+                **array_of(object_of({"n": INTEGER, "text": STRING, "is_done": BOOLEAN, "note": STRING})),
+                "description": "what the agent is about to do, or was",
+            },
             "sources": {
                 **array_of(schema_ref("Source")),
                 "description": "what its conversation has read that strangers may have written, the oldest first",

@@ -58,6 +58,7 @@ from orchestrator.operations.usage_samples import UsageSamples
 from orchestrator.turns.branches import Branches
 from orchestrator.turns.conversations import Conversations
 from orchestrator.turns.history import History
+from orchestrator.turns.plans import Plans
 from orchestrator.turns.queue import Turns
 from orchestrator.turns.read_marks import ReadMarks
 from orchestrator.turns.restores import Restores
@@ -91,6 +92,7 @@ class Services:
     access: Access
     """Who may use which agent: every surface asks it."""
     turns: Turns
+    plans: Plans
     conversations: Conversations
     branches: Branches
     checkpoints: Checkpoints

@@ -20,6 +20,7 @@ from orchestrator.core.models import Conversation, CubicleKey, Turn
 from orchestrator.core.text import one_line
 from orchestrator.files.attachments import MOST, Attachment, prompt_with_files
 from orchestrator.files.mime_types import HEAD_BYTES, type_of
+from orchestrator.turns.plans import plan_json
 
 api = Blueprint("messages", __name__)
 
@@ -60,7 +61,8 @@ def get_turn(turn: int) -> Any:
     if found.was_deleted:
         raise NotFound(f"There is no message {turn} any more.")
     read = get_services().conversations.list_sources(found.conversation)
-    return {**_turns_json([found])[0], "sources": [source_json(source) for source in read]}
+    plan = plan_json(get_services().plans.list_items(found.id))
+    return {**_turns_json([found])[0], "plan": plan, "sources": [source_json(source) for source in read]}
 
 
 @api.post("/api/turns/<id:turn>/stop")
@@ -87,9 +89,8 @@ def delete_turn(turn: int) -> Any:
 
 @api.get("/api/agents/<name>/history")
 def read_history(name: str) -> Any:
-    """The newest turns of a conversation, the first one where none is named, oldest first; with ``q`` those that hold
-    all of its words, newest first, in all conversations where none is named. ``next`` is the ``before`` of the page
-    before in time."""
+    """The newest turns of a conversation, the first one where none is named, oldest first; with ``q`` those that fit
+    its words, the best first, in all conversations where none is named. ``next`` is the ``before`` of the next page."""
     key, services = own_cubicle(name), get_services()
     conversation, place = _conversation_arg(key), None
     limit, before, words = bodies.limit_arg(default=50, most=200), bodies.whole_arg("before"), request.args.get("q", "")

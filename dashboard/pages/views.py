@@ -40,6 +40,7 @@ from orchestrator.core.models import (
 from orchestrator.files.attachments import Attachment, split_prompt
 from orchestrator.operations.quota.monitor import DiskUse
 from orchestrator.turns.branches import Siblings
+from orchestrator.turns.plan_rows import PlanItem
 
 logger = logging.getLogger(__name__)
 
@@ -204,6 +205,8 @@ class TurnView:
     """Its changes of files were taken back."""
     siblings: tuple[int, ...] = ()
     """What could stand in its place in the conversation that is shown, itself too; nothing elsewhere."""
+    plan: tuple[PlanItem, ...] = ()
+    """What the agent is about to do, or was."""
     read: str = ""
     """What strangers may have written and it brought into the conversation, as a list of words."""
 
@@ -256,6 +259,11 @@ class TurnView:
         return max(0.0, self.turn.ended_at - self.turn.started_at - self.waited_s)
 
     @property
+    def plan_done(self) -> int:
+        """Items of its plan that are done."""
+        return sum(item.is_done for item in self.plan)
+
+    @property
     def is_queued(self) -> bool:
         """Nobody has begun it."""
         return self.turn.status is TurnStatus.QUEUED
@@ -306,6 +314,7 @@ def turn_view(turn: Turn, siblings: tuple[int, ...] = ()) -> TurnView:
         span.changed if span else 0,
         span is not None and span.undone_at is not None,
         siblings,
+        tuple(services.plans.list_items(turn.id)),
         describe_turn(services.conversations.list_turn_sources(turn.id), page_speech()),
     )
 

@@ -88,6 +88,7 @@ function follow(signal) {
     else if (!detail.turn) lookAtOpen();
   });
   on("news:question", ({ detail }) => detail.turn && mine(detail) && look(detail.turn));
+  on("news:plan", ({ detail }) => mine(detail) && look(detail.turn));
   on("news:notice", ({ detail }) => mine(detail) && noticed(detail));
   on("cards", settle);
   on("news:delivery", ({ detail }) => detail.turn && mine(detail) && look(detail.turn));

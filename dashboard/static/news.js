@@ -4,7 +4,7 @@
 
 import { leaveIfLoginEnded } from "./api.js";
 
-const KINDS = ["turn", "step", "delta", "output", "seen", "approval", "question", "notice", "delivery", "conversation", "calendar", "memory", "cubicle", "agent", "people", "doctor", "proof", "backup", "app", "bot", "browser"];
+const KINDS = ["turn", "step", "delta", "output", "plan", "seen", "approval", "question", "notice", "delivery", "conversation", "calendar", "memory", "cubicle", "agent", "people", "doctor", "proof", "backup", "app", "bot", "browser"];
 const PATIENCE_MS = 3000;
 const mark = document.querySelector('meta[name="news"]')?.content ?? "";
 

@@ -176,6 +176,7 @@ class App:
             access=context.access,
             turns=self._turns,
             history=History(self._store),
+            plans=self._capabilities.plans,
             prestart=self._waker.prestart,
             approvals=self._approvals,
             grants=context.grants,

@@ -36,6 +36,8 @@ from orchestrator.capabilities.memory.memory import Memories
 from orchestrator.capabilities.memory.vector_search import VectorSearch
 from orchestrator.capabilities.packages.installs import Packages
 from orchestrator.capabilities.packages.resolver import PackageResolver
+from orchestrator.capabilities.plan.deeds import PlanDeeds
+from orchestrator.capabilities.recall.recall import Recall
 from orchestrator.capabilities.search.chain import SearchChain
 from orchestrator.capabilities.search.engine_keys import SearchEngines
 from orchestrator.capabilities.search.searches import Searches
@@ -53,6 +55,8 @@ from orchestrator.llm.key_store import KeyStore
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.pricing import price_of
 from orchestrator.operations.quota.monitor import QuotaMonitor
+from orchestrator.turns.history import History
+from orchestrator.turns.plans import Plans
 from orchestrator.turns.queue import Turns
 
 
@@ -81,6 +85,7 @@ class Capabilities:
         store = context.store
         self._store, self._approvals, self._disk = store, approvals, disk
         self.calls = Calls(store=store, agents=context.agents)
+        self.plans = Plans(store, context.broker)
         self.questions = self._build_questions(context)
         self.memories = self._build_memories(context)
         self.jobs = Jobs(store, context.notifications, finish=self.calls.finish_calls)
@@ -101,6 +106,8 @@ class Capabilities:
             sending,
             self.questions,
             self.memories,
+            PlanDeeds(self.plans),
+            Recall(History(store), lambda key: context.users.get(key.user).time_zone),
             self.packages,
             self.downloads,
             videos,

@@ -14,6 +14,8 @@ A folder holds the rows and the work of its capability too, and imports no other
     downloads/   a file from the internet, after a person agreed
     memory/      facts that outlive a conversation
     packages/    packages of Python and Node, after a person agreed
+    plan/        what it is about to do, told to whoever watches
+    recall/      what was said in earlier conversations
     roll/        dice that the host throws
     search/      pages of the web, by a search engine that the operator set up
     status/      budget, disk and what comes next

@@ -10,6 +10,8 @@ from orchestrator.capabilities.delivery import capability as delivery
 from orchestrator.capabilities.downloads import capability as downloads
 from orchestrator.capabilities.memory import capability as memory
 from orchestrator.capabilities.packages import capability as packages
+from orchestrator.capabilities.plan import capability as plan
+from orchestrator.capabilities.recall import capability as recall
 from orchestrator.capabilities.registry import Registry
 from orchestrator.capabilities.roll import capability as roll
 from orchestrator.capabilities.search import capability as search
@@ -23,10 +25,12 @@ CAPABILITIES = (
     packages.CAPABILITY,
     ask.CAPABILITY,
     video.CAPABILITY,
+    recall.CAPABILITY,
     search.CAPABILITY,
     browser.CAPABILITY,
     delivery.CAPABILITY,
     checkpoint.CAPABILITY,
+    plan.CAPABILITY,
     status.CAPABILITY,
     roll.CAPABILITY,
 )

@@ -1,4 +1,4 @@
-"""``history``: the conversation with an agent, or what was found in it; the newest last, as in the chat."""
+"""``history``: the conversation with an agent, the newest last, or what was found in it, the best first."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     """Add the command."""
     history = commands.add_parser("history", help="the conversation with an agent, searched with --find")
     history.add_argument("agent", metavar="AGENT")
-    history.add_argument(
-        "--find", metavar="WORDS", help="only the turns that hold all of these words, or words that begin with them"
-    )
+    history.add_argument("--find", metavar="WORDS", help="only the turns that fit any of these words, the best first")
     history.add_argument(
         "--limit", metavar="N", type=int, default=20, help=f"how many turns (default 20, at most {_MOST})"
     )
@@ -32,12 +30,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         type=int,
         help="which one; without it the first, and --find looks in all of them",
     )
-    history.add_argument("--before", metavar="TURN", type=int, help="only what came before this turn")
+    history.add_argument(
+        "--before", metavar="TURN", type=int, help="only what came before this turn, or after it in a search"
+    )
     history.add_argument("--json", action="store_true", help="print JSON")
     history.set_defaults(run=run)
     add_help(
         history,
-        "The conversation with an agent, the newest last; with --find the turns that hold some words.",
+        "The conversation with an agent, the newest last; with --find the turns that fit some words, the best first.",
         "history crab",
         'history crab --find "boat name"',
         "history crab --limit 5 --json",
@@ -55,9 +55,10 @@ def run(context: Context, options: argparse.Namespace) -> int:
             before=options.before,
             conversation=options.conversation,
         )
-    turns = found["turns"][::-1] if is_search else found["turns"]
-    lines = [line for turn in turns for line in _lines(turn)]
-    if found["next"] is not None:
+    lines = [line for turn in found["turns"] for line in _lines(turn)]
+    if found["next"] is not None and is_search:
+        lines.append(f"(More: --before {found['next']})")
+    elif found["next"] is not None:
         lines.insert(0, f"(Earlier ones: --before {found['next']})\n")
     nothing = "No message matches." if is_search else "No messages yet."
     print_body(found, as_json=options.json, lines=lines or [nothing])

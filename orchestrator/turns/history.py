@@ -4,6 +4,7 @@ for its older part. It only reads; what was cleared is not there any more.
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import dataclass
 
 from orchestrator.core.db.database import Store
@@ -26,6 +27,21 @@ class Passages:
     reply: Pieces
 
 
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A turn that was found, with what was said around it."""
+
+    turn: Turn
+    prompt: str
+    """Where the words stand in the message; its beginning where they don't."""
+    reply: str
+    """The same of the reply."""
+    before: Turn | None
+    after: Turn | None
+    conversation: str
+    """The name of its conversation."""
+
+
 class History:
     """Every conversation, to be read."""
 
@@ -41,10 +57,10 @@ class History:
         limit: int = 50,
         before: int | None = None,
     ) -> list[Turn]:
-        """The turns that hold every word or one that begins with it, newest first, of one conversation or of all;
-        ``before`` is the id to go on from. A turn is found as soon as it has ended."""
+        """The turns that fit the words, the best first, of one conversation or of all; ``before`` is the id of the turn
+        to go on after. A turn is found as soon as it has ended."""
         with self._store.reading() as db:
-            ids = turn_words.find_turns(db, key, words, conversation=conversation, limit=limit, before=before)
+            ids = _go_on(turn_words.rank_turns(db, key, words, conversation=conversation), limit, before)
             return [turn for turn in (turn_rows.get_turn(db, turn) for turn in ids) if turn is not None]
 
     def find_passages(
@@ -58,13 +74,37 @@ class History:
     ) -> list[Passages]:
         """The same turns, with what to show of each."""
         with self._store.reading() as db:
-            found = turn_words.find_passages(db, key, words, conversation=conversation, limit=limit, before=before)
-            turns = [(turn_rows.get_turn(db, turn), prompt, reply) for turn, prompt, reply in found]
+            ids = _go_on(turn_words.rank_turns(db, key, words, conversation=conversation), limit, before)
+            found = turn_words.find_passages(db, key, words, ids)
+            turns = [(turn_rows.get_turn(db, turn), *found.get(turn, ("", ""))) for turn in ids]
         return [
             Passages(turn, _split_passage(prompt), _split_passage(reply))
             for turn, prompt, reply in turns
             if turn is not None
         ]
+
+    def recall(self, key: CubicleKey, words: str, *, since: float = 0.0, limit: int = 5) -> list[Recalled]:
+        """What was said about something, with the turns around it, the best first. It reads one cubicle's
+        conversations and no other's.
+
+        Args:
+            key: whose conversations.
+            words: what it was about.
+            since: in Unix seconds; what was asked before is left out.
+            limit: how many at most.
+        """
+        with self._store.reading() as db:
+            ids = turn_words.rank_turns(db, key, words, since=since)[:limit]
+            passages = turn_words.find_passages(db, key, words, ids, length=turn_words.MOST_PASSAGE_WORDS)
+            return [self._look_around(db, turn, passages.get(turn, ("", ""))) for turn in ids]
+
+    def _look_around(self, db: sqlite3.Connection, turn: int, passage: tuple[str, str]) -> Recalled:
+        *before, found = branch_rows.list_branch(db, turn, limit=2)
+        place = conversation_rows.get_conversation(db, found.conversation)
+        after = branch_rows.list_following(db, place, turn, limit=1) if place else []
+        prompt, reply = ("".join(text for text, _ in _split_passage(part)) for part in passage)
+        name = place.shown_name if place else ""
+        return Recalled(found, prompt, reply, before[0] if before else None, after[0] if after else None, name)
 
     def list_following(self, turn: Turn, *, limit: int = 50) -> list[Turn]:
         """The turns that came next after one in its conversation, oldest first."""
@@ -83,6 +123,12 @@ class History:
         with self._store.reading() as db:
             place = conversation_rows.find_conversation(db, key, conversation)
             return summary_rows.get_latest(db, place.head if place else None)
+
+
+def _go_on(turns: list[int], limit: int, before: int | None) -> list[int]:
+    """A page of what was put in order; nothing after a turn that is not in it any more."""
+    start = 0 if before is None else turns.index(before) + 1 if before in turns else len(turns)
+    return turns[start : start + limit]
 
 
 def _split_passage(passage: str) -> Pieces:

@@ -25,11 +25,11 @@ from orchestrator.apps.previews.static_files import parts_below
 from orchestrator.capabilities.actions.parse import read_action
 from orchestrator.capabilities.calendar.recurrence.expand import read_repeat
 from orchestrator.capabilities.delivery.media_types import judge_file
-from orchestrator.capabilities.memory.fts_query import match_of
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.channels.chat.agent_text import add_header, agent_messages, as_file, quote_text, split_text
 from orchestrator.channels.telegram.format.markdown import render_markdown
 from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.fts_query import match_of
 from orchestrator.core.models import ApprovalPolicy
 from orchestrator.core.strict_json import read_object
 from orchestrator.core.text import chat_safe, escape_invisible, one_line, terminal_safe

@@ -107,3 +107,22 @@ def test_a_hostile_fact_stays_data(install: RealApp) -> None:
     assert lines[start + 2 :] == ["", prompt]
     inner, _ = json.JSONDecoder().raw_decode(lines[start + 1], lines[start + 1].index('"'))
     assert inner.startswith('nuts" (noted by ada)')
+
+
+def test_an_agent_recalls_what_was_said(install: RealApp) -> None:
+    """In another conversation than this one, with what was said around it; nothing that another agent heard."""
+    agent, other = install.agent(), install.agent()
+    other.ask(install.plays.add(answers("The quince of the other one.")))
+    agent.ask(install.plays.add(answers("The quince stands by the gate.")))
+    agent.ask(install.plays.add(answers("Nothing more.")))
+    talk = install.api.post(f"/agents/{agent.name}/conversations", {"name": "Later"})
+    command = "hermit recall quinces --since 2020-01-01; hermit recall zebra"
+    turn = install.api.post(
+        f"/agents/{agent.name}/messages",
+        {"text": install.plays.commands(command), "conversation": talk["id"], "wait": True, "timeout": 120},
+    )
+    (step,) = install.api.get(f"/turns/{turn['turn']}")["steps"]
+    assert "you: “The quince stands by the gate.”" in step["output"], step
+    assert "Nothing more." in step["output"]
+    assert "of the other one" not in step["output"]
+    assert "Nothing in your past conversations fits these words." in step["output"]

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from orchestrator.capabilities.memory import rows
-from orchestrator.capabilities.memory.fts_query import match_of
 from orchestrator.capabilities.memory.rank_fusion import Found, fuse_ranks
 from orchestrator.capabilities.memory.rows import Fact
 from orchestrator.core.db.database import Store
+from orchestrator.core.fts_query import match_of
 from orchestrator.core.models import CubicleKey
 
 MOST_BY_WORDS = 50

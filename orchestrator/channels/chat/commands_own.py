@@ -124,7 +124,7 @@ def clear(call: CommandCall) -> list[MessageBody]:
 
 
 def find(call: CommandCall) -> list[MessageBody]:
-    """The newest turns that hold the words, of the conversation that the person writes to."""
+    """The turns that fit the words best, of the conversation that the person writes to."""
     words = call.message.argument.strip()
     if not words:
         return note_reply("What should I look for?", "Write some words after it, as in: /find the name of the boat")
@@ -135,7 +135,7 @@ def find(call: CommandCall) -> list[MessageBody]:
     if not found:
         return note_reply(
             "Nothing found in this conversation",
-            "All words, or the starts of words, must be in the same message or its answer.",
+            "No message or answer has any of these words.",
             "The dashboard searches all of your conversations.",
         )
     lines: list[NoteLine] = []
@@ -146,7 +146,7 @@ def find(call: CommandCall) -> list[MessageBody]:
         lines += ["", call.format_time(passages.turn.created_at), ("– You: ", QuotedText(said, 200))]
         lines += [(f"– {call.called}: ", QuotedText(replied, 250))] if replied else []
     if len(found) > _MOST_FOUND:
-        lines += ["", "These are the newest. Use more words to narrow it down; the dashboard shows all of them."]
+        lines += ["", "These fit best. Other words may find others; the dashboard shows more of them."]
     return note_reply("Found in our conversation", *lines)
 
 

@@ -18,6 +18,7 @@ from orchestrator.core.models import ApprovalStatus, Event, TurnStatus
 from orchestrator.core.text import one_line
 
 _COMMAND_CHARS = 160
+_ITEM_CHARS = 100
 _TAIL_CHARS = 3_000
 """Of a long reply under way the end is shown; laying out all of it several times a second would cost too much."""
 
@@ -45,6 +46,8 @@ class TurnProgress:
     command: str = ""
     text: str = ""
     """The reply so far."""
+    plan: tuple[tuple[str, bool], ...] = ()
+    """What the agent is about to do, each with whether it is done."""
 
 
 def apply_event(standing: TurnProgress, event: Event) -> TurnProgress:
@@ -86,12 +89,17 @@ def _of_question(standing: TurnProgress, body: Mapping[str, Any]) -> TurnProgres
     return replace(standing, phase=TurnPhase.RUNNING) if standing.phase is TurnPhase.ASKING else standing
 
 
+def _of_plan(standing: TurnProgress, body: Mapping[str, Any]) -> TurnProgress:
+    return replace(standing, plan=tuple((item["text"], item["is_done"]) for item in body["plan"]))
+
+
 _READERS: dict[str, Callable[[TurnProgress, Mapping[str, Any]], TurnProgress]] = {
     "turn": _of_turn,
     "step": _of_step,
     "delta": _of_delta,
     "approval": _of_approval,
     "question": _of_question,
+    "plan": _of_plan,
 }
 
 _DOES = {
@@ -103,16 +111,20 @@ _DOES = {
 
 
 def status_line(standing: TurnProgress, elapsed_s: float) -> RichText:
-    """The status message."""
+    """The status message; with a plan, the list of what is done and what is to come."""
     facts = [_steps(standing.steps), _span(elapsed_s)]
+    plan = "\n".join(f"{'☑' if is_done else '☐'} {one_line(text, _ITEM_CHARS)}" for text, is_done in standing.plan)
     if standing.phase is TurnPhase.RUNNING:
         command = one_line(standing.command.strip(), _COMMAND_CHARS)
         part = ", ".join(["running", f"step {standing.steps}", *filter(None, facts[1:])])
         code = (TextEntity("code", 0, utf16_len(command)),) if command else ()
-        return add_header(standing.agent, RichText(command, code), part)
+        return add_header(standing.agent, RichText("\n".join(filter(None, (command, plan))), code), part)
     about = ", ".join(filter(None, facts))
     if standing.phase is TurnPhase.OVER:
         return finished_text(standing.agent)
+    if plan:
+        doing = _DOES[standing.phase].removeprefix("is ")
+        return add_header(standing.agent, RichText(plan), ", ".join(filter(None, (doing, *facts))))
     does = f"{MARK} {safe_name(standing.agent)} {_DOES[standing.phase]}…"
     return RichText(f"{does} ({about})" if about else does)
 

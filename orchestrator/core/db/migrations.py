@@ -1913,6 +1913,42 @@ def m067_page_secrets(db: Database) -> None:
     )
 
 
+@migrations()
+def m072_turn_stems(db: Database) -> None:
+    """Conversations are searched by the stems of words, so that *hiking* finds *hiked*. Agents that have all toolsets
+    that there were, but for the web's, may look through them too."""
+    _run_script(
+        db,
+        """
+        DROP TABLE turn_words;
+        CREATE VIRTUAL TABLE turn_words USING fts5 (whose, prompt, reply, content='turn_texts', content_rowid='id',
+            tokenize="porter unicode61 remove_diacritics 2", prefix='3 4 5 6');
+        INSERT INTO turn_words (turn_words) VALUES ('rebuild');
+        UPDATE agents SET toolsets = json_insert(toolsets, '$[#]', 'recall')
+            WHERE (SELECT count(*) FROM json_each(toolsets) WHERE value IN
+                ('calendar', 'memory', 'assets', 'packages', 'questions', 'video')) = 6;
+        """,
+    )
+
+
+@migrations()
+def m073_plans(db: Database) -> None:
+    """What agents are about to do in a turn (``turns.plans``)."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE plan_items (
+            turn INTEGER NOT NULL REFERENCES turns (id) ON DELETE CASCADE,
+            n INTEGER NOT NULL,
+            text TEXT NOT NULL,
+            is_done INTEGER NOT NULL,
+            note TEXT NOT NULL,
+            PRIMARY KEY (turn, n)
+        ) STRICT, WITHOUT ROWID;
+        """,
+    )
+
+
 def _run_script(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

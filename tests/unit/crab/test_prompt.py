@@ -20,9 +20,14 @@ WORDS = {
     "questions": {"hermit ask"},
     "video": {"CLAWMOTION"},
     "search": {"hermit search"},
+    "recall": {"hermit recall"},
     "browser": {"hermit browser open"},
 }
-CHOICES = [list(some) for count in range(len(TOOLSETS) + 1) for some in combinations(TOOLSETS, count)]
+CHOICES = [list(some) for count in (0, 1, 2) for some in combinations(TOOLSETS, count)]
+CHOICES += [
+    [one for one in TOOLSETS if one not in some] for count in (0, 1, 2) for some in combinations(TOOLSETS, count)
+]
+"""None, each, each two, and all but those: what two say together stands in a text of its own where it matters."""
 MOST_TOKENS = 1_200
 CHARS_PER_TOKEN = 3.3
 """Of this text, by the tokenizer of a small model (SmolLM2, 49,152 tokens), which needs more than those of large ones:

@@ -22,7 +22,7 @@ def said(webapp: AppFixture, text: str, key: CubicleKey = KEY) -> int:
 
 
 def test_what_was_said_is_found_and_leads_to_its_place(webapp: AppFixture, browser: Browser) -> None:
-    """The words marked, hostile text as text, newest first and a page at a time."""
+    """The words marked, hostile text as text, the best first and a page at a time."""
     assert "Search everything" in seen(browser, "/agents/crab/search")
     turn = said(webapp, f"{EVIL} the Nautilus \x02\x03")
     html = page(browser, "/agents/crab/search?q=naut")

@@ -140,8 +140,8 @@ def test_conversations_are_found_by_their_names_and_messages(
     said(install, "tea at home")
     assert len(history.search_turns(KEY, "tea")) == 4
     assert [turn.prompt for turn in history.search_turns(KEY, "tea", conversation=tea.id, limit=2)] == [
-        "and a teapot",
         "more tea",
+        "green tea",
     ]
 
 

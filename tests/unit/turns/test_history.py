@@ -48,22 +48,64 @@ def found(history: History, words: str, key: CubicleKey = KEY) -> list[int]:
     return [turn.id for turn in history.search_turns(key, words)]
 
 
-def test_all_words_are_found_in_message_and_reply_newest_first(install: CoreFixture, history: History) -> None:
-    """Together, in any order and case, by how they begin, without accents; a page at a time."""
+def test_words_are_found_in_message_and_reply_the_best_first(install: CoreFixture, history: History) -> None:
+    """Any of them, in any order and case, by stem and by how they begin, without accents; a page at a time."""
     first = said(install, "Where did the Nautilus moor?", "In the old harbour of Almería.")
     second = said(install, "And the nautilus now?", "Still in the HARBOUR.")
-    said(install, "Something else", "Fine.")
+    third = said(install, "Something else", "Fine mooring ropes.")
     table = {
         "nautilus": [second, first],
         "harbour nautilus": [second, first],
         "naut harb": [second, first],
         "almeria": [first],
-        "nautilus fine": [],
+        "where is Almería?": [first],
+        "ropes in Almeria": [first, third],
+        "moored": [third, first],
         "na": [],
         "autilus": [],
     }
     assert {words: found(history, words) for words in table} == table
     assert [turn.id for turn in history.search_turns(KEY, "nautilus", limit=1, before=second)] == [first]
+    assert history.search_turns(KEY, "nautilus", before=first) == []
+    assert history.search_turns(KEY, "nautilus", before=third) == []
+
+
+def test_a_rare_word_counts_more_and_a_neighbour_counts_too(install: CoreFixture, history: History) -> None:
+    """The order is by what the words say, not by when they were said."""
+    rare = said(install, "The gate is by the quince tree.", "Noted.")
+    for n in range(20):
+        said(install, f"The gate, number {n}.", "A gate.")
+    assert found(history, "gate quince")[0] == rare
+    lone = said(install, "About the walrus.", "Yes.")
+    said(install, "Something in between.", "Yes.")
+    pair = said(install, "About the walrus.", "Yes.")
+    after = said(install, "The walrus again.", "Yes.")
+    assert found(history, "walrus").index(lone) == 2
+    assert set(found(history, "walrus")[:2]) == {pair, after}
+
+
+def test_a_word_that_thousands_of_turns_have_costs_no_more(
+    install: CoreFixture, history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside a rarer one it is left out; alone, the newest turns come first."""
+    monkeypatch.setattr(turn_words, "_MOST_SCORED", 10)
+    quince = said(install, "quince gate")
+    gates = [said(install, f"gate {n} {'gate ' * (n % 3)}") for n in range(12)]
+    assert found(history, "gate quince") == [quince]
+    assert found(history, "gate") == [*gates[::-1], quince]
+
+
+def test_recall_tells_what_was_said_around_it(install: CoreFixture, history: History) -> None:
+    """The passage, the turns beside it, the conversation; nothing older than asked for, nothing of anybody else."""
+    said(install, "the keys", key=OTHER)
+    before, hit, after = (said(install, text, "ok") for text in ("one", f"where are the keys? {'x ' * 500}", "three"))
+    (recalled,) = history.recall(KEY, "key")
+    assert (recalled.turn.id, recalled.before and recalled.before.id) == (hit, before)
+    assert recalled.after is not None
+    assert recalled.after.id == after
+    assert recalled.prompt.startswith("where are the keys?")
+    assert len(recalled.prompt) < 400
+    assert history.recall(KEY, "key", since=recalled.turn.created_at + 0.001) == []
 
 
 def test_only_ones_own_conversation_is_searched(install: CoreFixture, history: History) -> None:
@@ -78,23 +120,38 @@ def test_only_ones_own_conversation_is_searched(install: CoreFixture, history: H
 @pytest.mark.parametrize(
     "words",
     [
-        *("", "   ", "\0", '"', "*", "!!!", "_", "( )", "NOT", "NEAR(a b)", "prompt:needle", "needle OR x", "a AND b"),
         *(
-            "needle -reply",
-            "^needle zebra",
-            "needle\0zebra",
-            "' OR 1=1 --",
-            "x" * 10_000,
-            '"' * 10_000,
-            "zebra " * 2_000,
+            "",
+            "   ",
+            "\0",
+            '"',
+            "*",
+            "!!!",
+            "_",
+            "( )",
+            "NOT",
+            "NEAR(zebra b)",
+            "prompt:zebra",
+            "zebra OR x",
+            "b AND c",
         ),
-        *("\ud800", "\U0001f980", "{whose} : *"),
+        *("zebra -needles", "^zebra", "zebra\0b", "' OR 1=1 --", "x" * 10_000, '"' * 10_000, "zebra " * 2_000),
+        *("\ud800", "\U0001f980", "{whose} : *", "{prompt reply} : zebra", "zebra*", "prompt", "whose:"),
     ],
 )
 def test_hostile_queries_are_words(install: CoreFixture, history: History, words: str) -> None:
     """Nothing in a query is an operator, nothing is too long, and what has no word finds nothing."""
-    said(install, "a needle in hay", "found")
+    said(install, "a pin in hay", "found")
     assert found(history, words.encode("utf-8", "replace").decode()) == []
+
+
+@pytest.mark.parametrize(
+    "words", ["pin OR zebra", "zebra -pin", "NOT pin", "^pin", "pin\0zebra", '"pin" zebra', "pin*"]
+)
+def test_operators_are_words_among_others(install: CoreFixture, history: History, words: str) -> None:
+    """What is beside them is found as if they were not there."""
+    turn = said(install, "a pin in hay", "found")
+    assert found(history, words) == [turn]
 
 
 def test_what_was_cleared_or_deleted_is_not_found(install: CoreFixture, history: History) -> None:

@@ -21,8 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.capabilities.memory import fts_rows as fact_words
-from orchestrator.capabilities.memory.fts_query import MAX_WORDS, fold_word, match_of, stem_of
 from orchestrator.capabilities.memory.rank_fusion import Found, fuse_ranks
+from orchestrator.core.fts_query import MAX_WORDS, fold_word, match_of, stem_of
 from orchestrator.llm.memory_block import HEAD, MAX_FACT_CHARS, PromptFact, block_of, line_of
 
 DATA = json.loads((Path(__file__).resolve().parents[3] / "data" / "memories.json").read_text(encoding="utf-8"))

@@ -28,13 +28,13 @@ from orchestrator.capabilities.memory.catalog import build_embedder
 from orchestrator.capabilities.memory.deeds import MemoryDeeds
 from orchestrator.capabilities.memory.embedder import Embedded, Vector
 from orchestrator.capabilities.memory.facts import Facts
-from orchestrator.capabilities.memory.fts_query import fold_word
 from orchestrator.capabilities.memory.http_embedder import HttpEmbedder, unit_vector
 from orchestrator.capabilities.memory.hybrid_search import NoMeaning, Search
 from orchestrator.capabilities.memory.numpy_index import Nearest
 from orchestrator.capabilities.memory.vector_search import VectorSearch
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.errors import ConfigError, UpstreamFailed
+from orchestrator.core.fts_query import fold_word
 from orchestrator.core.models import TokenUse
 from orchestrator.llm.pricing import Price
 from orchestrator.operations.doctor.embeddings import examine_embeddings

@@ -656,9 +656,23 @@ def test_the_words_of_a_status() -> None:
             12.0,
             f"{MARK} crab (running, step 3, 10 s):\npip install\\nx",
         ),
+        (
+            TurnProgress(
+                1, "crab", TurnPhase.RUNNING, steps=3, command="ls", plan=(("Read\nit", True), ("Draw", False))
+            ),
+            12.0,
+            f"{MARK} crab (running, step 3, 10 s):\nls\n☑ Read\\nit\n☐ Draw",
+        ),
+        (
+            TurnProgress(1, "crab", TurnPhase.THINKING, steps=2, plan=((f"{MARK} crab is done.", False),)),
+            12.0,
+            f"{MARK} crab (thinking, 2 steps, 10 s):\n☐ {MARK} crab is done.".replace(f"☐ {MARK}", "☐ ◇"),
+        ),
     ]
     assert [status_line(standing, seconds).text for standing, seconds, _ in told_] == [text for _, _, text in told_]
     assert apply_event(base, Event("cubicle", KEY, {})) == base
+    planned = apply_event(base, Event("plan", KEY, {"turn": 1, "plan": [{"n": 1, "text": "a", "is_done": True}]}))
+    assert planned.plan == (("a", True),)
 
 
 @pytest.mark.parametrize(

@@ -46,11 +46,18 @@ def match_of(text: str) -> str | None:
 
     Anything may be in the text; the expression holds letters and figures within quotes only.
     """
-    words = list(dict.fromkeys(map(fold_word, _WORD.findall(unicodedata.normalize("NFC", text[:MAX_TEXT_CHARS])))))
+    terms = [term for word in list_telling_words(text) for term in _terms(word)]
+    return " OR ".join(dict.fromkeys(terms)) or None
+
+
+def list_telling_words(text: str) -> list[str]:
+    """The words that say what a text is about, folded, in their order, each once. Those that every sentence has are
+    left out, unless there are no others; of more than ``MAX_WORDS`` the longest stay."""
+    found = map(fold_word, _WORD.findall(unicodedata.normalize("NFC", text[:MAX_TEXT_CHARS])))
+    words = list(dict.fromkeys(filter(None, found)))
     telling = [word for word in words if word not in _COMMON] or words
     kept = set(sorted(telling, key=len, reverse=True)[:MAX_WORDS])
-    terms = [term for word in telling if word in kept for term in _terms(word)]
-    return " OR ".join(dict.fromkeys(terms)) or None
+    return [word for word in telling if word in kept]
 
 
 def fold_word(word: str) -> str:
