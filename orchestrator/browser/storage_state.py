@@ -120,7 +120,7 @@ class StateKeeper:
         Raises:
             As ``PageCalls.call``.
         """
-        answer = await self._wire.call("Storage.getCookies")
+        answer = await self._wire.call("Storage.getCookies", "", self._supervisor.context.scope)
         cookies = tuple(_browser_cookie(one) for one in objects_of(answer, "cookies", most=_MAX_COOKIES))
         frame = self._calls.main_frame()
         origin = _origin_of(frame.url)
@@ -137,7 +137,7 @@ class StateKeeper:
         """
         if state.cookies:
             cookies = [_to_browser(one) for one in state.cookies]
-            await self._wire.call("Storage.setCookies", "", {"cookies": cookies})
+            await self._wire.call("Storage.setCookies", "", {"cookies": cookies, **self._supervisor.context.scope})
         for origin, items in state.local.items():
             if items and len(self._owed) < _MAX_ORIGINS:
                 self._owed[origin] = f"({_WRITE})({as_script(origin)},{as_script(dict(items))})"
