@@ -3,8 +3,6 @@ of at the end. A browser that makes no contexts is one cubicle's as a whole, and
 
 from __future__ import annotations
 
-from typing import Any
-
 from orchestrator.browser.faults import BrowserLost, BrowserRefused
 from orchestrator.browser.fields import Fields, objects_of, text_of
 from orchestrator.browser.policy import RemoteRules
@@ -85,8 +83,10 @@ class OwnContext:
         """One empty page is left, and nothing is stored."""
         call = self._wire.call
         there = objects_of(await call("Target.getTargets"), "targetInfos")
-        made: dict[str, Any] = {"targetId": text_of(await call("Target.createTarget", "", _BLANK), "targetId", most=100)}
-        session = text_of(await call("Target.attachToTarget", "", {**made, "flatten": True}), "sessionId", most=100)
+        new = text_of(await call("Target.createTarget", "", _BLANK), "targetId", most=100)
+        session = text_of(
+            await call("Target.attachToTarget", "", {"targetId": new, "flatten": True}), "sessionId", most=100
+        )
         await call("Storage.clearDataForOrigin", session, {"origin": "*", "storageTypes": "all"})
         await call("Storage.clearCookies")
         await call("Target.detachFromTarget", "", {"sessionId": session})

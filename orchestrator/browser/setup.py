@@ -71,7 +71,7 @@ class BrowserSetup:
             tell("Runtime.runIfWaitingForDebugger", session)
 
     async def guard_process(self, session: str) -> None:
-        """Of a remote browser, after ``begin_process``: it goes on once each of its requests is stopped and asked about.
+        """Of a remote browser, after ``begin_process``: it goes on once each of its requests is stopped and judged.
 
         Raises:
             BrowserError, BrowserSlow, BrowserLost: as ``Wire.call``; then it does not go on.

@@ -1,5 +1,5 @@
-"""The DevTools protocol over a WebSocket, to a browser that is somebody else's. What comes is bounded: whole messages of
-at most 16 MiB, none compressed, two of them waiting, no redirect followed."""
+"""The DevTools protocol over a WebSocket, to a browser that is somebody else's. What comes is bounded: whole messages
+of at most 16 MiB, none compressed, two of them waiting, no redirect followed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ OPEN_S = 10.0
 _ALIVE_S = 20.0
 _WAITING = 2
 """Messages that were read and not taken yet; more than that stay in the network."""
-_SILENT = logging.Logger("web-socket", logging.CRITICAL + 1)
+_SILENT = logging.getLogger("hermitshell.silent")
+_SILENT.disabled = True
 """The library would write addresses into its log, and with them keys."""
 
 
