@@ -17,7 +17,8 @@ pages = Blueprint("browser", __name__)
 def browser(name: str) -> str:
     """The whole page."""
     framed = agent_frame(name, "browser")
-    return render_template("browser.html", **framed, can_browse="browser" in framed["agent"].toolsets)
+    can_browse, remote_host = "browser" in framed["agent"].toolsets, get_services().live_views.remote_host
+    return render_template("browser.html", **framed, can_browse=can_browse, remote_host=remote_host)
 
 
 @pages.get("/parts/browser/<name>")

@@ -14,11 +14,12 @@ from orchestrator.app.wiring import AppContext
 from orchestrator.app.wiring_calendar import Calendar
 from orchestrator.app.wiring_downloads import build_assets
 from orchestrator.approvals.approvals import Approvals
+from orchestrator.browser.remote_address import RemoteAddress
 from orchestrator.browser.session import BrowserSession
 from orchestrator.capabilities.ask import rows as question_rows
 from orchestrator.capabilities.ask.questions import Questions
 from orchestrator.capabilities.browser.accesses import BrowserAccesses
-from orchestrator.capabilities.browser.browsing import Browsing
+from orchestrator.capabilities.browser.browsing import Browsing, PageRequest
 from orchestrator.capabilities.browser.browsing_parts import JOB, BrowsingParts
 from orchestrator.capabilities.browser.held_files import HeldFiles
 from orchestrator.capabilities.browser.live_view import LiveViewParts, LiveViews
@@ -26,6 +27,7 @@ from orchestrator.capabilities.browser.page_saving import PageSaving
 from orchestrator.capabilities.browser.page_secrets import PageSecrets
 from orchestrator.capabilities.browser.page_uploads import PageUploads, is_awaited
 from orchestrator.capabilities.browser.person_holds import PersonHolds
+from orchestrator.capabilities.browser.remote_backend import RemoteBackend, refuse_files
 from orchestrator.capabilities.browser.saved_file import SAVE_JOB
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.checkpoint.agent_points import AgentPoints, PointHistory
@@ -46,6 +48,7 @@ from orchestrator.capabilities.table import REGISTRY
 from orchestrator.capabilities.video.renderer import VideoRenderer
 from orchestrator.capabilities.video.videos import Videos
 from orchestrator.core.audit import Audit
+from orchestrator.core.config import REMOTE_BROWSER
 from orchestrator.core.models import CubicleKey, Event, Turn
 from orchestrator.engine.browser_sandbox import BrowserSandbox
 from orchestrator.jobs.pool import Jobs
@@ -243,6 +246,7 @@ class Capabilities:
             allows_static=context.settings.browser_static,
             find_secret=self.page_secrets.use_secret,
         )
+        remote = _remote_backend(context, accesses)
         browsers = LiveBrowsers(
             BrowserParts(
                 engine.helpers,
@@ -250,8 +254,9 @@ class Capabilities:
                 lambda: engine.images.ensure_image("browser"),
                 BrowserSandbox(engine.helpers, folder / "trials").choose_kind,
                 accesses.open_gate,
-                lambda key: BrowserSession(accesses.get_access(key)),
+                remote.make_driver if remote else lambda key: BrowserSession(accesses.get_access(key)),
                 lambda key: is_awaited(context.store, key),
+                remote.parts if remote else None,
             )
         )
         context.hooks.door_closed.subscribe(browsers.end_soon)
@@ -272,15 +277,25 @@ class Capabilities:
             holds,
             changed,
             context.settings.private_hosts,
+            remote.address.host if remote else "",
         )
         landing = WorkspaceStore(context.workspaces, context.agents, context.reserve, context.home.path)
         self._saving = PageSaving(parts, landing, HeldFiles(folder / "saved", context.store, SAVE_JOB))
         uploads = PageUploads(parts, HeldFiles(folder / "given", context.store, JOB))
-        others = {"save": self._saving.request, "secrets": self.page_secrets.request_list}
+        others: dict[str, PageRequest] = {"save": self._saving.request, "secrets": self.page_secrets.request_list}
+        if remote:
+            others |= {"save": refuse_files, "upload": refuse_files}
         browsing = Browsing(parts, uploads, others)
         audit = Audit(context.store)
         seen = LiveViewParts(
-            browsers, accesses, holds, audit, context.settings.private_hosts, changed, browsing.resume_held
+            browsers,
+            accesses,
+            holds,
+            audit,
+            context.settings.private_hosts,
+            changed,
+            browsing.resume_held,
+            parts.remote_host,
         )
         return browsers, browsing, LiveViews(seen)
 
@@ -297,6 +312,20 @@ class Capabilities:
             ),
             check_room=context.reserve.check_room,
         )
+
+
+def _remote_backend(context: AppContext, accesses: BrowserAccesses) -> RemoteBackend | None:
+    """The browser of somebody else's that the operator named."""
+    url = context.settings.secrets.get(REMOTE_BROWSER)
+    if not url:
+        return None
+    return RemoteBackend(
+        RemoteAddress(url),
+        context.parts.internet,
+        context.home.browsers / "remote.json",
+        get_access=accesses.get_access,
+        private_hosts=context.settings.private_hosts,
+    )
 
 
 def _write_commands(_: CubicleKey, path: Path) -> None:

@@ -6,9 +6,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import sqlite3
 import ssl
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,11 @@ from orchestrator.browser.remote_address import RemoteAddress
 from orchestrator.browser.session import BrowserSession
 from orchestrator.browser.web_socket import open_web_socket
 from orchestrator.browser.wire import Wire
+from orchestrator.capabilities.browser.messages import REMOTE_FILES
 from orchestrator.capabilities.browser.site_access import SiteAccess
+from orchestrator.capabilities.capability import Caller, Outcome
 from orchestrator.core.atomic_files import replace_file
-from orchestrator.core.errors import Unavailable
+from orchestrator.core.errors import Conflict, Unavailable
 from orchestrator.core.models import CubicleKey
 from orchestrator.live_browsers.models import BrowserEnded, RemoteParts
 from orchestrator.web.ip_rules import is_global, parse_address
@@ -166,6 +169,11 @@ class RemoteBackend:
             finally:
                 wire.drop()
                 await asyncio.gather(reading, return_exceptions=True)
+
+
+def refuse_files(_db: sqlite3.Connection, _caller: Caller, _given: Mapping[str, Any]) -> Outcome:
+    """Files go neither way. Raises Conflict, with a sentence."""
+    raise Conflict(REMOTE_FILES)
 
 
 def _read_record(path: Path) -> list[str]:
