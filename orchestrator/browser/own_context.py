@@ -19,6 +19,8 @@ class OwnContext:
         self.id = rules.context if rules else ""
         self.why_gone = ""
         """Why this browser is of no use any more."""
+        self.is_emptying = False
+        """Pages come and go that nobody shall drive."""
         self._is_whole = False
 
     @property
@@ -76,7 +78,11 @@ class OwnContext:
     async def _take_whole(self, rules: RemoteRules) -> None:
         if not rules.take_whole():
             self._give_up("The remote browser keeps agents apart by no contexts, so one may use it at a time.")
-        await self._empty()
+        self.is_emptying = True
+        try:
+            await self._empty()
+        finally:
+            self.is_emptying = False
         self._is_whole = True
 
     async def _empty(self) -> None:

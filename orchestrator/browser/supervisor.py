@@ -163,7 +163,7 @@ class BrowserSupervisor:
     def _attached(self, fields: Fields, parent: str, tab: BrowserTab | None) -> None:
         info, session = child_of(fields, "targetInfo"), text_of(fields, "sessionId", most=100)
         kind, target = text_of(info, "type", most=20), text_of(info, "targetId", most=100)
-        if not session or not target:
+        if not session or not target or self.context.is_emptying:
             return
         if not parent and not self.context.owns(info):  # somebody else's page in the same browser
             self._let_go(session, parent)

@@ -7,10 +7,10 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, Generic
 
-from orchestrator.core.errors import OrchestratorError, Unavailable
+from orchestrator.core.errors import Conflict, OrchestratorError, Unavailable
 from orchestrator.core.models import CubicleKey
 from orchestrator.engine.helpers import HelperSpec
 from orchestrator.live_browsers.models import (
@@ -89,7 +89,14 @@ class RemoteBrowser(Generic[DriverT]):
             return await work(self.driver)
 
         async with self.hold():
-            return await self._race(do())
+            try:
+                return await self._race(do())
+            except BrowserEnded:
+                raise
+            except Unavailable:  # the connection went: for a moment, or with the browser, which is to be told then
+                with suppress(Conflict):  # it did not come back yet
+                    await self._race(self.driver.wait_ready(self._limits.reconnects_s + _DECIDES_S))
+                raise
 
     @asynccontextmanager
     async def hold(self) -> AsyncIterator[None]:

@@ -1,5 +1,5 @@
-"""An agent in a real cubicle uses a browser that is somebody else's: the same commands, the same questions, a context of
-its own for each cubicle, and what nobody allowed is not asked for as far as the driver sees it."""
+"""An agent in a real cubicle uses a browser that is somebody else's: the same commands, the same questions, a context
+of its own for each cubicle, and what nobody allowed is not asked for as far as the driver sees it."""
 
 from __future__ import annotations
 

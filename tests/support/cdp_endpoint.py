@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
 
 from websockets.asyncio.client import connect
-from websockets.asyncio.server import Request, Response, ServerConnection, serve
+from websockets.asyncio.server import ServerConnection, serve
 from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
 
+_SILENT = logging.getLogger("tests.cdp_endpoint")
+_SILENT.disabled = True
 Talk = Callable[[ServerConnection], Awaitable[None]]
 Greet = Callable[[ServerConnection, Request], Response | None]
 
@@ -40,7 +44,9 @@ def cdp_endpoint(talk: Talk, greet: Greet = let_in) -> Iterator[int]:
     is_ready, over = threading.Event(), asyncio.Event()
 
     async def hold() -> None:
-        async with serve(talk, "127.0.0.1", 0, process_request=greet, max_size=None, close_timeout=0.1) as server:
+        async with serve(
+            talk, "127.0.0.1", 0, process_request=greet, max_size=None, close_timeout=0.1, logger=_SILENT
+        ) as server:
             ready.append(next(iter(server.sockets)).getsockname()[1])
             is_ready.set()
             await over.wait()

@@ -233,8 +233,10 @@ def test_a_browser_that_was_started_again(far_away: RemoteLab) -> None:
     """A context that is gone is told of, not made once more behind the agent's back."""
 
     async def check() -> None:
-        with pytest.raises(BrowserError):
-            async with asyncio.timeout(30.0), far_away.driven("0" * 32):
-                pass
+        session = BrowserSession(LenientPolicy(), DriverSettings(remote=far_away.rules("0" * 32)))
+        socket = await asyncio.to_thread(far_away.address.find_socket, far_away.internet)
+        await session.attend_over(await open_web_socket(socket, "there", far_away.internet.tls))
+        assert session.supervisor.context.why_gone == "The remote browser was started again."
+        await session.close()
 
     run(check)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,15 @@ from orchestrator.browser.web_socket import open_web_socket
 from orchestrator.browser.wire import Wire
 from orchestrator.capabilities.browser.remote_backend import RemoteBackend
 from orchestrator.capabilities.browser.site_access import Allowed, SiteAccess
-from orchestrator.core.errors import Unavailable
+from orchestrator.core.errors import OrchestratorError, Unavailable
 from orchestrator.core.models import CubicleKey
 from orchestrator.engine.helpers import LIVE_BROWSER
 from orchestrator.live_browsers.browsers import LiveBrowsers
 from orchestrator.live_browsers.models import BrowserEnded, BrowserLimits, BrowserParts
 from orchestrator.web.limits import Internet
 from tests.support.cdp_endpoint import cdp_endpoint, refusing
-from tests.support.driven_site import driven_site
-from tests.support.fake_live_browsers import FakeHelpers
+from tests.support.driven_site import DrivenSite, driven_site
+from tests.support.fake_live_browsers import FakeBrowserHelpers
 from tests.support.page_refs import ref_in
 from tests.support.remote_chromium import CuttableRelay, remote_chromium
 
@@ -39,16 +39,23 @@ ONE, OTHER = CubicleKey("one", 1), CubicleKey("other", 1)
 
 
 @pytest.fixture(scope="module")
-def relay() -> Iterator[CuttableRelay]:
+def site() -> Iterator[DrivenSite]:
+    """The internet, as that browser sees it."""
+    with driven_site() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def relay(site: DrivenSite) -> Iterator[CuttableRelay]:
     """The way to a browser."""
-    with driven_site() as site, remote_chromium(site.port) as made:
+    with remote_chromium(site.port) as made:
         yield made
 
 
 def socket_path(relay: CuttableRelay) -> str:
     """Of the browser's WebSocket."""
     with urllib.request.urlopen(f"http://127.0.0.1:{relay.port}/json/version") as answer:
-        return urlsplit(json.load(answer)["webSocketDebuggerUrl"]).path
+        return str(urlsplit(json.load(answer)["webSocketDebuggerUrl"]).path)
 
 
 def ask(relay: CuttableRelay, method: str) -> Fields:
@@ -91,7 +98,13 @@ def browsers_at(url: str, folder: Path, limits: BrowserLimits | None = None) -> 
         raise AssertionError("No container is needed.")
 
     parts = BrowserParts(
-        FakeHelpers(), folder / "live", none, lambda _: LIVE_BROWSER, none, backend.make_driver, remote=backend.parts
+        FakeBrowserHelpers(),
+        folder / "live",
+        none,
+        lambda _: LIVE_BROWSER,
+        none,
+        backend.make_driver,
+        remote=backend.parts,
     )
     made: LiveBrowsers[BrowserSession] = LiveBrowsers(parts, limits or BrowserLimits())
     made.start()
@@ -134,12 +147,16 @@ def test_a_browser_without_contexts_is_one_cubicles(relay: CuttableRelay, tmp_pa
         assert "none" in browsers.call(OTHER, lambda session: session.open("http://lab.test/cookie")).body
 
 
-def test_a_page_that_cannot_be_guarded_is_not_used(relay: CuttableRelay, tmp_path: Path) -> None:
+def test_a_page_that_cannot_be_guarded_is_not_used(relay: CuttableRelay, site: DrivenSite, tmp_path: Path) -> None:
     """Where the browser tells of no requests, nothing is opened."""
     talk = refusing(relay.port, socket_path(relay), "Fetch.enable")
-    with cdp_endpoint(talk) as port, browsers_at(f"ws://127.0.0.1:{port}/", tmp_path) as browsers:
-        with pytest.raises(Exception, match=r"page|tab"):
-            browsers.call(ONE, lambda session: session.open("http://lab.test/"))
+    with (
+        cdp_endpoint(talk) as port,
+        browsers_at(f"ws://127.0.0.1:{port}/", tmp_path) as browsers,
+        pytest.raises(OrchestratorError),
+    ):
+        browsers.call(ONE, lambda session: session.open("http://lab.test/unguarded"))
+    assert "/unguarded" not in {path for _, _, path in site.asked}
 
 
 def test_a_connection_that_stays_lost_ends_it(relay: CuttableRelay, tmp_path: Path) -> None:
@@ -155,6 +172,3 @@ def test_a_connection_that_stays_lost_ends_it(relay: CuttableRelay, tmp_path: Pa
         finally:
             relay.lets_in = True
         assert "# Lab" in browsers.call(ONE, lambda session: session.open("http://lab.test/")).body
-
-
-Work = Callable[[BrowserSession], Any]
