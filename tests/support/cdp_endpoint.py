@@ -9,6 +9,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
+from typing import Any
 
 from websockets.asyncio.client import connect
 from websockets.asyncio.server import ServerConnection, serve
@@ -39,23 +40,24 @@ def redirect_to(url: str) -> Greet:
 @contextmanager
 def cdp_endpoint(talk: Talk, greet: Greet = let_in) -> Iterator[int]:
     """The port of one, in a thread of its own."""
-    loop = asyncio.new_event_loop()
-    ready: list[int] = []
-    is_ready, over = threading.Event(), asyncio.Event()
+    ready: list[tuple[int, asyncio.AbstractEventLoop, asyncio.Event]] = []
+    is_ready = threading.Event()
 
     async def hold() -> None:
-        async with serve(
-            talk, "127.0.0.1", 0, process_request=greet, max_size=None, close_timeout=0.1, logger=_SILENT
-        ) as server:
-            ready.append(next(iter(server.sockets)).getsockname()[1])
+        over = asyncio.Event()
+        how: dict[str, Any] = {"process_request": greet, "max_size": None, "close_timeout": 0.1, "logger": _SILENT}
+        async with serve(talk, "127.0.0.1", 0, **how) as server:
+            port = next(iter(server.sockets)).getsockname()[1]
+            ready.append((port, asyncio.get_running_loop(), over))
             is_ready.set()
             await over.wait()
 
-    thread = threading.Thread(target=loop.run_until_complete, args=(hold(),), daemon=True)
+    thread = threading.Thread(target=lambda: asyncio.run(hold()), daemon=True)
     thread.start()
     assert is_ready.wait(10.0)
+    port, loop, over = ready[0]
     try:
-        yield ready[0]
+        yield port
     finally:
         loop.call_soon_threadsafe(over.set)
         thread.join(10.0)
