@@ -234,7 +234,7 @@ class Capabilities:
         )
 
     def _build_browsing(self, context: AppContext) -> tuple[LiveBrowsers[BrowserSession], Browsing, LiveViews]:
-        engine, folder = context.parts.engine, context.home.browsers
+        folder = context.home.browsers
         self.page_secrets = PageSecrets(
             context.store,
             context.agents,
@@ -247,18 +247,7 @@ class Capabilities:
             find_secret=self.page_secrets.use_secret,
         )
         remote = _remote_backend(context, accesses)
-        browsers = LiveBrowsers(
-            BrowserParts(
-                engine.helpers,
-                folder / "live",
-                lambda: engine.images.ensure_image("browser"),
-                BrowserSandbox(engine.helpers, folder / "trials").choose_kind,
-                accesses.open_gate,
-                remote.make_driver if remote else lambda key: BrowserSession(accesses.get_access(key)),
-                lambda key: is_awaited(context.store, key),
-                remote.parts if remote else None,
-            )
-        )
+        browsers = LiveBrowsers(_browser_parts(context, accesses, remote))
         context.hooks.door_closed.subscribe(browsers.end_soon)
         holds = PersonHolds()
 
@@ -282,9 +271,8 @@ class Capabilities:
         landing = WorkspaceStore(context.workspaces, context.agents, context.reserve, context.home.path)
         self._saving = PageSaving(parts, landing, HeldFiles(folder / "saved", context.store, SAVE_JOB))
         uploads = PageUploads(parts, HeldFiles(folder / "given", context.store, JOB))
-        others: dict[str, PageRequest] = {"save": self._saving.request, "secrets": self.page_secrets.request_list}
-        if remote:
-            others |= {"save": refuse_files, "upload": refuse_files}
+        saves = {"save": self._saving.request} if remote is None else {"save": refuse_files, "upload": refuse_files}
+        others: dict[str, PageRequest] = {**saves, "secrets": self.page_secrets.request_list}
         browsing = Browsing(parts, uploads, others)
         audit = Audit(context.store)
         seen = LiveViewParts(
@@ -312,6 +300,22 @@ class Capabilities:
             ),
             check_room=context.reserve.check_room,
         )
+
+
+def _browser_parts(
+    context: AppContext, accesses: BrowserAccesses, remote: RemoteBackend | None
+) -> BrowserParts[BrowserSession]:
+    engine, folder = context.parts.engine, context.home.browsers
+    return BrowserParts(
+        engine.helpers,
+        folder / "live",
+        lambda: engine.images.ensure_image("browser"),
+        BrowserSandbox(engine.helpers, folder / "trials").choose_kind,
+        accesses.open_gate,
+        remote.make_driver if remote else lambda key: BrowserSession(accesses.get_access(key)),
+        lambda key: is_awaited(context.store, key),
+        remote.parts if remote else None,
+    )
 
 
 def _remote_backend(context: AppContext, accesses: BrowserAccesses) -> RemoteBackend | None:
