@@ -173,6 +173,7 @@ def crowd(bench: BrowserBench, times: Times) -> None:
 
 async def _open_dialog(driver: BrowserSession) -> None:
     await driver.click(ref_in((await driver.snapshot()).body, "Delete"))
+    await asyncio.sleep(0.1)  # a request that breaks off at once is held for forbidden by the page's policy
 
 
 async def _relink(driver: BrowserSession, cut: Callable[[], None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from orchestrator.browser import dialog_bridge
@@ -39,10 +40,10 @@ class BrowserSetup:
             self._user_agent = _usual_user_agent(product)
             places = {"behavior": "allowAndName", "downloadPath": self._settings.download_dir, "eventsEnabled": True}
         self._wire.tell("Browser.setDownloadBehavior", "", places)
-        await self._wire.call("Target.setDiscoverTargets", "", {"discover": True})
         kinds = _PAGES_AND_WORKERS if is_remote else _PAGES_ONLY
         attach = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True, "filter": kinds}
-        await self._wire.call("Target.setAutoAttach", "", attach)
+        discovering = self._wire.call("Target.setDiscoverTargets", "", {"discover": True})
+        await asyncio.gather(discovering, self._wire.call("Target.setAutoAttach", "", attach))
 
     def begin_page(self, session: str) -> None:
         """Before ``begin_process`` of the same session."""

@@ -60,6 +60,8 @@ class CuttableRelay:
             except OSError:
                 near.close()
                 continue
+            for one in (near, far):  # else it would wait 40 ms for each acknowledgement
+                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
                 self._open |= {near, far}
             for source, target in ((near, far), (far, near)):

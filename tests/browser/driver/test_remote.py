@@ -4,6 +4,7 @@ nobody allowed, and a connection that is cut with a dialog open."""
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -44,7 +45,9 @@ class RemoteLab:
     async def cut(self, session: BrowserSession) -> None:
         """The connection breaks, and is there again."""
         supervisor = session.supervisor
-        before = supervisor.connections
+        before, pending = supervisor.connections, supervisor.dialogs.pending
+        # A request that breaks off at once is held for forbidden by the page's policy.
+        await eventually(lambda: all(time.monotonic() - one.opened > 0.1 for one in pending))
         self.relay.cut()
         await eventually(lambda: supervisor.connections > before and supervisor.is_ready.is_set())
 
