@@ -19,7 +19,7 @@ from orchestrator.browser.fields import Fields
 from orchestrator.browser.policy import DriverSettings, RemoteRules
 from orchestrator.browser.remote_address import RemoteAddress
 from orchestrator.browser.session import BrowserSession
-from orchestrator.browser.web_socket import open_web_socket
+from orchestrator.browser.web_socket import WebSocketTransport, open_web_socket
 from orchestrator.browser.wire import Wire
 from orchestrator.capabilities.browser.messages import REMOTE_FILES
 from orchestrator.capabilities.browser.site_access import SiteAccess
@@ -55,6 +55,8 @@ class RemoteBackend:
         self._internet, self._record, self._get_access = internet, record, get_access
         self._private_hosts = private_hosts
         self._tls: ssl.SSLContext = internet.tls
+        self._socket = ""
+        """Where the browser last was; its address says so where that is a WebSocket's."""
         self._lock = threading.Lock()  # protects both below
         self._contexts: dict[str, str] = {}
         """By cubicle."""
@@ -97,8 +99,7 @@ class RemoteBackend:
     # --- in the browsers' loop
 
     async def _attend(self, key: CubicleKey, session: BrowserSession) -> None:
-        socket = await asyncio.to_thread(self.address.find_socket, self._internet)
-        transport = await open_web_socket(socket, self.address.host, self._tls)
+        transport = await self._connect()
         try:
             await session.attend_over(transport)
         finally:
@@ -106,6 +107,19 @@ class RemoteBackend:
         if why := session.supervisor.context.why_gone:
             logger.info("the remote browser of %s: %s", key, why)
             raise BrowserEnded(f"{why} The next call starts another browser.")
+
+    async def _connect(self) -> WebSocketTransport:
+        """The browser is asked where it is when it is not where it last was. Raises BrowserLost."""
+        known, self._socket = self._socket, ""
+        if known:
+            with suppress(BrowserLost):
+                transport = await open_web_socket(known, self.address.host, self._tls)
+                self._socket = known
+                return transport
+        found = await asyncio.to_thread(self.address.find_socket, self._internet)
+        transport = await open_web_socket(found, self.address.host, self._tls)
+        self._socket = found
+        return transport
 
     async def _leave(self, key: CubicleKey, session: BrowserSession) -> None:
         self._get_access(key).set_open(())
@@ -158,8 +172,7 @@ class RemoteBackend:
 
         wire = Wire(ignore)
         async with asyncio.timeout(_CLEARS_S):
-            socket = await asyncio.to_thread(self.address.find_socket, self._internet)
-            transport = await open_web_socket(socket, self.address.host, self._tls)
+            transport = await self._connect()
             reading = asyncio.create_task(wire.attend(transport))
             await asyncio.sleep(0)
             try:
