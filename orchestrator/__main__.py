@@ -41,6 +41,7 @@ COMMANDS = {
     "approvals": "approvals approve deny",
     "grants": "grants",
     "page_secrets": "secrets",
+    "kept_logins": "logins",
     "hosts": "hosts",
     "questions": "questions answer",
     "budget": "budget prices",

@@ -24,6 +24,7 @@ from orchestrator.apps.sheets import Sheets
 from orchestrator.apps.terminals.terminals import Terminals
 from orchestrator.apps.thumbnails.thumbnails import Thumbnails
 from orchestrator.capabilities.ask.questions import Questions
+from orchestrator.capabilities.browser.kept_logins import KeptLogins
 from orchestrator.capabilities.browser.live_view import LiveViews
 from orchestrator.capabilities.browser.page_secrets import PageSecrets
 from orchestrator.capabilities.calendar.entries import CalendarEntries
@@ -126,6 +127,7 @@ class Services:
     downloads: DownloadRequests
     packages: Packages
     page_secrets: PageSecrets
+    kept_logins: KeptLogins
     memories: Memories
     questions: Questions
     deliveries: Deliveries

@@ -17,7 +17,19 @@ pages = Blueprint("browser", __name__)
 def browser(name: str) -> str:
     """The whole page."""
     framed = agent_frame(name, "browser")
-    return render_template("browser.html", **framed, can_browse="browser" in framed["agent"].toolsets)
+    return render_template(
+        "browser.html",
+        **framed,
+        can_browse="browser" in framed["agent"].toolsets,
+        kept_logins=get_services().kept_logins.list_logins(own_key(name)),
+    )
+
+
+@pages.get("/parts/kept-logins/<name>")
+def kept_logins(name: str) -> str:
+    """The sites whose logins stay."""
+    found = get_services().kept_logins.list_logins(own_key(name))
+    return render_template("parts/kept_logins.html", agent=get_services().agents.get(name), kept_logins=found)
 
 
 @pages.get("/parts/browser/<name>")

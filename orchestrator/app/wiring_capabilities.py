@@ -21,6 +21,7 @@ from orchestrator.capabilities.browser.accesses import BrowserAccesses
 from orchestrator.capabilities.browser.browsing import Browsing
 from orchestrator.capabilities.browser.browsing_parts import JOB, BrowsingParts
 from orchestrator.capabilities.browser.held_files import HeldFiles
+from orchestrator.capabilities.browser.kept_logins import KeptLogins
 from orchestrator.capabilities.browser.live_view import LiveViewParts, LiveViews
 from orchestrator.capabilities.browser.page_saving import PageSaving
 from orchestrator.capabilities.browser.page_secrets import PageSecrets
@@ -66,6 +67,7 @@ class WebServices(TypedDict):
     search_engines: SearchEngines
     search_chain: SearchChain
     page_secrets: PageSecrets
+    kept_logins: KeptLogins
     live_views: LiveViews
 
 
@@ -138,6 +140,7 @@ class Capabilities:
             "search_engines": self.search_engines,
             "search_chain": self.search_chain,
             "page_secrets": self.page_secrets,
+            "kept_logins": self.kept_logins,
             "live_views": self.live_views,
         }
 
@@ -277,10 +280,20 @@ class Capabilities:
         self._saving = PageSaving(parts, landing, HeldFiles(folder / "saved", context.store, SAVE_JOB))
         uploads = PageUploads(parts, HeldFiles(folder / "given", context.store, JOB))
         others = {"save": self._saving.request, "secrets": self.page_secrets.request_list}
-        browsing = Browsing(parts, uploads, others)
+        self.kept_logins = KeptLogins(
+            context.store, browsers, accesses, has_private_hosts=bool(context.settings.private_hosts)
+        )
+        browsing = Browsing(parts, uploads, self.kept_logins, others)
         audit = Audit(context.store)
         seen = LiveViewParts(
-            browsers, accesses, holds, audit, context.settings.private_hosts, changed, browsing.resume_held
+            browsers,
+            accesses,
+            holds,
+            audit,
+            context.settings.private_hosts,
+            changed,
+            self.kept_logins.save_open,
+            browsing.resume_held,
         )
         return browsers, browsing, LiveViews(seen)
 

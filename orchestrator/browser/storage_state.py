@@ -71,6 +71,10 @@ class StorageState:
         """This, with the newer cookies instead, and the newer localStorage of the origins that it has."""
         return StorageState(newer.cookies, {**self.local, **newer.local})
 
+    def with_more(self, other: StorageState) -> StorageState:
+        """This and the other, which have nothing in common."""
+        return StorageState((*self.cookies, *other.cookies), {**self.local, **other.local})
+
     def to_json(self) -> str:
         """To be kept.
 
@@ -109,6 +113,8 @@ class StateKeeper:
         self._calls = calls
         self._owed: dict[str, str] = {}
         """The script for each origin that has not been visited since."""
+        self.restored: set[str] = set()
+        """The sites whose state this browser was given, by whoever keeps it."""
         self._given: dict[tuple[str, str], str] = {}
         """What the browser calls the script, by session and origin; empty until it has said."""
         supervisor.on_tab = self._owe_to
@@ -143,6 +149,26 @@ class StateKeeper:
                 self._owed[origin] = f"({_WRITE})({as_script(origin)},{as_script(dict(items))})"
         for tab in self._supervisor.tabs.all:
             self._owe_to(tab)
+
+    async def clear(self, host: str) -> None:
+        """Nothing of a host and of those below it is left in the browser: cookies, and what pages stored.
+
+        Raises:
+            BrowserError: the browser refused; BrowserLost, BrowserSlow.
+        """
+        answer = await self._wire.call("Storage.getCookies")
+        cookies = [_browser_cookie(one) for one in objects_of(answer, "cookies", most=_MAX_COOKIES)]
+        ended = [{**_to_browser(one), "expires": 1} for one in cookies if one.is_of(host)]
+        if ended:
+            await self._wire.call("Storage.setCookies", "", {"cookies": ended})
+        for origin in [origin for origin in self._owed if _is_below(origin, host)]:
+            del self._owed[origin]
+            self._take_back(origin)
+        for tab in self._supervisor.tabs.all:
+            origin = _origin_of(tab.url)
+            if origin and _is_below(origin, host):
+                wanted = {"origin": origin, "storageTypes": "cookies,local_storage,indexeddb,cache_storage"}
+                await self._wire.call("Storage.clearDataForOrigin", tab.session, wanted)
 
     def _owe_to(self, tab: BrowserTab) -> None:
         for origin, source in self._owed.items():

@@ -42,6 +42,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "deny": "deny what waits, by its id",
         "grants": "what an agent may do without asking",
         "secrets": "passwords that agents' browsers may type into pages of one host",
+        "logins": "sites that an agent's browser stays logged in to",
         "hosts": "hosts that an agent can download from without asking",
         "questions": "what agents want to know from you",
         "answer": "answer an agent's question, by its id",

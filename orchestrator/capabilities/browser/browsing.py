@@ -14,11 +14,13 @@ from urllib.parse import urlsplit
 from orchestrator.approvals.answers import quote_note
 from orchestrator.approvals.source_rows import NewSource, SourceKind
 from orchestrator.browser.session import BrowserSession
+from orchestrator.browser.storage_state import StorageState
 from orchestrator.capabilities.arrivals import record_arrivals
 from orchestrator.capabilities.browser import messages as words
 from orchestrator.capabilities.browser.addresses import host_in, read_address
 from orchestrator.capabilities.browser.browsing_parts import ALLOWED, ASKED, JOB, BrowsingParts
 from orchestrator.capabilities.browser.capability import BROWSER, COMPANIONS_KIND, KIND, BrowserCall
+from orchestrator.capabilities.browser.kept_logins import KeptLogins
 from orchestrator.capabilities.browser.page_uploads import PageUploads, check_files
 from orchestrator.capabilities.browser.page_work import WORKS, PageAnswer, Work, check_call
 from orchestrator.capabilities.browser.site_access import SiteAccess
@@ -66,8 +68,11 @@ PageRequest = Callable[[sqlite3.Connection, Caller, Mapping[str, Any]], Outcome]
 class Browsing:
     """Everything that agents ask of their browsers."""
 
-    def __init__(self, parts: BrowsingParts, uploads: PageUploads, others: Mapping[str, PageRequest]) -> None:
+    def __init__(
+        self, parts: BrowsingParts, uploads: PageUploads, logins: KeptLogins, others: Mapping[str, PageRequest]
+    ) -> None:
         """``others``: what is asked of the browser and done by somebody else."""
+        self._logins = logins
         self._parts, self._store, self._uploads, self._others = parts, parts.store, uploads, others
         self._sites = SiteQuestions(parts)
         for kind in (KIND, COMPANIONS_KIND):
@@ -202,21 +207,23 @@ class Browsing:
     def _work(self, running: Running, access: SiteAccess, handovers: int, does: Work) -> dict[str, Any]:
         job, holds = running.job, self._parts.holds
 
-        async def work(session: BrowserSession) -> tuple[PageAnswer, list[str]]:
+        async def work(session: BrowserSession) -> tuple[PageAnswer, list[str], StorageState | None]:
             if holds.count_changes(job.cubicle) != handovers:
                 raise Conflict(words.PASSED)
             self._use_permission(job, access)
+            await self._logins.restore(job.cubicle, session)
             try:
                 answer = await does(session, job.payload)
             finally:
                 hosts = session.open_hosts()
                 access.set_open(hosts)
-            return answer, hosts
+            return answer, hosts, await self._logins.read(job.cubicle, session)
 
         try:
-            answer, hosts = self._parts.browsers.call(job.cubicle, work, starts=bool(job.payload["url"]))
+            answer, hosts, state = self._parts.browsers.call(job.cubicle, work, starts=bool(job.payload["url"]))
         finally:
             self._parts.accesses.recheck(job.cubicle)
+        self._logins.save(job.cubicle, state)
         running.check_wanted()
         if holds.count_changes(job.cubicle) != handovers:
             answer = PageAnswer(words.TAKEN)  # a person may have typed something

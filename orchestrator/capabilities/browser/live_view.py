@@ -89,6 +89,8 @@ class LiveViewParts:
     private_hosts: frozenset[tuple[str, int]]
     changed: Callable[[CubicleKey], None]
     """Somebody who watches should look again."""
+    save_logins: Callable[[CubicleKey], None]
+    """What the browser is logged in to is kept, of the sites that a person chose."""
     resume: Callable[[], None]
     """What waited for browsers that were given back goes on."""
 
@@ -202,6 +204,7 @@ class LiveViews:
         if self._holds.give_back(key) is None:
             return
         self._browsers.look(key, lambda session: self._settle(key, session))
+        self._parts.save_logins(key)
         self._parts.accesses.recheck(key)
         self._parts.audit.record_event("browser.given_back", f"The browser of {key.agent} was given back to it.", key)
         self._parts.resume()

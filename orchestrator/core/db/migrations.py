@@ -1914,6 +1914,27 @@ def m067_page_secrets(db: Database) -> None:
 
 
 @migrations()
+def m068_kept_logins(db: Database) -> None:
+    """Sites whose logins stay in an agent's browser (``capabilities.browser.kept_logins``)."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE kept_logins (
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            site TEXT NOT NULL,
+            since REAL NOT NULL,
+            by TEXT NOT NULL,
+            state TEXT NOT NULL,
+            cookies INTEGER NOT NULL,
+            saved_at REAL,
+            PRIMARY KEY (agent, user, site)
+        ) STRICT, WITHOUT ROWID;
+        """,
+    )
+
+
+@migrations()
 def m072_turn_stems(db: Database) -> None:
     """Conversations are searched by the stems of words, so that *hiking* finds *hiked*. Agents that have all toolsets
     that there were, but for the web's, may look through them too."""
