@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TypedDict
@@ -47,6 +48,7 @@ from orchestrator.capabilities.table import REGISTRY
 from orchestrator.capabilities.video.renderer import VideoRenderer
 from orchestrator.capabilities.video.videos import Videos
 from orchestrator.core.audit import Audit
+from orchestrator.core.events import Broker
 from orchestrator.core.models import CubicleKey, Event, Turn
 from orchestrator.engine.browser_sandbox import BrowserSandbox
 from orchestrator.jobs.pool import Jobs
@@ -259,10 +261,7 @@ class Capabilities:
         )
         context.hooks.door_closed.subscribe(browsers.end_soon)
         holds = PersonHolds()
-
-        def changed(key: CubicleKey) -> None:
-            context.broker.publish(Event("browser", key, {"agent": key.agent}))
-
+        changed = partial(_tell_of_browser, context.broker)
         parts = BrowsingParts(
             context.store,
             context.agents,
@@ -310,6 +309,10 @@ class Capabilities:
             ),
             check_room=context.reserve.check_room,
         )
+
+
+def _tell_of_browser(broker: Broker, key: CubicleKey) -> None:
+    broker.publish(Event("browser", key, {"agent": key.agent}))
 
 
 def _write_commands(_: CubicleKey, path: Path) -> None:
