@@ -35,6 +35,7 @@ from orchestrator.capabilities.checkpoint.agent_points import AgentPoints, Point
 from orchestrator.capabilities.delivery.intake import Intake
 from orchestrator.capabilities.delivery.send_file import SendFile
 from orchestrator.capabilities.landing import WorkspaceStore
+from orchestrator.capabilities.lessons.lessons import Lessons
 from orchestrator.capabilities.memory.memory import Memories
 from orchestrator.capabilities.memory.vector_search import VectorSearch
 from orchestrator.capabilities.packages.installs import Packages
@@ -91,7 +92,6 @@ class Capabilities:
         store = context.store
         self._store, self._approvals, self._disk, self._ask_model = store, approvals, disk, ask_model
         self.calls = Calls(store=store, agents=context.agents)
-        self.plans = Plans(store, context.broker)
         self.questions = self._build_questions(context)
         self.memories = self._build_memories(context)
         self.jobs = Jobs(store, context.notifications, finish=self.calls.finish_calls)
@@ -112,8 +112,7 @@ class Capabilities:
             sending,
             self.questions,
             self.memories,
-            PlanDeeds(self.plans),
-            Recall(History(store), lambda key: context.users.get(key.user).time_zone),
+            *self._build_knowledge(context),
             self.packages,
             self.downloads,
             videos,
@@ -177,6 +176,13 @@ class Capabilities:
         self.jobs.close()
         self.browsers.close()
         self.memories.close()
+
+    def _build_knowledge(self, context: AppContext) -> tuple[PlanDeeds, Lessons, Recall]:
+        store = context.store
+        self.plans = Plans(store, context.broker)
+        self.lessons = Lessons(store, context.broker, context.notifications)
+        recall = Recall(History(store), lambda key: context.users.get(key.user).time_zone)
+        return PlanDeeds(self.plans), self.lessons, recall
 
     def _build_questions(self, context: AppContext) -> Questions:
         return Questions(
