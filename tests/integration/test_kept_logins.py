@@ -161,12 +161,14 @@ def test_what_is_forgotten_is_gone_from_an_open_browser_too(install: RealApp, ag
 
 
 def test_a_site_that_is_no_longer_allowed_gets_nothing(install: RealApp, agent: Talker) -> None:
-    """Allowed in advance it does, at the first page of any site; afterwards its cookies are not in the browser at all."""
+    """Allowed in advance it does; afterwards its cookies are not in the browser at all."""
     install.api.post(f"/agents/{agent.name}/browser/logins", {"site": "shop.test"})
     look(install, agent)
     log_in(install, agent)
     close_browser(install, agent)
-    grant = install.api.post(f"/agents/{agent.name}/grants", {"kind": "host", "subject": "shop.test"})
+    grant = install.api.post(
+        f"/agents/{agent.name}/grants", {"kind": "site", "subject": "shop.test", "scope": "always"}
+    )
     assert "Hello Ada" in run(install, agent, "open", "http://shop.test/").out
     close_browser(install, agent)
     before = restored(install)
@@ -211,7 +213,7 @@ def test_a_person_logs_in_and_keeps_it(install: RealApp, agent: Talker) -> None:
 def test_a_login_outlives_the_orchestrator(
     process: AppProcess, shop: FakeSite, end: Callable[[AppProcess], None]
 ) -> None:
-    """Killed or stopped while the browser was open, and started again; another agent is not logged in."""
+    """Killed or stopped while the browser was open, and started again; no other agent is logged in."""
     agent, url = process.agent(toolsets=["browser"]), f"http://localhost:{shop.port}/"
     agent.wake()
     assert "Who are you?" in allowed(process, agent, url)
