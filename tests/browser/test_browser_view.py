@@ -140,7 +140,7 @@ def test_a_login_is_kept_with_done(
     keep.check()
     page.get_by_role("button", name="Done").click()
     expect(page.get_by_role("button", name="Take over")).to_be_visible()
-    expect(section.get_by_text("shop.test")).to_be_visible()
+    expect(section.get_by_text("shop.test", exact=True)).to_be_visible()
     assert [one.site for one in kept.list_logins(key)] == ["shop.test"]
     page.get_by_role("button", name="Take over").click()
     expect(page.get_by_text("You have the browser.")).to_be_visible()
