@@ -24,6 +24,7 @@ from orchestrator.capabilities.browser.browsing_parts import JOB, BrowsingParts
 from orchestrator.capabilities.browser.held_files import HeldFiles
 from orchestrator.capabilities.browser.kept_logins import KeptLogins
 from orchestrator.capabilities.browser.live_view import LiveViewParts, LiveViews
+from orchestrator.capabilities.browser.page_looks import AskModel, PageLooks
 from orchestrator.capabilities.browser.page_saving import PageSaving
 from orchestrator.capabilities.browser.page_secrets import PageSecrets
 from orchestrator.capabilities.browser.page_uploads import PageUploads, is_awaited
@@ -85,9 +86,10 @@ class Capabilities:
         disk: QuotaMonitor,
         *,
         history: PointHistory,
+        ask_model: AskModel,
     ) -> None:
         store = context.store
-        self._store, self._approvals, self._disk = store, approvals, disk
+        self._store, self._approvals, self._disk, self._ask_model = store, approvals, disk, ask_model
         self.calls = Calls(store=store, agents=context.agents)
         self.plans = Plans(store, context.broker)
         self.questions = self._build_questions(context)
@@ -278,7 +280,7 @@ class Capabilities:
         uploads = PageUploads(parts, HeldFiles(folder / "given", context.store, JOB))
         others = {"save": self._saving.request, "secrets": self.page_secrets.request_list}
         self.kept_logins = KeptLogins(context.store, browsers, accesses, has_private_hosts=bool(private_hosts))
-        browsing = Browsing(parts, uploads, self.kept_logins, others)
+        browsing = Browsing(parts, uploads, self.kept_logins, PageLooks(self._ask_model), others)
         audit = Audit(context.store)
         seen = LiveViewParts(
             browsers,

@@ -20,6 +20,7 @@ from orchestrator.capabilities.browser.addresses import host_in, read_address
 from orchestrator.capabilities.browser.browsing_parts import ALLOWED, ASKED, JOB, BrowsingParts
 from orchestrator.capabilities.browser.capability import BROWSER, COMPANIONS_KIND, KIND, BrowserCall
 from orchestrator.capabilities.browser.kept_logins import KeptLogins, SeenLogins
+from orchestrator.capabilities.browser.page_looks import PageLooks
 from orchestrator.capabilities.browser.page_uploads import PageUploads, check_files
 from orchestrator.capabilities.browser.page_work import WORKS, PageAnswer, Work, check_call
 from orchestrator.capabilities.browser.site_access import SiteAccess
@@ -68,10 +69,15 @@ class Browsing:
     """Everything that agents ask of their browsers."""
 
     def __init__(
-        self, parts: BrowsingParts, uploads: PageUploads, logins: KeptLogins, others: Mapping[str, PageRequest]
+        self,
+        parts: BrowsingParts,
+        uploads: PageUploads,
+        logins: KeptLogins,
+        looks: PageLooks,
+        others: Mapping[str, PageRequest],
     ) -> None:
         """``others``: what is asked of the browser and done by somebody else."""
-        self._logins = logins
+        self._logins, self._looks = logins, looks
         self._parts, self._store, self._uploads, self._others = parts, parts.store, uploads, others
         self._sites = SiteQuestions(parts)
         for kind in (KIND, COMPANIONS_KIND):
@@ -229,7 +235,10 @@ class Browsing:
         said, told = answer.text, dict(answer.told)
         with self._store.writing() as db:
             self._note_arrival(db, job, hosts)
-        if answer.file:
+        if answer.file and job.payload["do"] == "look":
+            said = self._looks.describe(job, answer.file)
+            told = {"answer": said}
+        elif answer.file:
             said, told = self._keep_file(job, answer)
         return {"said": said, "told": told}
 
