@@ -244,12 +244,9 @@ class Capabilities:
         )
 
     def _build_browsing(self, context: AppContext) -> tuple[LiveBrowsers[BrowserSession], Browsing, LiveViews]:
-        engine, folder = context.parts.engine, context.home.browsers
+        engine, folder, private_hosts = context.parts.engine, context.home.browsers, context.settings.private_hosts
         self.page_secrets = PageSecrets(
-            context.store,
-            context.agents,
-            private_hosts=context.settings.private_hosts,
-            blot=context.parts.blot,
+            context.store, context.agents, private_hosts=private_hosts, blot=context.parts.blot
         )
         accesses = BrowserAccesses(
             context.gates,
@@ -265,6 +262,7 @@ class Capabilities:
                 accesses.open_gate,
                 lambda key: BrowserSession(accesses.get_access(key)),
                 lambda key: is_awaited(context.store, key),
+                self._keep_logins,
             )
         )
         context.hooks.door_closed.subscribe(browsers.end_soon)
@@ -281,15 +279,13 @@ class Capabilities:
             accesses,
             holds,
             changed,
-            context.settings.private_hosts,
+            private_hosts,
         )
         landing = WorkspaceStore(context.workspaces, context.agents, context.reserve, context.home.path)
         self._saving = PageSaving(parts, landing, HeldFiles(folder / "saved", context.store, SAVE_JOB))
         uploads = PageUploads(parts, HeldFiles(folder / "given", context.store, JOB))
         others = {"save": self._saving.request, "secrets": self.page_secrets.request_list}
-        self.kept_logins = KeptLogins(
-            context.store, browsers, accesses, has_private_hosts=bool(context.settings.private_hosts)
-        )
+        self.kept_logins = KeptLogins(context.store, browsers, accesses, has_private_hosts=bool(private_hosts))
         browsing = Browsing(parts, uploads, self.kept_logins, PageLooks(self._ask_model), others)
         audit = Audit(context.store)
         seen = LiveViewParts(
@@ -297,12 +293,15 @@ class Capabilities:
             accesses,
             holds,
             audit,
-            context.settings.private_hosts,
+            private_hosts,
             changed,
-            self.kept_logins.save_open,
+            self.kept_logins,
             browsing.resume_held,
         )
         return browsers, browsing, LiveViews(seen)
+
+    async def _keep_logins(self, key: CubicleKey, session: BrowserSession) -> None:
+        await self.kept_logins.keep_last(key, session)
 
     def _build_videos(self, context: AppContext) -> Videos:
         parts = context.parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
@@ -48,6 +48,10 @@ class Driver(Protocol):
 DriverT = TypeVar("DriverT", bound=Driver)
 
 
+async def _keep_nothing(_key: CubicleKey, _driver: object) -> None:
+    """Nobody needs anything of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class BrowserLimits:
     """Of the live browsers of one install. Times are in seconds."""
@@ -90,3 +94,6 @@ class BrowserParts(Generic[DriverT]):
     is_awaited: Callable[[CubicleKey], bool] = lambda _: False
     """Somebody will need the pages that are open: it is not ended for being idle. Called from a thread of its own.
     Raises Unavailable."""
+    keep_last: Callable[[CubicleKey, DriverT], Awaitable[None]] = _keep_nothing
+    """Keeps what it needs of a browser that is about to be paused or ended, while it still answers; in the browsers'
+    loop. It bounds its own waits."""
