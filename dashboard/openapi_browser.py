@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboard.openapi_route import AGENT, ApiRoute
-from dashboard.openapi_schemas import INTEGER, STRING, Schema, array_of, nullable, object_of, schema_ref
+from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, array_of, nullable, object_of, schema_ref
 
 _ONE = f"{AGENT}/browser"
 _FLAG: Schema = {"type": "boolean"}
@@ -70,6 +70,25 @@ ROUTES: tuple[ApiRoute, ...] = (
         status=204,
         fails=(400, 404, 409, 503),
     ),
+    ApiRoute(
+        "get", f"{_ONE}/logins", "The sites whose logins stay from browser to browser", "KeptLogins", fails=(404,)
+    ),
+    ApiRoute(
+        "post",
+        f"{_ONE}/logins",
+        "Keep the logins of a site, also of a browser that is open",
+        "KeptLogin",
+        "NewKeptLogin",
+        201,
+        fails=(400, 404, 429),
+    ),
+    ApiRoute(
+        "delete",
+        f"{_ONE}/logins/{{site}}",
+        "Forget the logins of a site, also in a browser that is open",
+        status=204,
+        fails=(404,),
+    ),
 )
 SCHEMAS: dict[str, Schema] = {
     "Browser": object_of(
@@ -78,6 +97,10 @@ SCHEMAS: dict[str, Schema] = {
             "url": STRING,
             "title": STRING,
             "tabs": array_of(schema_ref("BrowserTab")),
+            "site": {
+                **STRING,
+                "description": "that of the page in front, whose logins can be kept; empty for none",
+            },
             "sites": {**array_of(STRING), "description": "whose pages may be opened now"},
             "dialogs": array_of(schema_ref("BrowserDialog")),
             "wanted": {
@@ -92,6 +115,18 @@ SCHEMAS: dict[str, Schema] = {
     "BrowserTab": object_of({"number": INTEGER, "url": STRING, "title": STRING, "is_in_front": _FLAG}),
     "BrowserDialog": object_of({"id": STRING, "kind": STRING, "message": STRING, "default": STRING}),
     "BrowserWanted": object_of({"url": STRING, "host": STRING, "warnings": array_of(STRING)}),
+    "KeptLogin": object_of(
+        {
+            "site": {**STRING, "description": "its names below it too"},
+            "since": TIME,
+            "by": STRING,
+            "saved_at": nullable(TIME),
+            "cookies": {**INTEGER, "description": "how many are kept"},
+            "names": {**array_of(STRING), "description": "of the cookies; their values are told to nobody"},
+        }
+    ),
+    "KeptLogins": object_of({"logins": array_of(schema_ref("KeptLogin"))}),
+    "NewKeptLogin": object_of({"site": {**STRING, "description": "a host, such as shop.example"}}),
     "BrowserShown": object_of({"window": STRING, "number": INTEGER}),
     "BrowserInput": object_of(
         {

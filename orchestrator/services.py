@@ -24,11 +24,13 @@ from orchestrator.apps.sheets import Sheets
 from orchestrator.apps.terminals.terminals import Terminals
 from orchestrator.apps.thumbnails.thumbnails import Thumbnails
 from orchestrator.capabilities.ask.questions import Questions
+from orchestrator.capabilities.browser.kept_logins import KeptLogins
 from orchestrator.capabilities.browser.live_view import LiveViews
 from orchestrator.capabilities.browser.page_secrets import PageSecrets
 from orchestrator.capabilities.calendar.entries import CalendarEntries
 from orchestrator.capabilities.delivery.deliveries import Deliveries
 from orchestrator.capabilities.downloads.downloads import DownloadRequests
+from orchestrator.capabilities.lessons.lessons import Lessons
 from orchestrator.capabilities.memory.memory import Memories
 from orchestrator.capabilities.packages.installs import Packages
 from orchestrator.capabilities.search.chain import SearchChain
@@ -126,7 +128,9 @@ class Services:
     downloads: DownloadRequests
     packages: Packages
     page_secrets: PageSecrets
+    kept_logins: KeptLogins
     memories: Memories
+    lessons: Lessons
     questions: Questions
     deliveries: Deliveries
     read_marks: ReadMarks

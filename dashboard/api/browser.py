@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from flask import Blueprint, Response
@@ -17,6 +17,8 @@ from flask import Blueprint, Response
 from dashboard import bodies
 from dashboard.auth import login_holder, require_asker
 from dashboard.services import get_services
+from dashboard.times import iso_time, with_iso_times
+from orchestrator.capabilities.browser.kept_login_rows import KeptLogin
 from orchestrator.capabilities.browser.live_view import ViewNews, look_json
 from orchestrator.core.errors import BadInput, NotFound, Unavailable
 from orchestrator.core.models import CubicleKey
@@ -119,6 +121,36 @@ def answer_dialog(name: str) -> Any:
     text = bodies.text_field(body, "text") if "text" in body else ""
     get_services().live_views.answer_dialog(_own(name), dialog, accepts=accepts, text=text)
     return "", 204
+
+
+@api.get("/api/agents/<name>/browser/logins")
+def list_logins(name: str) -> Any:
+    """The sites whose logins stay, without what is kept of them."""
+    kept, key = get_services().kept_logins, _own(name)
+    names = kept.list_cookies(key)
+    return {"logins": [login_json(one, names) for one in kept.list_logins(key)]}
+
+
+@api.post("/api/agents/<name>/browser/logins")
+def keep_login(name: str) -> Any:
+    """From now on the logins of a site stay."""
+    body, key, kept = bodies.json_body("site"), _own(name), get_services().kept_logins
+    login = kept.keep(key, bodies.text_field(body, "site"), by=require_asker().user.name)
+    return login_json(login, kept.list_cookies(key)), 201
+
+
+@api.delete("/api/agents/<name>/browser/logins/<site>")
+def forget_login(name: str, site: str) -> Any:
+    """Nothing of the site is kept any more."""
+    get_services().kept_logins.forget(_own(name), site, by=require_asker().user.name)
+    return "", 204
+
+
+def login_json(login: KeptLogin, names: Mapping[str, list[str]]) -> dict[str, Any]:
+    """A site whose logins stay, as its person sees it; ``names`` are those of cookies, by site."""
+    shown = {name: getattr(login, name) for name in ("site", "by", "cookies")}
+    shown["names"] = names.get(login.site, [])
+    return {**shown, "since": iso_time(login.since), **with_iso_times({"saved_at": login.saved_at})}
 
 
 def _own(name: str) -> CubicleKey:

@@ -85,6 +85,10 @@ class LiveBrowser(Protocol[DriverT]):
         """Nothing of it is left when this returns; again is fine."""
 
 
+async def _keep_nothing(_key: CubicleKey, _driver: object) -> None:
+    """Nobody needs anything of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class BrowserLimits:
     """Of the live browsers of one install. Times are in seconds."""
@@ -140,5 +144,8 @@ class BrowserParts(Generic[DriverT]):
     is_awaited: Callable[[CubicleKey], bool] = lambda _: False
     """Somebody will need the pages that are open: it is not ended for being idle. Called from a thread of its own.
     Raises Unavailable."""
+    keep_last: Callable[[CubicleKey, DriverT], Awaitable[None]] = _keep_nothing
+    """Keeps what it needs of a browser that is about to be paused or ended, while it still answers; in the browsers'
+    loop. It bounds its own waits."""
     remote: RemoteParts[DriverT] | None = None
     """Where it is given, browsers are there, and none is in a container."""

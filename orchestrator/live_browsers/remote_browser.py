@@ -46,10 +46,11 @@ class RemoteBrowser(Generic[DriverT]):
         self.idle_since = time.monotonic()
         self.is_ready = False
         self.spec: HelperSpec | None = None
-        self._remote, self._limits, self._on_end = remote, limits, on_end
+        self._parts, self._remote, self._limits, self._on_end = parts, remote, limits, on_end
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._ending: asyncio.Task[None] | None = None
         self._attending: asyncio.Task[None] | None = None
+        self._resting: asyncio.Task[None] | None = None
         self._lives_until = time.monotonic() + limits.lives_s
         self._holds = 0
 
@@ -109,6 +110,8 @@ class RemoteBrowser(Generic[DriverT]):
         finally:
             self._holds -= 1
             self.idle_since = time.monotonic()
+            if not self._holds and not self.is_over:
+                self._resting = asyncio.create_task(self._rest())
 
     async def end(self, why: str) -> None:
         """See ``LiveBrowser``."""
@@ -151,8 +154,27 @@ class RemoteBrowser(Generic[DriverT]):
             logger.info("the remote browser of %s ends: %s", self.key, why)
             self._ending = asyncio.create_task(self._take_down())
 
+    async def _rest(self) -> None:
+        """A moment after the last call, what somebody needs of it is kept: it may be gone at any time."""
+        await asyncio.sleep(self._limits.lingers_s)
+        if not self._holds and not self.is_over:
+            await self._keep_last()
+
+    async def _keep_last(self) -> None:
+        try:
+            await self._parts.keep_last(self.key, self.driver)
+        except Unavailable as error:
+            logger.warning("keeping what is needed of the remote browser of %s: %s", self.key, error.message)
+        except Exception:  # whatever else is to be done is done all the same
+            logger.exception("keeping what is needed of the remote browser of %s broke", self.key)
+
     async def _take_down(self) -> None:
         """What fails is logged: the next start disposes of what is left."""
+        if self._resting is not None:
+            self._resting.cancel()
+            await asyncio.gather(self._resting, return_exceptions=True)
+        if self.is_ready:
+            await self._keep_last()
         try:
             async with asyncio.timeout(_LEAVES_S):
                 await self._remote.leave(self.key, self.driver)
