@@ -4,6 +4,7 @@ reverse."""
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from dashboard.app import MAX_BODY_BYTES, create_app
 from orchestrator.agents.access import Access
@@ -51,7 +52,7 @@ from orchestrator.core.errors import NotFound, OrchestratorError, Unavailable
 from orchestrator.core.events import Broker
 from orchestrator.core.home import Home
 from orchestrator.core.hooks import Hooks
-from orchestrator.core.models import Event, User
+from orchestrator.core.models import CubicleKey, Event, ModelRequest, User
 from orchestrator.core.ports import open_listener
 from orchestrator.door.api import DoorContext, add_door_routes
 from orchestrator.door.http.server import HttpServer, ServerLimits
@@ -166,7 +167,13 @@ class App:
 
     def _build_capabilities(self, context: AppContext) -> Capabilities:
         history = self._history.for_agents
-        return Capabilities(context, self._approvals, self._turns, self._intake, self._quota, history=history)
+
+        def ask_model(key: CubicleKey, request: ModelRequest, **how: Any) -> str:
+            return self._proxy.on_behalf(key, request, **how)  # there is one by the time that somebody asks
+
+        return Capabilities(
+            context, self._approvals, self._turns, self._intake, self._quota, history=history, ask_model=ask_model
+        )
 
     def _build_services(self, context: AppContext) -> DashboardServices:
         return DashboardServices(

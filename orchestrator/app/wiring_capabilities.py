@@ -23,6 +23,7 @@ from orchestrator.capabilities.browser.browsing_parts import JOB, BrowsingParts
 from orchestrator.capabilities.browser.held_files import HeldFiles
 from orchestrator.capabilities.browser.kept_logins import KeptLogins
 from orchestrator.capabilities.browser.live_view import LiveViewParts, LiveViews
+from orchestrator.capabilities.browser.page_looks import AskModel, PageLooks
 from orchestrator.capabilities.browser.page_saving import PageSaving
 from orchestrator.capabilities.browser.page_secrets import PageSecrets
 from orchestrator.capabilities.browser.page_uploads import PageUploads, is_awaited
@@ -83,8 +84,10 @@ class Capabilities:
         disk: QuotaMonitor,
         *,
         history: PointHistory,
+        ask_model: AskModel,
     ) -> None:
         store = context.store
+        self._looks = PageLooks(ask_model)
         self._store, self._approvals, self._disk = store, approvals, disk
         self.calls = Calls(store=store, agents=context.agents)
         self.plans = Plans(store, context.broker)
@@ -283,7 +286,7 @@ class Capabilities:
         self.kept_logins = KeptLogins(
             context.store, browsers, accesses, has_private_hosts=bool(context.settings.private_hosts)
         )
-        browsing = Browsing(parts, uploads, self.kept_logins, others)
+        browsing = Browsing(parts, uploads, self.kept_logins, self._looks, others)
         audit = Audit(context.store)
         seen = LiveViewParts(
             browsers,

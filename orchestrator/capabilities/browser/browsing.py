@@ -21,6 +21,7 @@ from orchestrator.capabilities.browser.addresses import host_in, read_address
 from orchestrator.capabilities.browser.browsing_parts import ALLOWED, ASKED, JOB, BrowsingParts
 from orchestrator.capabilities.browser.capability import BROWSER, COMPANIONS_KIND, KIND, BrowserCall
 from orchestrator.capabilities.browser.kept_logins import KeptLogins
+from orchestrator.capabilities.browser.page_looks import PageLooks, check_question, take_picture
 from orchestrator.capabilities.browser.page_uploads import PageUploads, check_files
 from orchestrator.capabilities.browser.page_work import WORKS, PageAnswer, Work, check_call
 from orchestrator.capabilities.browser.site_access import SiteAccess
@@ -69,10 +70,15 @@ class Browsing:
     """Everything that agents ask of their browsers."""
 
     def __init__(
-        self, parts: BrowsingParts, uploads: PageUploads, logins: KeptLogins, others: Mapping[str, PageRequest]
+        self,
+        parts: BrowsingParts,
+        uploads: PageUploads,
+        logins: KeptLogins,
+        looks: PageLooks,
+        others: Mapping[str, PageRequest],
     ) -> None:
         """``others``: what is asked of the browser and done by somebody else."""
-        self._logins = logins
+        self._logins, self._looks = logins, looks
         self._parts, self._store, self._uploads, self._others = parts, parts.store, uploads, others
         self._sites = SiteQuestions(parts)
         for kind in (KIND, COMPANIONS_KIND):
@@ -109,6 +115,8 @@ class Browsing:
             raise TooMany(f"{MOST_OPEN} calls of the browser are under way. Try again when one of them has ended.")
         if asked.do == "upload":
             check_files(asked.files)
+        if asked.do == "look":
+            check_question(asked.text)
         if asked.url:
             link = read_address(asked.url, self._parts.private_hosts, field="BROWSER: url")
             given["url"] = link.url
@@ -175,7 +183,8 @@ class Browsing:
             return self._sites.ask_for_missing(job)
         if job.payload["do"] == "upload":
             return self._upload(running, access, handovers)
-        return self._work(running, access, handovers, WORKS[job.payload["do"]])
+        does = take_picture if job.payload["do"] == "look" else WORKS[job.payload["do"]]
+        return self._work(running, access, handovers, does)
 
     @staticmethod
     def _use_permission(job: Job, access: SiteAccess) -> None:
@@ -230,7 +239,9 @@ class Browsing:
         said, told = answer.text, dict(answer.told)
         with self._store.writing() as db:
             self._note_arrival(db, job, hosts)
-        if answer.file:
+        if answer.file and job.payload["do"] == "look":
+            said, told = self._looks.answer(running, answer.file)
+        elif answer.file:
             said, told = self._keep_file(job, answer)
         return {"said": said, "told": told}
 

@@ -264,11 +264,12 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "press": ("text",),
     "hover": ("ref",),
     "wait": ("text",),
+    "look": ("text",),
     "cdp": ("method",),
     "fill": ("ref", "secret"),
     "save": ("number",),
     "upload": ("ref", "files"),
 }
-OTHERS = frozenset({"save", "secrets", "upload"})
+OTHERS = frozenset({"look", "save", "secrets", "upload"})
 """What is done elsewhere."""
 __all__ = ["MOST_WAIT_S", "OTHERS", "WORKS", "BrowserError", "PageAnswer", "await_download", "check_call", "tell_page"]
