@@ -104,6 +104,7 @@ OF_OTHER_PYTHONS = frozenset({"_sha2", "_sha256"})
 """What the standard library calls its hash in versions before and after this one."""
 EVENT_LOOPS = (
     "orchestrator.browser",
+    "orchestrator.capabilities.browser.kept_logins",
     "orchestrator.capabilities.browser.page_work",
     "orchestrator.capabilities.browser.site_access",
     "orchestrator.live_browsers",

@@ -4,7 +4,6 @@ reverse."""
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 from dashboard.app import MAX_BODY_BYTES, create_app
 from orchestrator.agents.access import Access
@@ -40,6 +39,7 @@ from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.lock_files import LockFiles
 from orchestrator.approvals.notifications import Notifications
+from orchestrator.capabilities.browser.page_looks import LOOK_WITHIN_S
 from orchestrator.capabilities.delivery.watcher import WatchedDoors
 from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.channels.chat.contact_rows import KnownStranger
@@ -166,14 +166,19 @@ class App:
         return IdleStop(self._cubicles, self._store, after_s=after_s, is_waking=is_waking)
 
     def _build_capabilities(self, context: AppContext) -> Capabilities:
-        history = self._history.for_agents
-
-        def ask_model(key: CubicleKey, request: ModelRequest, **how: Any) -> str:
-            return self._proxy.on_behalf(key, request, **how)  # there is one by the time that somebody asks
-
         return Capabilities(
-            context, self._approvals, self._turns, self._intake, self._quota, history=history, ask_model=ask_model
+            context,
+            self._approvals,
+            self._turns,
+            self._intake,
+            self._quota,
+            history=self._history.for_agents,
+            ask_model=self._ask_model,
         )
+
+    def _ask_model(self, key: CubicleKey, request: ModelRequest, turn: int | None) -> str:
+        """A capability asks; the proxy, which needs capabilities itself, is there by then."""
+        return self._proxy.on_behalf(key, request, within_s=LOOK_WITHIN_S, turn=turn)
 
     def _build_services(self, context: AppContext) -> DashboardServices:
         return DashboardServices(

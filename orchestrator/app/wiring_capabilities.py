@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TypedDict
@@ -48,6 +49,7 @@ from orchestrator.capabilities.table import REGISTRY
 from orchestrator.capabilities.video.renderer import VideoRenderer
 from orchestrator.capabilities.video.videos import Videos
 from orchestrator.core.audit import Audit
+from orchestrator.core.events import Broker
 from orchestrator.core.models import CubicleKey, Event, Turn
 from orchestrator.engine.browser_sandbox import BrowserSandbox
 from orchestrator.jobs.pool import Jobs
@@ -87,8 +89,7 @@ class Capabilities:
         ask_model: AskModel,
     ) -> None:
         store = context.store
-        self._looks = PageLooks(ask_model)
-        self._store, self._approvals, self._disk = store, approvals, disk
+        self._store, self._approvals, self._disk, self._ask_model = store, approvals, disk, ask_model
         self.calls = Calls(store=store, agents=context.agents)
         self.plans = Plans(store, context.broker)
         self.questions = self._build_questions(context)
@@ -262,10 +263,7 @@ class Capabilities:
         )
         context.hooks.door_closed.subscribe(browsers.end_soon)
         holds = PersonHolds()
-
-        def changed(key: CubicleKey) -> None:
-            context.broker.publish(Event("browser", key, {"agent": key.agent}))
-
+        changed = partial(_tell_of_browser, context.broker)
         parts = BrowsingParts(
             context.store,
             context.agents,
@@ -286,7 +284,7 @@ class Capabilities:
         self.kept_logins = KeptLogins(
             context.store, browsers, accesses, has_private_hosts=bool(context.settings.private_hosts)
         )
-        browsing = Browsing(parts, uploads, self.kept_logins, self._looks, others)
+        browsing = Browsing(parts, uploads, self.kept_logins, PageLooks(self._ask_model), others)
         audit = Audit(context.store)
         seen = LiveViewParts(
             browsers,
@@ -313,6 +311,10 @@ class Capabilities:
             ),
             check_room=context.reserve.check_room,
         )
+
+
+def _tell_of_browser(broker: Broker, key: CubicleKey) -> None:
+    broker.publish(Event("browser", key, {"agent": key.agent}))
 
 
 def _write_commands(_: CubicleKey, path: Path) -> None:

@@ -38,8 +38,8 @@ class PageCamera:
     def __init__(self, calls: PageCalls) -> None:
         self._calls = calls
 
-    async def screenshot(self, *, whole_page: bool = False, most_bytes: int = MAX_SHOT_BYTES) -> bytes:
-        """A JPEG of at most ``most_bytes``, of the window or of the whole page.
+    async def screenshot(self, *, whole_page: bool = False) -> bytes:
+        """A JPEG of at most 2 MB, of the window or of the whole page.
 
         Raises:
             BrowserError: it can't be made so small; and as ``PageCalls.call``.
@@ -57,11 +57,10 @@ class PageCamera:
         for quality in _QUALITIES:
             wanted = {**params, "quality": quality}
             answer = await self._calls.call("Page.captureScreenshot", session, wanted, within_s=_SHOT_S)
-            picture = _bytes_of(answer, b"\xff\xd8\xff", most_bytes)
+            picture = _bytes_of(answer, b"\xff\xd8\xff", MAX_SHOT_BYTES)
             if picture is not None:
                 return picture
-        most = f"{most_bytes / 1_000_000:g} MB"
-        raise BrowserError(f"The screenshot is over {most}. Take one of the window, not of the whole page.")
+        raise BrowserError("The screenshot is over 2 MB. Take one of the window, not of the whole page.")
 
     async def pdf(self) -> bytes:
         """The page as it would be printed, at most 10 MB.

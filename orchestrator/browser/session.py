@@ -18,7 +18,7 @@ from orchestrator.browser.frames import FrameTree
 from orchestrator.browser.keyboard import PageKeyboard
 from orchestrator.browser.navigation import PageNavigation
 from orchestrator.browser.page_calls import PageCalls
-from orchestrator.browser.pictures import MAX_SHOT_BYTES, PageCamera, PageImage
+from orchestrator.browser.pictures import PageCamera, PageImage
 from orchestrator.browser.pointer import PagePointer
 from orchestrator.browser.policy import BrowserPolicy, DriverSettings
 from orchestrator.browser.raw_methods import check_raw
@@ -134,10 +134,10 @@ class BrowserSession:
         found = await self._camera.images()
         return tuple(replace(one, src=self._teller.hide(one.src), alt=self._teller.hide(one.alt)) for one in found)
 
-    async def screenshot(self, *, whole_page: bool = False, most_bytes: int = MAX_SHOT_BYTES) -> bytes:
+    async def screenshot(self, *, whole_page: bool = False) -> bytes:
         """A JPEG of at most 2 MB; none of a page that shows a secret."""
         await self._check_unexposed()
-        return await self._camera.screenshot(whole_page=whole_page, most_bytes=most_bytes)
+        return await self._camera.screenshot(whole_page=whole_page)
 
     async def pdf(self) -> bytes:
         """The page as it would be printed; none of one that shows a secret."""

@@ -113,18 +113,10 @@ class UpstreamFailed(Unavailable):
     code = "upstream_failed"
 
     def __init__(
-        self,
-        message: str,
-        *,
-        may_retry: bool,
-        retry_after_s: float | None = None,
-        may_have_cost: bool = False,
-        status: int = 0,
+        self, message: str, *, may_retry: bool, retry_after_s: float | None = None, may_have_cost: bool = False
     ) -> None:
-        """``may_have_cost``: the provider may have worked, and charge, although no whole answer came; ``status``: of
-        its HTTP answer, 0 where there was none or it does not matter."""
+        """``may_have_cost``: the provider may have worked, and charge, although no whole answer came."""
         super().__init__(message)
         self.may_retry = may_retry
         self.retry_after_s = retry_after_s
         self.may_have_cost = may_have_cost
-        self.status = status

@@ -104,26 +104,16 @@ class Proxy:
         agent = self._agents.get(key.agent)
         return self._aside(key, route.upstream.name, within_s, lambda call: self._call_once(agent, call, route, _TRIAL))
 
-    def on_behalf(
-        self,
-        key: CubicleKey,
-        request: ModelRequest,
-        *,
-        within_s: float,
-        turn: int | None = None,
-        check_wanted: Callable[[], None] = lambda: None,
-    ) -> str:
-        """The answer to a question of the program's own, from this agent's model and at its cost; ``turn``: in which
-        it is asked, whose end cuts it. ``check_wanted`` as in ``complete``. Raises NotFound, OverBudget, Stopped or
-        UpstreamFailed, also when it is late."""
+    def on_behalf(self, key: CubicleKey, request: ModelRequest, *, within_s: float, turn: int | None = None) -> str:
+        """The answer to a question of the program's own, from this agent's model and at its cost; that of ``turn``,
+        where it belongs to one, with which it ends. Raises NotFound, OverBudget or UpstreamFailed, also when late."""
         agent = self._agents.get(key.agent)
         name = agent.provider or self._default_provider()
 
         def ask(call: _Call) -> dict[str, Any]:
-            check_wanted()
             return self._first_that_answers(agent, call, request)
 
-        return str(self._aside(key, name, within_s, ask, turn)["output"])
+        return str(self._aside(key, name, within_s, ask, turn=turn)["output"])
 
     def _aside(
         self,
@@ -131,25 +121,19 @@ class Proxy:
         provider: str,
         within_s: float,
         ask: Callable[[_Call], dict[str, Any]],
+        *,
         turn: int | None = None,
     ) -> dict[str, Any]:
-        """A call that is no reply of a turn."""
-        call, is_late = _Call(key, turn, is_from_door=False), threading.Event()
-
-        def cut() -> None:
-            is_late.set()
-            call.stop()
-
+        """A call that no cubicle's own program makes."""
+        call = _Call(key, turn, is_from_door=False)
         with self._lock:
             self._calls[call] = None
-        hurry = threading.Timer(within_s, cut)
+        hurry = threading.Timer(within_s, call.stop)
         hurry.daemon = True
         hurry.start()
         try:
             return ask(call)
         except Stopped:
-            if turn is not None and not is_late.is_set():
-                raise  # the turn was stopped
             text = f"The provider {provider} gave no complete answer within {within_s:g} seconds. Try again."
             raise UpstreamFailed(text, may_retry=False) from None
         finally:

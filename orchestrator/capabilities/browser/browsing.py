@@ -21,7 +21,7 @@ from orchestrator.capabilities.browser.addresses import host_in, read_address
 from orchestrator.capabilities.browser.browsing_parts import ALLOWED, ASKED, JOB, BrowsingParts
 from orchestrator.capabilities.browser.capability import BROWSER, COMPANIONS_KIND, KIND, BrowserCall
 from orchestrator.capabilities.browser.kept_logins import KeptLogins
-from orchestrator.capabilities.browser.page_looks import PageLooks, check_question, take_picture
+from orchestrator.capabilities.browser.page_looks import PageLooks
 from orchestrator.capabilities.browser.page_uploads import PageUploads, check_files
 from orchestrator.capabilities.browser.page_work import WORKS, PageAnswer, Work, check_call
 from orchestrator.capabilities.browser.site_access import SiteAccess
@@ -115,8 +115,6 @@ class Browsing:
             raise TooMany(f"{MOST_OPEN} calls of the browser are under way. Try again when one of them has ended.")
         if asked.do == "upload":
             check_files(asked.files)
-        if asked.do == "look":
-            check_question(asked.text)
         if asked.url:
             link = read_address(asked.url, self._parts.private_hosts, field="BROWSER: url")
             given["url"] = link.url
@@ -183,8 +181,7 @@ class Browsing:
             return self._sites.ask_for_missing(job)
         if job.payload["do"] == "upload":
             return self._upload(running, access, handovers)
-        does = take_picture if job.payload["do"] == "look" else WORKS[job.payload["do"]]
-        return self._work(running, access, handovers, does)
+        return self._work(running, access, handovers, WORKS[job.payload["do"]])
 
     @staticmethod
     def _use_permission(job: Job, access: SiteAccess) -> None:
@@ -240,7 +237,8 @@ class Browsing:
         with self._store.writing() as db:
             self._note_arrival(db, job, hosts)
         if answer.file and job.payload["do"] == "look":
-            said, told = self._looks.answer(running, answer.file)
+            said = self._looks.describe(job, answer.file)
+            told = {"answer": said}
         elif answer.file:
             said, told = self._keep_file(job, answer)
         return {"said": said, "told": told}

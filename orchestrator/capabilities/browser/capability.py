@@ -122,13 +122,14 @@ COMMANDS = (
     _command("reload", "The same page again."),
     _command("wait", "Waits until the page shows a text, or for so many seconds.", "text…"),
     _command("screenshot", "A picture of the page, as a file in ../in.", options=(_OUT, Option("full", "all of it"))),
-    _command("pdf", "The page as a PDF, in ../in.", options=(_OUT,)),
     _command(
         "look",
-        "Shows the window to your model and prints its answer. It costs as a call to it does.",
+        "Asks your model a question about a picture of the page.",
         "text…",
+        options=(Option("full", "of all of it"),),
         example="hermit browser look 'Which bar of the chart is the highest?'",
     ),
+    _command("pdf", "The page as a PDF, in ../in.", options=(_OUT,)),
     Command(
         "browser read",
         "Prints the page as Markdown, as its scripts made it; with URL that page.",

@@ -67,7 +67,8 @@ class KeptLogins:
         """
         site = self._read_site(site)
         with self._store.writing() as db:
-            if len(rows.list_logins(db, key)) >= MOST:
+            kept = rows.list_logins(db, key)
+            if len(kept) >= MOST and all(one.site != site for one in kept):
                 raise TooMany(f"{MOST} sites are kept already. Forget one first.")
             if rows.insert_login(db, key, site, by, self._now()):
                 self._audit(

@@ -244,6 +244,7 @@ WORKS: Mapping[str, Work] = {
     "reload": _reload,
     "wait": _wait,
     "screenshot": _screenshot,
+    "look": _screenshot,
     "pdf": _pdf,
     "read": _read,
     "images": _images,
@@ -262,14 +263,14 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "type": ("ref",),
     "select": ("ref", "text"),
     "press": ("text",),
+    "look": ("text",),
     "hover": ("ref",),
     "wait": ("text",),
-    "look": ("text",),
     "cdp": ("method",),
     "fill": ("ref", "secret"),
     "save": ("number",),
     "upload": ("ref", "files"),
 }
-OTHERS = frozenset({"look", "save", "secrets", "upload"})
+OTHERS = frozenset({"save", "secrets", "upload"})
 """What is done elsewhere."""
 __all__ = ["MOST_WAIT_S", "OTHERS", "WORKS", "BrowserError", "PageAnswer", "await_download", "check_call", "tell_page"]

@@ -51,8 +51,7 @@ def failure_of_status(
         wait_s = retry_after(header, now=time.time() if now is None else now)
         text = f"The provider {name} has a problem of its own ({status}). Try again in a while."
         return UpstreamFailed(text, may_retry=True, retry_after_s=wait_s)
-    text = _REFUSED.get(status, _OTHER).format(name=name, status=status, host=host)
-    return UpstreamFailed(text, may_retry=False, status=status)
+    return UpstreamFailed(_REFUSED.get(status, _OTHER).format(name=name, status=status, host=host), may_retry=False)
 
 
 _OTHER = "The provider {name} at {host} gave an unexpected answer ({status}). Check its address."

@@ -34,8 +34,7 @@ class Rehearsal:
         """The script's answer; see the protocol."""
         reply = reply_to(request.messages)
         heard = sum(len(text_of(message.get("content"))) for message in request.messages)
-        text = reply.as_json() if request.json_object else reply.message
-        speech = Speech(text, heard=heard, word_s=self._slow_word_s if reply.is_slow else 0.0)
+        speech = Speech(reply.as_json(), heard=heard, word_s=self._slow_word_s if reply.is_slow else 0.0)
         if opened is not None:
             opened(speech)
         return speech

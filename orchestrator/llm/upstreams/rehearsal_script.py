@@ -35,24 +35,18 @@ from orchestrator.llm.upstreams.rehearsal_texts import APP, GREETING, LONG, MENU
 
 _TO_SUM_UP = "You keep the record of a conversation"
 """So begins the program's own question (``summaries``)."""
+_TO_LOOK = "You look at a picture"
+"""And so the one about a picture (``page_looks``)."""
+SIGHT = "The rehearsal can't see pictures. A model that can would describe this one."
 SUMMARY = "The person and the rehearsal talked for a while, and tried some of what it can show."
-
-LOOK = "The rehearsal has no eyes: it was shown a picture of {size:,} bytes, and a real model would say what is on it."
-
-
-def _picture_bytes(content: Any) -> int:
-    """How large the picture in a message is; 0 for none."""
-    parts = content if isinstance(content, list) else []
-    urls = (part.get("image_url", {}).get("url", "") for part in parts if part.get("type") == "image_url")
-    return next((len(url.partition(",")[2].rstrip("=")) * 3 // 4 for url in urls), 0)
 
 
 def reply_to(messages: Sequence[dict[str, Any]]) -> Reply:
     """The next answer. The last one of a conversation's first turn says that all this is a rehearsal."""
     if messages and text_of(messages[0].get("content")).startswith(_TO_SUM_UP):
         return Reply(SUMMARY)
-    if messages and (size := _picture_bytes(messages[-1].get("content"))):
-        return Reply(LOOK.format(size=size))
+    if messages and text_of(messages[0].get("content")).startswith(_TO_LOOK):
+        return Reply(SIGHT)
     start, results = _find_turn(messages)
     said = text_of(messages[start].get("content")) if messages else ""
     stamp = _STAMP.match(said)

@@ -363,37 +363,3 @@ def test_a_closed_door_leaves_what_the_program_asks_by_itself(install: CoreFixtu
     line.proxy.abort_door_calls(KEY)
     caller.join(10)
     assert answers == ['{"message": "hello"}']
-
-
-PICTURED = ModelRequest(model="", messages=({"role": "user", "content": "What is there?"},), max_tokens=9)
-
-
-def test_what_the_program_asks_within_a_turn_ends_with_it(install: CoreFixture) -> None:
-    """It is cut as the turn's own calls are, and booked on the turn; nobody is shown its answer as the turn's."""
-    line, turn = line_of(install, Reply(texts=("hel",), hold_tail=True)), install.under_way()
-    ask = partial(line.proxy.on_behalf, KEY, PICTURED, within_s=30, turn=turn.id)
-    results: list[Any] = []
-    with watching(install.broker) as news:
-        caller = threading.Thread(target=lambda: results.append(swallow(ask)))
-        caller.start()
-        assert line.fake.is_held.wait(10)
-        line.proxy.abort_turn(turn.id)
-        caller.join(10)
-        assert of_kind(heard(news), "delta") == []
-    assert isinstance(results[0], Stopped)
-    with install.store.reading() as db:
-        assert [tuple(row) for row in db.execute("SELECT turn, state FROM spending")] == [(turn.id, "kept")]
-
-
-def test_what_nobody_wants_is_not_asked(install: CoreFixture) -> None:
-    """The look comes once the turn's end would reach the call."""
-    line, turn = line_of(install), install.under_way()
-
-    def check() -> None:
-        assert line.proxy.is_busy(KEY)
-        raise Stopped("It was stopped.")
-
-    with pytest.raises(Stopped):
-        line.proxy.on_behalf(KEY, PICTURED, within_s=30, turn=turn.id, check_wanted=check)
-    assert line.fake.requests == []
-    assert not line.proxy.is_busy(KEY)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from typing import Any
@@ -320,14 +319,3 @@ def test_it_sums_a_conversation_up() -> None:
     asked = reply_to([{"role": "system", "content": TASK}, {"role": "user", "content": "PERSON: hello"}])
     assert asked.message == SUMMARY
     assert SUMMARY not in reply_to([{"role": "system", "content": "You."}, {"role": "user", "content": TASK}]).message
-
-
-def test_a_picture_is_answered_plainly() -> None:
-    """As a model that sees would, with what can be known: how large it is. The same picture has the same answer."""
-    url = "data:image/jpeg;base64," + base64.b64encode(b"\xff\xd8\xff" + b"x" * 1_000).decode()
-    parts = [{"type": "text", "text": "What is there?"}, {"type": "image_url", "image_url": {"url": url}}]
-    request = ModelRequest("", ({"role": "user", "content": parts},), 100, json_object=False)
-    said = "".join(Rehearsal().complete(request))
-    assert "1,003 bytes" in said
-    assert not said.startswith("{")
-    assert said == "".join(Rehearsal().complete(request))
