@@ -14,7 +14,7 @@ from orchestrator.gate.heads import ProxyRequest, parse_head
 from orchestrator.gate.policy import GatePolicy, HostPort
 from orchestrator.gate.refusals import NotLetThrough, Reason, Refusal
 from orchestrator.gate.traffic import GateVerdict, Traffic
-from orchestrator.gate.way_out import PIECE_BYTES, Outward, WayOut
+from orchestrator.gate.way_out import PIECE_BYTES, Outward, WayOut, abort_transport
 from orchestrator.gate.web_sockets import END, has_switched, may_be_upgrade, rewrite_upgrade
 from orchestrator.web.ip_rules import parse_address
 
@@ -83,7 +83,7 @@ class GateConnection:
             logger.debug("gate: a connection ended: %s", type(error).__name__)
         finally:
             if outward is not None:
-                outward.writer.transport.abort()
+                abort_transport(outward.writer.transport)
             await self._close()
 
     def recheck(self) -> bool:
@@ -100,7 +100,7 @@ class GateConnection:
         """End it at once."""
         if self._task is not None:
             self._task.cancel()
-        self._writer.transport.abort()
+        abort_transport(self._writer.transport)
 
     async def _read_request(self) -> ProxyRequest:
         try:
@@ -249,7 +249,7 @@ class GateConnection:
     async def _answer(self, refusal: Refusal) -> None:
         """The client hears why; within a connection that was let through there is no place for it."""
         if self._is_answered:
-            self._writer.transport.abort()
+            abort_transport(self._writer.transport)
             return
         with suppress(OSError, TimeoutError):
             async with asyncio.timeout(self._parts.limits.head_s):

@@ -1,5 +1,5 @@
-"""WebSockets without encryption: browsers ask for a tunnel for ``ws://``, and what they say in it is read as strictly as
-a request, so that nothing else goes through it. Pure.
+"""WebSockets without encryption: browsers ask for a tunnel for ``ws://``, and what they say in it is read as strictly
+as a request, so that nothing else goes through it. Pure.
 
 The head is written again with the host that was judged. Until the server has switched, the tunnel takes nothing more: a
 server that does not switch would read a second request, for a host of the client's choice.

@@ -61,7 +61,8 @@ def club(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Club]:
         "from club.models import Member, Team\n"
         "Member.objects.create(name='Old Bob', team=Team.objects.create(name='Chess'), since='2020-02-03')\n"
     )
-    done = subprocess.run([sys.executable, "-c", begin], env=environment, capture_output=True, text=True, timeout=120)
+    made = [sys.executable, "-c", begin]
+    done = subprocess.run(made, check=False, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     command = [sys.executable, "-m", "django", "runserver", "--noreload", f"127.0.0.1:{port}"]
     with served(command, environment, home / "log", f"http://127.0.0.1:{port}/admin/login/"):
@@ -123,6 +124,10 @@ def test_an_administration_is_worked_in(install: RealApp, club: Club) -> None:
     ], told
     assert club.rows("SELECT name FROM club_team ORDER BY name") == [("Chess",), ("Rowing",)], told
     assert (club.home / "media/papers/paper.txt").read_text() == "I can swim.\n"
+    assert 'Paper: = "paper.txt"' in told[6], told
+    assert "[select e" in told[7], told
+    assert ": Action: = ---------" in told[7], told
+    assert "Add team | Django site admin" in told[4], told
     assert "Eve Winter,Rowing,2026-11-28" in told[9], told
     assert kinds == ["site", "page_upload", "page_file"], told
     assert PASSWORD not in "".join(told)

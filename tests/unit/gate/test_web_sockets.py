@@ -3,6 +3,7 @@ tunnel."""
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from orchestrator.gate.heads import ProxyRequest
 from orchestrator.gate.refusals import NotLetThrough
+from orchestrator.gate.way_out import abort_transport
 from orchestrator.gate.web_sockets import has_switched, may_be_upgrade, rewrite_upgrade
 from tests.support.fake_internet import PUBLIC, FakeInternet, Visit, answer, opened
 from tests.support.gate_fixture import GateFixture, gate_fixture, read_all, read_head
@@ -131,3 +133,22 @@ def test_other_hosts_have_none(tmp_path: Path) -> None:
             assert read_all(sock) == b""
         assert at.reasons() == {"tunnel-without-tls"}
         assert site.heads in ([], [""])
+
+
+def test_what_has_ended_while_it_was_closing_can_be_aborted() -> None:
+    """Behind its last byte, which the other side took late."""
+
+    async def talk() -> None:
+        ours, theirs = socket.socketpair()
+        _, writer = await asyncio.open_unix_connection(sock=ours)
+        theirs.setblocking(False)
+        writer.write(b"x" * 5_000_000)
+        writer.close()
+        loop, left = asyncio.get_running_loop(), 5_000_000
+        while left:
+            left -= len(await loop.sock_recv(theirs, 1 << 20))
+        await writer.wait_closed()
+        abort_transport(writer.transport)
+        theirs.close()
+
+    asyncio.run(asyncio.wait_for(talk(), 20))
