@@ -35,11 +35,10 @@ _LOOPBACK = ("127.", "::1", "localhost", "::ffff:127.")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--big-apps``: as its help says; ``--cases``: how much ``test_api_fuzz`` tries; ``--all-sizes``: browser tests run in both windows."""
+    """``--big-apps``: with what is big to install; ``--cases``: how much ``test_api_fuzz`` tries; ``--all-sizes``:
+    browser tests run in both windows."""
     parser.addoption("--all-sizes", action="store_true", help="run every browser test at phone and desktop size")
-    parser.addoption(
-        "--big-apps", action="store_true", help="also test with JupyterLab, which takes 220 MB and a minute"
-    )
+    parser.addoption("--big-apps", action="store_true", help="also with JupyterLab: 220 MB and a minute")
     parser.addoption("--cases", type=int, default=0, help="cases of each kind for every operation of the API")
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from tests.support.real_app import RealApp, Talker, eventually
 
 FIND = r"""ref() {
-    hermit browser snapshot --full | grep -oE "e[0-9]+: ($1)|\[($1)[^]]*\]\(e[0-9]+\)" | grep -oE 'e[0-9]+' | head -1
+    hermit browser snapshot --full | grep -oE "e[0-9]+: ($1)|\[($1)[^]]*\]\(e[0-9]+" | grep -oE 'e[0-9]+' | head -1
 }
 last() { hermit browser snapshot --full | grep -oE "$1" | grep -oE 'e[0-9]+' | tail -1; }
 until_it_shows() { for _ in 1 2 3 4 5; do hermit browser wait "$1" 2>&1 | grep -v 'does not show' && return; done; }"""

@@ -41,7 +41,7 @@ _SWAGGER = """<!doctype html><title>Pets</title><link rel=stylesheet href=swagge
 _ADMIN = """<!doctype html><html lang=en><head><title>Desk</title>
 <link rel=stylesheet href=/dist/css/adminlte.min.css></head>
 <body class="layout-fixed sidebar-expand-lg"><div class=app-wrapper>
-<nav class="app-header navbar"><a class=nav-link data-lte-toggle=sidebar href="#" role=button>Toggle navigation</a></nav>
+<nav class="app-header navbar"><a data-lte-toggle=sidebar href="#" role=button>Toggle navigation</a></nav>
 <aside class=app-sidebar><div class=sidebar-wrapper><nav><ul class="nav sidebar-menu flex-column"
   data-lte-toggle=treeview role=navigation aria-label="Main navigation" data-accordion=false id=navigation>
 <li class=nav-item><a href="#" class=nav-link><p>Orders <i class=nav-arrow></i></p></a>
@@ -49,7 +49,8 @@ _ADMIN = """<!doctype html><html lang=en><head><title>Desk</title>
   <li class=nav-item><a href=/paid class=nav-link><p>Paid orders</p></a></li></ul></li>
 </ul></nav></div></aside>
 <main class=app-main><div class="card"><div class=card-header><h3 class=card-title>TITLE</h3><div class=card-tools>
-<button type=button class="btn btn-tool" data-lte-toggle=card-collapse title=Collapse><i data-lte-icon=minus>-</i></button>
+<button type=button class="btn btn-tool" data-lte-toggle=card-collapse title=Collapse><i data-lte-icon=minus>-</i>
+</button>
 </div></div><div class=card-body>There are 7 orders.</div></div></main>
 </div><script src=/dist/js/adminlte.min.js></script></body></html>"""
 
