@@ -35,7 +35,7 @@ class McpClock(FetchDeadline):
             raise Stopped("The call was stopped.")
         left = self._until - time.monotonic()
         if left <= 0:
-            raise McpSlow(f"The server did not answer within {self._total:,.0f} s. Try again, or give it more time.")
+            raise McpSlow(f"The server did not answer within {self._total:,.3g} s. Try again, or give it more time.")
         return left
 
     def sleep(self, seconds: float) -> None:
