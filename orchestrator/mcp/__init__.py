@@ -15,6 +15,8 @@
     wire.py          single HTTP requests to addresses that were checked
     events.py        server-sent events
     headers.py       what the newest protocol says in headers
+    oauth.py         logins: begun, made by a person, finished, kept alive
+    oauth_models.py, oauth_discovery.py, oauth_http.py    what they are made of, where they are made, their requests
 
 A server is a stranger. Every message is bounded before it is read as JSON, and no schema of a server's is evaluated.
 """
