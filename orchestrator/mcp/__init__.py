@@ -12,6 +12,7 @@
     stdio.py         a server that is a program: one message a line
     http.py          a server at a URL
     two_channels.py  the same, as servers of 2024-11-05 speak
+    side_stream.py   the stream on which older servers ask questions
     wire.py          single HTTP requests to addresses that were checked
     events.py        server-sent events
     headers.py       what the newest protocol says in headers

@@ -16,7 +16,7 @@ from orchestrator.core.errors import BadInput
 from orchestrator.mcp.faults import McpBroken, McpUnauthorized
 from orchestrator.mcp.oauth_discovery import McpLoginPlace, find_login
 from orchestrator.mcp.oauth_http import LoginAnswer, LoginHttp
-from orchestrator.mcp.oauth_models import McpClientId, McpGrant, McpIssuer, McpLoginStart, ClientProof
+from orchestrator.mcp.oauth_models import ClientProof, McpClientId, McpGrant, McpIssuer, McpLoginStart
 from orchestrator.web.limits import Internet
 from orchestrator.web.urls import UrlRules, parse_url
 

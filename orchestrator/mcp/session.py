@@ -191,8 +191,8 @@ class McpSession:
         return self._hello or self.connect()
 
     def _capabilities(self) -> dict[str, Any]:
-        """What is offered to the server. Over HTTP older ones ask on a stream of their own, which is not opened."""
-        if self._transport.is_http and not self._is_modern:
+        """What is offered to the server."""
+        if not (self._is_modern or self._transport.hears_questions):
             return {}
         return {"elicitation": {"form": {}}} if self._asks_persons else {}
 

@@ -91,7 +91,9 @@ def main() -> None:
     context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
     calls = {call["name"]: call.get("arguments", {}) for call in context.get("toolCalls", [])}
     browser = Browser(sys.argv[-1], context)
-    transport = HttpTransport(sys.argv[-1], internet=Internet(), bearer=browser.token, is_private_allowed=True)
+    transport = HttpTransport(
+        sys.argv[-1], internet=Internet(), bearer=browser.token, is_private_allowed=True, hears_questions=True
+    )
     session = McpSession(transport, client_version="1", asks_persons=True)
 
     def allowed(deed: Callable[[], Result]) -> Result:
