@@ -107,12 +107,14 @@ EVENT_LOOPS = (
     "orchestrator.browser",
     "orchestrator.capabilities.browser.kept_logins",
     "orchestrator.capabilities.browser.page_work",
+    "orchestrator.capabilities.browser.remote_backend",
     "orchestrator.capabilities.browser.site_access",
     "orchestrator.live_browsers",
     "orchestrator.channels",
     "orchestrator.gate",
     "orchestrator.apps.previews",
     "orchestrator.door.reverse_tunnel",
+    "orchestrator.operations.doctor.remote_browser",
 )
 """Who has an event loop of its own, in a thread of its own, or runs in that of its caller."""
 STARTS_PROCESSES = ("orchestrator.engine.setup", "orchestrator.cli")
