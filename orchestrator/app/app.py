@@ -189,6 +189,7 @@ class App:
             turns=self._turns,
             history=History(self._store),
             plans=self._capabilities.plans,
+            lessons=self._capabilities.lessons,
             prestart=self._waker.prestart,
             approvals=self._approvals,
             grants=context.grants,

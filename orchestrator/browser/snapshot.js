@@ -284,7 +284,7 @@
       pieces: lines.join("\n").toWellFormed().split(/\n?\u0000(\d+);\n?/),
       frames: frames.map(({ el, indent }) => ({ name: called(el), indent })),
       title: document.title.slice(0, 500).toWellFormed(),
-      scroll: [Math.round(scrollY), document.documentElement.scrollHeight, innerHeight],
+      scroll: [Math.round(scrollY), document.documentElement?.scrollHeight ?? 0, innerHeight],
       refs: count, hosts: hosts.length, isCut,
       isExposed: [...concealed].some((el) => el.isConnected && el.type !== "password" && el.value),
     };
