@@ -113,6 +113,7 @@ def _install(npm: str, home: Path, *, done: bool) -> None:
 
 @pytest.mark.parametrize(("revision", "scenario"), RUNS)
 def test_the_client_conforms(suite: list[str], revision: str, scenario: str) -> None:
+    """Each scenario passes without a failure or a warning."""
     argv = [*suite, "client", "--command", CLIENT, "--scenario", scenario, "--spec-version", revision]
     environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "PYTHONDONTWRITEBYTECODE": "1"}
     ran = subprocess.run(
@@ -125,6 +126,7 @@ def test_the_client_conforms(suite: list[str], revision: str, scenario: str) -> 
 
 
 def test_every_scenario_is_run_or_declined(suite: list[str]) -> None:
+    """A newer suite can't pass by what nobody runs."""
     ran = subprocess.run([*suite, "list", "--client"], capture_output=True, encoding="utf-8", timeout=60, check=True)
     every = set(re.findall(r"^  - (\S+) \[", ran.stdout, re.MULTILINE))
     assert len(every) > 40
@@ -132,6 +134,7 @@ def test_every_scenario_is_run_or_declined(suite: list[str]) -> None:
 
 
 def test_what_is_declined_is_said_with_its_reason() -> None:
+    """In the page for operators."""
     page = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `([^`]+)` \| ([^|]+) \|$", page, re.MULTILINE))
     assert {name for name in DECLINED if len(rows.get(name, "")) < 30} == set()

@@ -58,6 +58,7 @@ def logins_at(url: str, **more: Any) -> McpLogins:
 
 
 def test_a_login_is_begun_finished_and_kept_alive() -> None:
+    """Code, PKCE and resource go where they belong, and a refresh keeps what is not sent again."""
     server = LoginSite()
     with mcp_site(server) as site:
         logins = logins_at(site.url)
@@ -78,6 +79,7 @@ def test_a_login_is_begun_finished_and_kept_alive() -> None:
 
 
 def test_secrets_are_not_written_out() -> None:
+    """Not in what a log would show of them."""
     with mcp_site(LoginSite()) as site:
         start = logins_at(site.url).begin()
         grant = logins_at(site.url).finish(start, {"state": start.state, "code": "x"})
@@ -92,6 +94,7 @@ def begun(site_url: str) -> tuple[McpLogins, McpLoginStart]:
 
 @pytest.mark.parametrize("answer", [{}, {"state": "other", "code": "x"}, {"state": "", "code": "x"}])
 def test_an_answer_to_no_login_is_refused(answer: dict[str, str]) -> None:
+    """Nothing is asked of the authorization server then."""
     server = LoginSite()
     with mcp_site(server) as site:
         logins, start = begun(site.url)
@@ -102,6 +105,7 @@ def test_an_answer_to_no_login_is_refused(answer: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("more", [{"error": "access_denied", "code": "x"}, {}, {"code": ""}])
 def test_a_no_is_told(more: dict[str, str]) -> None:
+    """Nothing is asked of the authorization server then."""
     server = LoginSite()
     with mcp_site(server) as site:
         logins, start = begun(site.url)
@@ -127,11 +131,13 @@ def test_a_no_is_told(more: dict[str, str]) -> None:
     ],
 )
 def test_a_login_that_leads_astray_is_not_begun(changes: dict[str, Any], sentence: str) -> None:
+    """To another resource, issuer, network or scheme, or without PKCE."""
     with mcp_site(LoginSite(**changes)) as site, pytest.raises(McpBroken, match=sentence):
         logins_at(site.url).begin()
 
 
 def test_what_we_are_to_one_server_goes_to_no_other() -> None:
+    """Credentials belong to their issuer."""
     elsewhere = McpClientId("https://other.example", "known", "s", "client_secret_post")
     with mcp_site(LoginSite()) as site:
         assert logins_at(site.url, registered=elsewhere).begin().client.client_id == "c1"
@@ -150,6 +156,7 @@ def test_what_we_are_to_one_server_goes_to_no_other() -> None:
     ],
 )
 def test_a_token_that_is_none_is_refused(status: int, body: dict[str, Any], kind: type[Exception]) -> None:
+    """A login that ended needs a person; everything else is the server's fault."""
     server = LoginSite()
     server.token = (status, body)
     with mcp_site(server) as site:
@@ -159,6 +166,7 @@ def test_a_token_that_is_none_is_refused(status: int, body: dict[str, Any], kind
 
 
 def test_a_login_without_a_way_on_needs_a_person() -> None:
+    """Without a refresh token there is nothing to ask with."""
     with mcp_site(LoginSite()) as site:
         logins, start = begun(site.url)
         grant = McpGrant("a", "", 0.0, "", "", start.issuer, start.client)
@@ -176,4 +184,5 @@ def test_a_login_without_a_way_on_needs_a_person() -> None:
     ],
 )
 def test_challenges_are_read(challenge: str, found: dict[str, str]) -> None:
+    """Those of bearer tokens alone."""
     assert read_challenge(challenge) == found
