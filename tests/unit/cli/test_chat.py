@@ -227,11 +227,11 @@ def test_output_grows_by_whole_lines_and_not_for_ever() -> None:
 
 
 def test_the_conversation_is_printed_and_searched(terminal: Terminal) -> None:
-    """The newest last, for people and as JSON; nothing in it reaches the terminal."""
+    """The newest last, what was found the best first; as JSON too. Nothing of it reaches the terminal."""
     for text in ("the boat Nautilus\x1b[2J", "something else", "where is the Nautilus?"):
         terminal.hermit("chat", "crab", text, screen=io.StringIO())
     out, _ = terminal.hermit("history", "crab", "--find", "naut")
-    assert out.index("you: the boat Nautilus\\x1b[2J") < out.index("crab: You said: where is the Nautilus?")
+    assert out.index("crab: You said: where is the Nautilus?") < out.index("you: the boat Nautilus\\x1b[2J")
     assert "something else" not in out
     assert "\x1b" not in out
     page, _ = terminal.hermit("history", "crab", "--limit", "1")

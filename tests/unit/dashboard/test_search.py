@@ -35,7 +35,7 @@ def test_what_was_said_is_found_and_leads_to_its_place(webapp: AppFixture, brows
     for n in range(25):
         said(webapp, f"again Nautilus {n}")
     first = page(browser, "/agents/crab/search?q=nautilus")
-    assert (first.count('class="hit"'), "Older" in first) == (20, True)
+    assert (first.count('class="hit"'), "More" in first) == (20, True)
     older = first.partition('href="/agents/crab/search?q=nautilus&amp;before=')[2].partition('"')[0]
     assert page(browser, f"/agents/crab/search?q=nautilus&before={older}").count('class="hit"') == 6
 
