@@ -88,6 +88,10 @@ def other_redirect(request: SiteRequest) -> None:
     request.begin(302, "text/plain", Location="/else")
 
 
+def say_nothing(request: SiteRequest) -> None:
+    request.over.wait(60)
+
+
 def packed(request: SiteRequest) -> None:
     request.begin(200, "application/json", Content_Encoding="gzip")
     request.write(b"\x1f\x8b" + b"0" * 100)
@@ -122,7 +126,7 @@ def test_what_is_wrong_is_ended_with_a_sentence(call: Answer, sentence: str) -> 
 
 def test_a_server_that_says_nothing_is_slow() -> None:
     """The time of the call ends it."""
-    with mcp_site(modern(lambda request: request.over.wait(60) and None)) as site:
+    with mcp_site(modern(say_nothing)) as site:
         session = session_at(site.url)
         session.fetch_catalog()
         with pytest.raises(McpSlow):
