@@ -26,6 +26,7 @@ LAYERS = (
     "languages",
     "files",
     "web",
+    "mcp",
     "gate",
     "browser",
     "engine",
