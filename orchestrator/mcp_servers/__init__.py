@@ -7,6 +7,7 @@
     wording.py   a difference in words that a person can read; pure
     secrets.py   the values of secrets: a file in HERMIT_HOME, written here, read for a start of the server alone
     servers.py   McpServers: adding, changing, removing, deciding, recording what a server says
+    checks.py    a server is started once, to see what it offers
     imports.py   the files of other programs that list servers, as proposals; pure
 
 Every word of a server's is a claim. A tool that is new or has changed is not called before an operator has seen how.

@@ -3,6 +3,7 @@ such, and no part of any prompt."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol
@@ -10,8 +11,9 @@ from typing import Literal, Protocol
 from orchestrator.mcp.models import McpCatalog
 
 McpHow = Literal["npm", "pip", "command", "url"]
-"""How a server runs: a package of npm's or of PyPI's, or a command, in a container of its own; or it is asked at a URL."""
+"""How a server runs: a package of npm's or of PyPI's, or a command, in a container of its own; or elsewhere, at a URL."""
 SaidKind = Literal["instructions", "prompt", "template"]
+PinKind = Literal["tool", "instructions", "prompt", "template"]
 
 TOOLSET_PREFIX = "mcp-"
 
@@ -131,3 +133,42 @@ class ServerChecker(Protocol):
         Raises:
             Unavailable: it can't be started or reached, or it breaks the protocol; the message says what to do.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """What an operator has seen of one thing that a server says, and what the server says of it now."""
+
+    kind: PinKind
+    name: str
+    wire: str
+    sha256: str
+    state: PinState
+    decision: ToolDecision
+    seen_at: float
+    offered: str = ""
+
+    @property
+    def offered_sha256(self) -> str:
+        """Of what is to be accepted: what the server says now, or what it said before it was silent."""
+        return hash_wire(self.offered) if self.offered else self.sha256
+
+    @property
+    def is_waiting(self) -> bool:
+        """An operator has to look at it."""
+        return self.state in (PinState.CHANGED, PinState.NEW, PinState.GONE)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPin:
+    """What an operator has looked at and accepts."""
+
+    kind: PinKind
+    name: str
+    sha256: str
+    """``Pin.offered_sha256`` as it was shown."""
+
+
+def hash_wire(text: str) -> str:
+    """The SHA-256 of canonical JSON, in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
