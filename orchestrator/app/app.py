@@ -125,7 +125,7 @@ class App:
             hooks=hooks,
             users=users,
             agents=agents,
-            access=Access(self._store, agents, hooks),
+            access=Access(self._store, agents=agents, hooks=hooks),
             workspaces=workspaces,
             notifications=notifications,
             budget=self._budget,
