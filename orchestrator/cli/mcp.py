@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import getpass
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -292,7 +291,7 @@ def _read_value(name: str) -> str:
     return getpass.getpass(f"{name}: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
 
 
-def _split_pair(option: str, pair: str) -> Sequence[str]:
+def _split_pair(option: str, pair: str) -> tuple[str, str]:
     name, sign, value = pair.partition("=")
     if not sign:
         raise BadInput(f"{option}: write NAME=VALUE, such as LOG_LEVEL=info.")
