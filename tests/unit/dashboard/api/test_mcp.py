@@ -44,7 +44,9 @@ def test_from_adding_to_an_agent_that_has_it(operator: Api, checker: FakeServerC
     assert "mcp-github" in operator.get("/agents/crab")["toolsets"]
     checker.catalog = make_catalog(make_tool("search", "Other words."), make_tool("write"))
     (changed,) = (one for one in operator.post("/mcp/github/check")["tools"] if one["state"] == "changed")
-    assert changed["difference"]["parts"] == [{"where": "description", "before": "Does things.", "after": "Other words."}]
+    assert changed["difference"]["parts"] == [
+        {"where": "description", "before": "Does things.", "after": "Other words."}
+    ]
     assert operator.refused("POST", "/mcp/github/accept", {"pins": pins[:1]})[0] == 412
     assert operator.call("PUT", "/mcp/github/agents", {"agents": []}).status_code == 200
     assert "mcp-github" not in operator.get("/agents/crab")["toolsets"]
