@@ -18,7 +18,7 @@ TOPS = ("orchestrator", "dashboard", "crab")
 MAX_FILE_LINES = 500
 """A habit is 100 to 350 lines; what is longer than this is two ideas."""
 MAX_FUNCTION_LINES = 60
-LONGER = {"orchestrator.core.db.migrations": 2000}
+LONGER = {"orchestrator.core.db.migrations": 2400}
 """The list of migrations only ever grows."""
 
 LAYERS = (

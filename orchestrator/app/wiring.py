@@ -30,6 +30,7 @@ from orchestrator.capabilities.delivery.outbox_folder import OutboxFolders
 from orchestrator.capabilities.delivery.watcher import OutboxWatcher, WatchedDoors
 from orchestrator.capabilities.memory.embedder import Embedder
 from orchestrator.capabilities.packages.indexes import PackageIndexes
+from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.channels.telegram import lazy_import
 from orchestrator.channels.telegram.accounts.bots import Bots
 from orchestrator.checkpoints.checkpoints import Checkpoints
@@ -57,6 +58,7 @@ from orchestrator.llm.providers import Build, Providers
 from orchestrator.llm.proxy import Proxy, Remember
 from orchestrator.llm.retry import RetryPolicy
 from orchestrator.llm.upstreams.catalog import build_own
+from orchestrator.mcp_servers.rows import list_toolsets
 from orchestrator.mcp_servers.secrets import McpSecrets
 from orchestrator.mcp_servers.servers import McpServers
 from orchestrator.operations.metrics import Gauges, Metrics
@@ -135,6 +137,11 @@ def build_gates(settings: Settings, parts: Edges, store: Store) -> Gates:
         named=settings.private_hosts,
         write=TrafficLog(store).write_rows,
     )
+
+
+def build_agents(store: Store, providers: Providers, hooks: Hooks) -> Agents:
+    """The agents. One that is new has every toolset but those of MCP servers."""
+    return Agents(store, providers=providers, toolsets=TOOLSETS, hooks=hooks, more_toolsets=list_toolsets)
 
 
 def build_mcp_servers(
