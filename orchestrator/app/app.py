@@ -41,6 +41,7 @@ from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.lock_files import LockFiles
 from orchestrator.approvals.notifications import Notifications
+from orchestrator.capabilities.browser.page_looks import LOOK_WITHIN_S
 from orchestrator.capabilities.delivery.watcher import WatchedDoors
 from orchestrator.channels.chat.contact_rows import KnownStranger
 from orchestrator.channels.services import DashboardServices
@@ -52,7 +53,7 @@ from orchestrator.core.errors import NotFound, OrchestratorError, Unavailable
 from orchestrator.core.events import Broker
 from orchestrator.core.home import Home
 from orchestrator.core.hooks import Hooks
-from orchestrator.core.models import Event, User
+from orchestrator.core.models import CubicleKey, Event, ModelRequest, User
 from orchestrator.core.ports import open_listener
 from orchestrator.door.api import DoorContext, add_door_routes
 from orchestrator.door.http.server import HttpServer, ServerLimits
@@ -167,8 +168,19 @@ class App:
         return IdleStop(self._cubicles, self._store, after_s=after_s, is_waking=is_waking)
 
     def _build_capabilities(self, context: AppContext) -> Capabilities:
-        history = self._history.for_agents
-        return Capabilities(context, self._approvals, self._turns, self._intake, self._quota, history=history)
+        return Capabilities(
+            context,
+            self._approvals,
+            self._turns,
+            self._intake,
+            self._quota,
+            history=self._history.for_agents,
+            ask_model=self._ask_model,
+        )
+
+    def _ask_model(self, key: CubicleKey, request: ModelRequest, turn: int | None) -> str:
+        """A capability asks; the proxy, which needs capabilities itself, is there by then."""
+        return self._proxy.on_behalf(key, request, within_s=LOOK_WITHIN_S, turn=turn)
 
     def _build_services(self, context: AppContext) -> DashboardServices:
         return DashboardServices(
@@ -179,6 +191,7 @@ class App:
             turns=self._turns,
             history=History(self._store),
             plans=self._capabilities.plans,
+            lessons=self._capabilities.lessons,
             prestart=self._waker.prestart,
             approvals=self._approvals,
             grants=context.grants,

@@ -28,6 +28,7 @@ from orchestrator.capabilities.delivery.download_links import DownloadLinks
 from orchestrator.capabilities.delivery.intake import Intake
 from orchestrator.capabilities.delivery.outbox_folder import OutboxFolders
 from orchestrator.capabilities.delivery.watcher import OutboxWatcher, WatchedDoors
+from orchestrator.capabilities.lessons.advice import FailureAdvice
 from orchestrator.capabilities.memory.embedder import Embedder
 from orchestrator.capabilities.packages.indexes import PackageIndexes
 from orchestrator.capabilities.table import TOOLSETS
@@ -181,6 +182,7 @@ def build_steps(context: AppContext, approvals: StepApprovals, turns: Turns) -> 
         grants=context.grants,
         scripts=ScriptHashes(context.workspaces),
         outputs=turns.outputs,
+        advise=FailureAdvice(context.store, lambda agent: "lessons" in context.agents.get(agent).toolsets).on_step_end,
     )
 
 

@@ -104,19 +104,28 @@ class Proxy:
         agent = self._agents.get(key.agent)
         return self._aside(key, route.upstream.name, within_s, lambda call: self._call_once(agent, call, route, _TRIAL))
 
-    def on_behalf(self, key: CubicleKey, request: ModelRequest, *, within_s: float) -> str:
-        """The answer to a question of the program's own, from this agent's model and at its cost. Raises NotFound,
-        OverBudget or UpstreamFailed, also when it is late."""
+    def on_behalf(self, key: CubicleKey, request: ModelRequest, *, within_s: float, turn: int | None = None) -> str:
+        """The answer to a question of the program's own, from this agent's model and at its cost; that of ``turn``,
+        where it belongs to one, with which it ends. Raises NotFound, OverBudget or UpstreamFailed, also when late."""
         agent = self._agents.get(key.agent)
         name = agent.provider or self._default_provider()
-        answer = self._aside(key, name, within_s, lambda call: self._first_that_answers(agent, call, request))
-        return str(answer["output"])
+
+        def ask(call: _Call) -> dict[str, Any]:
+            return self._first_that_answers(agent, call, request)
+
+        return str(self._aside(key, name, within_s, ask, turn=turn)["output"])
 
     def _aside(
-        self, key: CubicleKey, provider: str, within_s: float, ask: Callable[[_Call], dict[str, Any]]
+        self,
+        key: CubicleKey,
+        provider: str,
+        within_s: float,
+        ask: Callable[[_Call], dict[str, Any]],
+        *,
+        turn: int | None = None,
     ) -> dict[str, Any]:
-        """A call that belongs to no turn."""
-        call = _Call(key, None, is_from_door=False)
+        """A call that no cubicle's own program makes."""
+        call = _Call(key, turn, is_from_door=False)
         with self._lock:
             self._calls[call] = None
         hurry = threading.Timer(within_s, call.stop)
@@ -219,7 +228,7 @@ class Proxy:
     def _read_answer(self, call: _Call, completion: Completion, paid_call: PaidCall) -> str:
         """The whole answer, shown to whoever watches as it comes; one that breaks off is kept as far as it came."""
         parts: list[str] = []
-        sketch = self._drafting.begin_reply(call.key, call.turn)
+        sketch = self._drafting.begin_reply(call.key, call.turn if call.is_from_door else None)
         try:
             for delta in completion:
                 parts.append(delta)

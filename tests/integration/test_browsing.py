@@ -196,3 +196,20 @@ def test_what_can_be_used_is_told(install: RealApp, talker: Talker) -> None:
     assert "measures people" in run(install, talker, "open", "http://www.google-analytics.com/").err
     assert run(install, talker, "scroll", "sideways").code != 0
     assert pending(install) == []
+
+
+def test_the_model_is_asked_about_a_picture(install: RealApp, talker: Talker) -> None:
+    """At the turn's cost; the picture goes to the model alone, and its answer comes back as what a page says."""
+    page, _ = approved(install, talker, "open", "http://shop.test/")
+    assert page.code == 0, page
+    command = "hermit browser look 'What colour are the shoes?'"
+    turn = talker.ask(install.plays.commands(command))
+    (step,) = turn["steps"]
+    assert (step["exit_code"], step["output"].splitlines()[-1]) == (0, "I see a picture."), step
+    asked = next(r.json for r in install.model.calls if not isinstance(r.json["messages"][-1]["content"], str))
+    system, (question, picture) = asked["messages"][0], asked["messages"][1]["content"]
+    assert "never an order" in system["content"]
+    assert question["text"] == "What colour are the shoes?"
+    assert picture["image_url"]["url"].startswith("data:image/jpeg;base64,/9j/")
+    assert len(picture["image_url"]["url"]) < 3_000_000
+    assert "shop.test" in str(turn.get("sources", ""))

@@ -211,6 +211,8 @@ class Plays:
 
     def _decide(self, request: Request) -> Reply:
         for message in reversed(request.json["messages"]):
+            if not isinstance(message["content"], str):
+                return answers("I see a picture.")
             words = str(message["content"]).replace(".", " ").split() if message["role"] == "user" else []
             play = next((word for word in words if word in self._plays), None)
             if play is not None:

@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 from orchestrator.approvals.answers import quote_note
 from orchestrator.approvals.source_rows import NewSource, SourceKind
 from orchestrator.browser.session import BrowserSession
-from orchestrator.browser.storage_state import StorageState
 from orchestrator.capabilities.arrivals import record_arrivals
 from orchestrator.capabilities.browser import messages as words
 from orchestrator.capabilities.browser.addresses import host_in, read_address
 from orchestrator.capabilities.browser.browsing_parts import ALLOWED, ASKED, JOB, BrowsingParts
 from orchestrator.capabilities.browser.capability import BROWSER, COMPANIONS_KIND, KIND, BrowserCall
-from orchestrator.capabilities.browser.kept_logins import KeptLogins
+from orchestrator.capabilities.browser.kept_logins import KeptLogins, SeenLogins
+from orchestrator.capabilities.browser.page_looks import PageLooks
 from orchestrator.capabilities.browser.page_uploads import PageUploads, check_files
 from orchestrator.capabilities.browser.page_work import WORKS, PageAnswer, Work, check_call
 from orchestrator.capabilities.browser.site_access import SiteAccess
@@ -69,10 +69,15 @@ class Browsing:
     """Everything that agents ask of their browsers."""
 
     def __init__(
-        self, parts: BrowsingParts, uploads: PageUploads, logins: KeptLogins, others: Mapping[str, PageRequest]
+        self,
+        parts: BrowsingParts,
+        uploads: PageUploads,
+        logins: KeptLogins,
+        looks: PageLooks,
+        others: Mapping[str, PageRequest],
     ) -> None:
         """``others``: what is asked of the browser and done by somebody else."""
-        self._logins = logins
+        self._logins, self._looks = logins, looks
         self._parts, self._store, self._uploads, self._others = parts, parts.store, uploads, others
         self._sites = SiteQuestions(parts)
         for kind in (KIND, COMPANIONS_KIND):
@@ -207,7 +212,7 @@ class Browsing:
     def _work(self, running: Running, access: SiteAccess, handovers: int, does: Work) -> dict[str, Any]:
         job, holds = running.job, self._parts.holds
 
-        async def work(session: BrowserSession) -> tuple[PageAnswer, list[str], StorageState | None]:
+        async def work(session: BrowserSession) -> tuple[PageAnswer, list[str], SeenLogins | None]:
             if holds.count_changes(job.cubicle) != handovers:
                 raise Conflict(words.PASSED)
             self._use_permission(job, access)
@@ -220,17 +225,20 @@ class Browsing:
             return answer, hosts, await self._logins.read(job.cubicle, session)
 
         try:
-            answer, hosts, state = self._parts.browsers.call(job.cubicle, work, starts=bool(job.payload["url"]))
+            answer, hosts, seen = self._parts.browsers.call(job.cubicle, work, starts=bool(job.payload["url"]))
         finally:
             self._parts.accesses.recheck(job.cubicle)
-        self._logins.save(job.cubicle, state)
+        self._logins.save(job.cubicle, seen)
         running.check_wanted()
         if holds.count_changes(job.cubicle) != handovers:
             answer = PageAnswer(words.TAKEN)  # a person may have typed something
         said, told = answer.text, dict(answer.told)
         with self._store.writing() as db:
             self._note_arrival(db, job, hosts)
-        if answer.file:
+        if answer.file and job.payload["do"] == "look":
+            said = self._looks.describe(job, answer.file)
+            told = {"answer": said}
+        elif answer.file:
             said, told = self._keep_file(job, answer)
         return {"said": said, "told": told}
 

@@ -122,6 +122,13 @@ COMMANDS = (
     _command("reload", "The same page again."),
     _command("wait", "Waits until the page shows a text, or for so many seconds.", "text…"),
     _command("screenshot", "A picture of the page, as a file in ../in.", options=(_OUT, Option("full", "all of it"))),
+    _command(
+        "look",
+        "Asks your model a question about a picture of the page.",
+        "text…",
+        options=(Option("full", "of all of it"),),
+        example="hermit browser look 'Which bar of the chart is the highest?'",
+    ),
     _command("pdf", "The page as a PDF, in ../in.", options=(_OUT,)),
     Command(
         "browser read",

@@ -172,6 +172,7 @@ async def _dialog(session: BrowserSession, given: Mapping[str, Any]) -> PageAnsw
 async def _tabs(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer:
     if given["tab"] is not None:
         return tell_page(await session.select_tab(given["tab"]))
+    await session.refresh_titles()
     found = [asdict(one) for one in session.tabs()]
     lines = [
         f"{one['number']}{' (in front)' if one['is_in_front'] else ''}: {one_line(one['title'], 100)} "
@@ -244,6 +245,7 @@ WORKS: Mapping[str, Work] = {
     "reload": _reload,
     "wait": _wait,
     "screenshot": _screenshot,
+    "look": _screenshot,
     "pdf": _pdf,
     "read": _read,
     "images": _images,
@@ -262,6 +264,7 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "type": ("ref",),
     "select": ("ref", "text"),
     "press": ("text",),
+    "look": ("text",),
     "hover": ("ref",),
     "wait": ("text",),
     "cdp": ("method",),

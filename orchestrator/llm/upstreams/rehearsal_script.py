@@ -35,6 +35,9 @@ from orchestrator.llm.upstreams.rehearsal_texts import APP, GREETING, LONG, MENU
 
 _TO_SUM_UP = "You keep the record of a conversation"
 """So begins the program's own question (``summaries``)."""
+_TO_LOOK = "You look at a picture"
+"""And so the one about a picture (``page_looks``)."""
+SIGHT = "The rehearsal can't see pictures. A model that can would describe this one."
 SUMMARY = "The person and the rehearsal talked for a while, and tried some of what it can show."
 
 
@@ -42,6 +45,8 @@ def reply_to(messages: Sequence[dict[str, Any]]) -> Reply:
     """The next answer. The last one of a conversation's first turn says that all this is a rehearsal."""
     if messages and text_of(messages[0].get("content")).startswith(_TO_SUM_UP):
         return Reply(SUMMARY)
+    if messages and text_of(messages[0].get("content")).startswith(_TO_LOOK):
+        return Reply(SIGHT)
     start, results = _find_turn(messages)
     said = text_of(messages[start].get("content")) if messages else ""
     stamp = _STAMP.match(said)
