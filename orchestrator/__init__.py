@@ -20,6 +20,7 @@ Packages from the top down. A package imports only those below it (``tests/test_
     engine/         containers: the protocol, one hardening profile, Docker, the set-up of the host
     gate/           the way out of helper containers: a proxy that asks a policy before anything is looked up
     browser/        a browser that agents use: driven by its DevTools protocol, told of as text
+    mcp/            a client of the Model Context Protocol: other people's tools, as data
     web/            fetching from the public internet, and nothing else
     files/          the only code that opens what agents made
     languages/      the texts of pages and notifications in several languages, dates and numbers

@@ -18,6 +18,7 @@ from orchestrator.app.wiring import (
     build_cubicles,
     build_disk,
     build_gates,
+    build_mcp_servers,
     build_metrics,
     build_outgoing,
     build_previews,
@@ -68,6 +69,7 @@ from orchestrator.llm.budget import Budget
 from orchestrator.llm.budget_notifications import BudgetNotifications
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import ProviderCheck
+from orchestrator.mcp_servers.rows import list_toolsets
 from orchestrator.operations.closing import Closing
 from orchestrator.operations.deletion import Deletion
 from orchestrator.operations.idle_stop import IdleStop
@@ -108,7 +110,9 @@ class App:
         users = build_users(settings, home, self._store, hooks)
         self._install_settings = InstallSettings(self._store, is_arranged=settings.is_arranged)
         self._providers = build_providers(home, parts, self._install_settings)
-        agents = Agents(self._store, providers=self._providers, toolsets=TOOLSETS, hooks=hooks)
+        agents = Agents(
+            self._store, providers=self._providers, toolsets=TOOLSETS, hooks=hooks, more_toolsets=list_toolsets
+        )
         notifications = Notifications(self._store, self._broker)
         told = BudgetNotifications(self._store, notifications, agents, hooks)
         self._budget = Budget(self._store, booked=told.notify_booking)
@@ -130,6 +134,7 @@ class App:
             grants=Grants(store=self._store, agents=agents, broker=self._broker),
             install_settings=self._install_settings,
             gates=build_gates(settings, parts, self._store),
+            mcp_servers=build_mcp_servers(settings, home, parts, self._store, agents, hooks),
         )
         self._gates, self._approvals = context.gates, Approvals(self._store, self._broker, context.grants, hooks)
         self._step_approvals = StepApprovals(self._store, self._approvals, self._locks, hooks)

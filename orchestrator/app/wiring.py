@@ -57,6 +57,8 @@ from orchestrator.llm.providers import Build, Providers
 from orchestrator.llm.proxy import Proxy, Remember
 from orchestrator.llm.retry import RetryPolicy
 from orchestrator.llm.upstreams.catalog import build_own
+from orchestrator.mcp_servers.secrets import McpSecrets
+from orchestrator.mcp_servers.servers import McpServers
 from orchestrator.operations.metrics import Gauges, Metrics
 from orchestrator.operations.proof.proofs import ProofParts, Proofs
 from orchestrator.operations.proof.watch import find_address
@@ -122,6 +124,7 @@ class AppContext:
     grants: Grants
     install_settings: InstallSettings
     gates: Gates
+    mcp_servers: McpServers
 
 
 def build_gates(settings: Settings, parts: Edges, store: Store) -> Gates:
@@ -132,6 +135,14 @@ def build_gates(settings: Settings, parts: Edges, store: Store) -> Gates:
         named=settings.private_hosts,
         write=TrafficLog(store).write_rows,
     )
+
+
+def build_mcp_servers(
+    settings: Settings, home: Home, parts: Edges, store: Store, agents: Agents, hooks: Hooks
+) -> McpServers:
+    """The MCP servers that operators added. Raises ConfigError."""
+    secrets = McpSecrets(home.mcp_secrets)
+    return McpServers(store, agents, secrets, hooks, private_hosts=settings.private_hosts, blot=parts.blot)
 
 
 def build_users(settings: Settings, home: Home, store: Store, hooks: Hooks) -> Users:

@@ -58,6 +58,8 @@ from orchestrator.live_browsers.models import BrowserParts
 from orchestrator.llm.key_store import KeyStore
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.pricing import price_of
+from orchestrator.mcp_servers.checks import McpChecks, NoServerChecker
+from orchestrator.mcp_servers.servers import McpServers
 from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.turns.history import History
 from orchestrator.turns.plans import Plans
@@ -71,6 +73,8 @@ class WebServices(TypedDict):
     search_chain: SearchChain
     page_secrets: PageSecrets
     kept_logins: KeptLogins
+    mcp_servers: McpServers
+    mcp_checks: McpChecks
     live_views: LiveViews
 
 
@@ -94,6 +98,8 @@ class Capabilities:
         self.plans = Plans(store, context.broker)
         self.questions = self._build_questions(context)
         self.memories = self._build_memories(context)
+        self.mcp_servers = context.mcp_servers
+        self.mcp_checks = McpChecks(self.mcp_servers, NoServerChecker())
         self.jobs = Jobs(store, context.notifications, finish=self.calls.finish_calls)
         self.packages = self._build_packages(context)
         videos = self._build_videos(context)
@@ -145,6 +151,8 @@ class Capabilities:
             "search_chain": self.search_chain,
             "page_secrets": self.page_secrets,
             "kept_logins": self.kept_logins,
+            "mcp_servers": self.mcp_servers,
+            "mcp_checks": self.mcp_checks,
             "live_views": self.live_views,
         }
 
@@ -157,6 +165,7 @@ class Capabilities:
         self._commands.start(cubicles)  # another version may have other commands
         self.memories.start()
         self.page_secrets.start()
+        self.mcp_servers.start()
         self.browsers.start()
         self.live_views.start()
         self.jobs.start()

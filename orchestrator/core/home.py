@@ -113,6 +113,11 @@ class Home:
         return self.path / "keys" / "search.json"
 
     @property
+    def mcp_secrets(self) -> Path:
+        """Values of the secrets of MCP servers; it need not exist."""
+        return self.path / "keys" / "mcp.json"
+
+    @property
     def push_key(self) -> Path:
         """What notifications on devices are signed with; it need not exist."""
         return self.path / "keys" / "push.key"

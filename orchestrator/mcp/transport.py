@@ -1,0 +1,77 @@
+"""How messages reach a server and come back: the seam between a session and its wire."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from orchestrator.core.errors import Stopped
+from orchestrator.mcp.faults import McpSlow
+from orchestrator.web.body import FetchDeadline
+
+JsonObject = dict[str, Any]
+Hear = Callable[[JsonObject], JsonObject | None]
+"""What a message of the server's is given to that is no answer; what comes back is sent to it."""
+
+
+class McpClock(FetchDeadline):
+    """The time that is left for one exchange, and whether anybody still waits for it."""
+
+    def __init__(self, total_s: float, should_stop: Callable[[], bool] | None = None) -> None:
+        super().__init__(total_s, should_stop or (lambda: False))
+        self._total = total_s
+        self._until = time.monotonic() + total_s
+        self._should_stop = should_stop
+
+    def seconds_left(self) -> float:
+        """Seconds. Raises Stopped, or McpSlow when there are none."""
+        if self._should_stop is not None and self._should_stop():
+            raise Stopped("The call was stopped.")
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise McpSlow(f"The server did not answer within {self._total:,.0f} s. Try again, or give it more time.")
+        return left
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The time within does not count: a person is answering."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._until += time.monotonic() - began
+
+
+@dataclass(frozen=True, slots=True)
+class McpRequest:
+    """One request as it goes out."""
+
+    message: JsonObject
+    version: str
+    """Of the protocol; empty before one was agreed on."""
+    is_modern: bool
+    """Without sessions: each request says all about itself."""
+    subject: str = ""
+    """What it is about: a tool, a URI, a prompt. HTTP of the newest protocol names it in a header."""
+    mirrored: Mapping[str, str] = field(default_factory=dict)
+    """Headers made of arguments, which a tool's schema asks for."""
+
+
+class McpTransport(Protocol):
+    """One way to one server. Used by one thread at a time."""
+
+    mirrors_arguments: bool
+    """Tools may ask for arguments in headers: over HTTP alone."""
+
+    def exchange(self, request: McpRequest, hear: Hear, clock: McpClock) -> JsonObject:
+        """Send the request and wait for its answer: the message with its ``id``, not yet looked into. Raises McpSlow,
+        McpBroken, McpUnauthorized, McpRefused (an HTTP status that says no, as a negative number) and Stopped."""
+
+    def notify(self, request: McpRequest, clock: McpClock) -> None:
+        """Send a message that has no answer. Raises McpBroken."""
+
+    def close(self) -> None:
+        """End it. Never raises."""
