@@ -1,17 +1,35 @@
-"""MCP over HTTP: streamable, and the two channels of old servers. See `HttpTransport`."""
+"""MCP over HTTP. Each message is posted, and its answer comes as JSON or as a stream of events. A server that knows
+only the way of 2024-11-05 is spoken to over two channels (``two_channels``)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import cast
 
+from orchestrator.mcp.events import McpEventReader
+from orchestrator.mcp.faults import McpBroken, McpError, McpRefused, McpUnauthorized
+from orchestrator.mcp.headers import write_value
+from orchestrator.mcp.messages import is_answer_to, read_message, write_message
 from orchestrator.mcp.transport import Hear, JsonObject, McpClock, McpRequest
+from orchestrator.mcp.two_channels import TwoChannels
+from orchestrator.mcp.wire import HttpReply, HttpWire
 from orchestrator.web.limits import Internet
+
+_ACCEPT = {"Accept": "application/json, text/event-stream"}
+_STREAM = "text/event-stream"
+_SESSION = "Mcp-Session-Id"
+_SESSION_ID = re.compile(r"[\x21-\x7e]{1,500}")
+_NO_STREAMABLE = frozenset({-400, -404, -405})
+_END_S = 2.0
+_MESSAGES_IN_AN_ANSWER = 4
+"""Of the largest size: what one answer may hold with all that comes before the result."""
 
 
 class HttpTransport:
     """A server at a URL."""
 
-    mirrors_arguments = True
+    is_http = True
 
     def __init__(
         self,
@@ -24,17 +42,145 @@ class HttpTransport:
         max_message: int = 4 << 20,
     ) -> None:
         """``bearer`` gives the token for each request, empty for none. ``is_private_allowed``: the operator named a
-        host of a private network, so it may be there, over plain HTTP too. Raises BadInput (the URL)."""
-        raise NotImplementedError
+        host of a private network, so it may be there, over plain HTTP too. Raises BadInput (the URL, a header)."""
+        self._wire = HttpWire(
+            url,
+            internet,
+            headers=headers or {},
+            bearer=bearer,
+            is_private_allowed=is_private_allowed,
+            max_exchange=_MESSAGES_IN_AN_ANSWER * max_message,
+        )
+        self._max_message = max_message
+        self._session = ""
+        self._version = ""
+        self._old: TwoChannels | None = None
 
     def exchange(self, request: McpRequest, hear: Hear, clock: McpClock) -> JsonObject:
         """As `McpTransport.exchange`."""
-        raise NotImplementedError
+        if self._old is not None:
+            return self._old.exchange(request, hear, clock)
+        try:
+            return self._exchange(request, hear, clock)
+        except McpRefused as error:
+            if request.message["method"] != "initialize" or error.number not in _NO_STREAMABLE:
+                raise
+        old = TwoChannels(self._wire, self._max_message)
+        old.open(clock)
+        self._old = old
+        return old.exchange(request, hear, clock)
 
     def notify(self, request: McpRequest, clock: McpClock) -> None:
         """As `McpTransport.notify`."""
-        raise NotImplementedError
+        if self._old is not None:
+            self._old.notify(request, clock)
+        else:
+            self._post(request.message, self._headers(request), clock)
 
     def close(self) -> None:
         """As `McpTransport.close`."""
-        raise NotImplementedError
+        if self._old is not None:
+            self._old.close()
+        elif self._session:
+            try:
+                with self._wire.send("DELETE", self._session_headers(self._version), McpClock(_END_S)):
+                    self._session = ""
+            except McpError:
+                self._session = ""  # the server ends it by itself, some time
+
+    def _exchange(self, request: McpRequest, hear: Hear, clock: McpClock) -> JsonObject:
+        events = McpEventReader(self._max_message)
+        body = write_message(request.message)
+        with self._wire.send("POST", {**_ACCEPT, **self._headers(request)}, clock, body=body) as reply:
+            self._check(reply)
+            if not request.is_modern and _SESSION_ID.fullmatch(found := reply.header(_SESSION)):
+                self._session, self._version = found, request.version
+            if reply.content_type != _STREAM:
+                return self._read_whole(reply, request.message["id"])
+            answer = self._find_answer(reply, events, request, hear, clock)
+        while answer is None:
+            answer = self._resume(events, request, hear, clock)
+        return answer
+
+    def _read_whole(self, reply: HttpReply, wanted: object) -> JsonObject:
+        raw = reply.body(self._max_message)
+        try:
+            message = read_message(raw, self._max_message) if reply.content_type == "application/json" else {}
+        except McpBroken:
+            if reply.status == 200:
+                raise
+            message = {}
+        if not is_answer_to(message, wanted):
+            raise McpRefused(-reply.status, "")
+        return message
+
+    def _find_answer(
+        self,
+        reply: HttpReply,
+        events: McpEventReader,
+        request: McpRequest,
+        hear: Hear,
+        clock: McpClock,
+    ) -> JsonObject | None:
+        """The answer in a stream of events; None when the stream ends before it."""
+        for message in self._messages(reply, events):
+            if is_answer_to(message, request.message["id"]):
+                return message
+            if (said := hear(message)) is not None:
+                self._post(said, self._session_headers(request.version), clock)
+        return None
+
+    def _messages(self, reply: HttpReply, events: McpEventReader) -> Iterator[JsonObject]:
+        for event in events.read(reply.pieces()):
+            if event.kind == "message" and event.data.strip():
+                yield read_message(event.data, self._max_message)
+
+    def _resume(self, events: McpEventReader, request: McpRequest, hear: Hear, clock: McpClock) -> JsonObject | None:
+        """Go on with a stream that ended early, as servers of the older protocol may let it."""
+        if request.is_modern or events.last_id is None:
+            raise McpBroken("The server's answer ended in the middle. Try again.")
+        clock.sleep(events.retry_s)
+        headers = {"Accept": _STREAM, "Last-Event-ID": events.last_id, **self._session_headers(request.version)}
+        with self._wire.send("GET", headers, clock) as reply:
+            self._check(reply)
+            if reply.status != 200 or reply.content_type != _STREAM:
+                raise McpBroken("The server's answer ended in the middle. Try again.")
+            return self._find_answer(reply, events, request, hear, clock)
+
+    def _post(self, message: JsonObject, headers: Mapping[str, str], clock: McpClock) -> None:
+        """Send what has no answer."""
+        body = write_message(message)
+        with self._wire.send("POST", {**_ACCEPT, **headers}, clock, body=body) as reply:
+            self._check(reply)
+
+    def _headers(self, request: McpRequest) -> dict[str, str]:
+        if not request.is_modern:
+            return self._session_headers(request.version)
+        headers = {"MCP-Protocol-Version": request.version, "Mcp-Method": cast("str", request.message["method"])}
+        if request.subject:
+            headers["Mcp-Name"] = write_value(request.subject)
+        return {**headers, **request.mirrored}
+
+    def _session_headers(self, version: str) -> dict[str, str]:
+        headers = {"MCP-Protocol-Version": version} if version else {}
+        return {**headers, **({_SESSION: self._session} if self._session else {})}
+
+    def _check(self, reply: HttpReply) -> None:
+        """Raise for what no message can follow."""
+        if reply.status in (401, 403):
+            raise unauthorized(reply)
+        if reply.status == 404 and self._session:
+            self._session = ""
+            raise McpBroken("The server forgot this session. Try again: the next call begins a new one.")
+        if 300 <= reply.status < 400:
+            raise McpBroken("The server sends on to another address in a way that is not followed.")
+
+
+def unauthorized(reply: HttpReply) -> McpUnauthorized:
+    """The error for a server that wants a login."""
+    wants = "wants a login" if reply.status == 401 else "does not allow this with the login that it was shown"
+    return McpUnauthorized(
+        f"The server {wants}. Connect it again on its page.",
+        status=reply.status,
+        challenge=reply.header("WWW-Authenticate")[:4_000],
+    )

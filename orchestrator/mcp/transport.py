@@ -16,6 +16,9 @@ JsonObject = dict[str, Any]
 Hear = Callable[[JsonObject], JsonObject | None]
 """What a message of the server's is given to that is no answer; what comes back is sent to it."""
 
+_SLICE_S = 0.25
+"""How soon a stop is noticed."""
+
 
 class McpClock(FetchDeadline):
     """The time that is left for one exchange, and whether anybody still waits for it."""
@@ -34,6 +37,12 @@ class McpClock(FetchDeadline):
         if left <= 0:
             raise McpSlow(f"The server did not answer within {self._total:,.0f} s. Try again, or give it more time.")
         return left
+
+    def sleep(self, seconds: float) -> None:
+        """Wait for so long, or until nobody waits any more. Raises as `seconds_left`."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, self.seconds_left(), _SLICE_S))
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -63,8 +72,8 @@ class McpRequest:
 class McpTransport(Protocol):
     """One way to one server. Used by one thread at a time."""
 
-    mirrors_arguments: bool
-    """Tools may ask for arguments in headers: over HTTP alone."""
+    is_http: bool
+    """Tools of the newest protocol may ask for arguments in headers, and closing the answer cancels."""
 
     def exchange(self, request: McpRequest, hear: Hear, clock: McpClock) -> JsonObject:
         """Send the request and wait for its answer: the message with its ``id``, not yet looked into. Raises McpSlow,
