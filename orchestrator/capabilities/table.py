@@ -8,6 +8,7 @@ from orchestrator.capabilities.calendar import capability as calendar
 from orchestrator.capabilities.checkpoint import capability as checkpoint
 from orchestrator.capabilities.delivery import capability as delivery
 from orchestrator.capabilities.downloads import capability as downloads
+from orchestrator.capabilities.mcp import capability as mcp
 from orchestrator.capabilities.memory import capability as memory
 from orchestrator.capabilities.packages import capability as packages
 from orchestrator.capabilities.plan import capability as plan
@@ -28,6 +29,7 @@ CAPABILITIES = (
     recall.CAPABILITY,
     search.CAPABILITY,
     browser.CAPABILITY,
+    mcp.CAPABILITY,
     delivery.CAPABILITY,
     checkpoint.CAPABILITY,
     plan.CAPABILITY,
