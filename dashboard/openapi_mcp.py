@@ -47,6 +47,13 @@ _SERVER: dict[str, Schema] = {
     "waiting": {**INTEGER, "description": "things that it says and that nobody has accepted"},
     "agents": {**array_of(STRING), "description": "the agents that may use it"},
 }
+_DIFFERENCE = object_of(
+    {
+        "parts": array_of(object_of({"where": STRING, "before": nullable(STRING), "after": nullable(STRING)})),
+        "more": {**INTEGER, "description": "places beyond those"},
+        "is_notation_only": BOOLEAN,
+    }
+)
 _SAID: dict[str, Schema] = {
     "kind": enum_of("tool", "instructions", "prompt", "template"),
     "name": {**STRING, "description": "with hidden characters written out"},
@@ -55,7 +62,7 @@ _SAID: dict[str, Schema] = {
     "description": {**STRING, "description": "the server's words: claims, with hidden characters written out"},
     "wire": {**STRING, "description": "everything that the server says of it now, as JSON"},
     "sha256": {**STRING, "description": "of `wire`; to be sent back when it is accepted"},
-    "difference": nullable(schema_ref("McpDifference")),
+    "difference": nullable(_DIFFERENCE),
 }
 _TOOL: dict[str, Schema] = {
     **_SAID,
@@ -150,13 +157,6 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "McpSaid": object_of(_SAID),
     "McpTool": object_of(_TOOL),
-    "McpDifference": object_of(
-        {
-            "parts": array_of(object_of({"where": STRING, "before": nullable(STRING), "after": nullable(STRING)})),
-            "more": {**INTEGER, "description": "places beyond those"},
-            "is_notation_only": BOOLEAN,
-        }
-    ),
     "NewMcpServer": object_of(
         {
             "name": {**STRING, "description": "1 to 32 lowercase letters, digits and hyphens"},

@@ -87,7 +87,7 @@ _SETTINGS: dict[str, Schema] = {
     },
     "limits": object_of(_LIMITS),
     "toolsets": {
-        **array_of({"anyOf": [enum_of(*REGISTRY.toolsets), {**STRING, "pattern": "^mcp-[a-z0-9][a-z0-9-]{0,31}$"}]}),
+        **array_of({**STRING, "pattern": f"^({'|'.join(REGISTRY.toolsets)}|mcp-[a-z0-9][a-z0-9-]{{0,31}})$"}),
         "description": "`mcp-NAME` is for the MCP server NAME",
     },
 }

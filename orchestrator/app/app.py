@@ -134,7 +134,7 @@ class App:
             grants=Grants(store=self._store, agents=agents, broker=self._broker),
             install_settings=self._install_settings,
             gates=build_gates(settings, parts, self._store),
-            mcp_servers=build_mcp_servers(settings, home, parts, self._store, agents, hooks),
+            mcp_servers=build_mcp_servers(settings, home, parts, self._store, agents=agents, hooks=hooks),
         )
         self._gates, self._approvals = context.gates, Approvals(self._store, self._broker, context.grants, hooks)
         self._step_approvals = StepApprovals(self._store, self._approvals, self._locks, hooks)

@@ -138,7 +138,7 @@ def build_gates(settings: Settings, parts: Edges, store: Store) -> Gates:
 
 
 def build_mcp_servers(
-    settings: Settings, home: Home, parts: Edges, store: Store, agents: Agents, hooks: Hooks
+    settings: Settings, home: Home, parts: Edges, store: Store, *, agents: Agents, hooks: Hooks
 ) -> McpServers:
     """The MCP servers that operators added. Raises ConfigError."""
     secrets = McpSecrets(home.mcp_secrets)

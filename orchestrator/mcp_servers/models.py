@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 from orchestrator.mcp.models import McpCatalog
 
 McpHow = Literal["npm", "pip", "command", "url"]
-"""How a server runs: a package of npm's or of PyPI's, a command, both in a container of its own; or elsewhere, at a URL."""
+"""A package of npm's or of PyPI's, or a command, in a container of its own; or elsewhere, at a URL."""
 SaidKind = Literal["instructions", "prompt", "template"]
 PinKind = Literal["tool", "instructions", "prompt", "template"]
 
