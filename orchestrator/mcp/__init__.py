@@ -12,9 +12,12 @@
     stdio.py         a server that is a program: one message a line
     http.py          a server at a URL
     two_channels.py  the same, as servers of 2024-11-05 speak
+    side_stream.py   the stream on which older servers ask questions
     wire.py          single HTTP requests to addresses that were checked
     events.py        server-sent events
     headers.py       what the newest protocol says in headers
+    oauth.py         logins: begun, made by a person, finished, kept alive
+    oauth_models.py, oauth_discovery.py, oauth_http.py    what they are made of, where they are made, their requests
 
 A server is a stranger. Every message is bounded before it is read as JSON, and no schema of a server's is evaluated.
 """

@@ -10,6 +10,8 @@ from orchestrator.mcp.messages import too_large
 
 _MAX_ID = 1_000
 _MAX_RETRY_S = 30.0
+_MAX_IDLE_LINES = 100_000
+"""Lines without an event in them: a server that is slow sends one now and then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +33,16 @@ class McpEventReader:
 
     def read(self, pieces: Iterable[bytes]) -> Iterator[McpEvent]:
         """The events with data. Raises McpBroken for one over the bound."""
-        kind, size = "", 0
+        kind, size, idle = "", 0, 0
         data: list[bytes] = []
         for line in self._lines(pieces):
+            idle += 1
+            if idle > _MAX_IDLE_LINES:
+                raise McpBroken("The server sent lines without end that say nothing, so it was ended.")
             if not line:
                 if data:
                     yield McpEvent(kind or "message", b"\n".join(data))
+                    idle = 0
                 kind, data, size = "", [], 0
                 continue
             name, _, value = line.partition(b":")

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import cast
 
 from orchestrator.mcp.events import McpEventReader
 from orchestrator.mcp.faults import McpBroken, McpError, McpRefused, McpUnauthorized
 from orchestrator.mcp.headers import write_value
 from orchestrator.mcp.messages import is_answer_to, read_message, write_message
+from orchestrator.mcp.side_stream import SideStream
 from orchestrator.mcp.transport import Hear, JsonObject, McpClock, McpRequest
 from orchestrator.mcp.two_channels import TwoChannels
 from orchestrator.mcp.wire import HttpReply, HttpWire
@@ -22,6 +24,7 @@ _SESSION = "Mcp-Session-Id"
 _SESSION_ID = re.compile(r"[\x21-\x7e]{1,500}")
 _NO_STREAMABLE = frozenset({-400, -404, -405})
 _END_S = 2.0
+_POST_S = 20.0
 _MESSAGES_IN_AN_ANSWER = 4
 """Of the largest size: what one answer may hold with all that comes before the result."""
 
@@ -39,10 +42,14 @@ class HttpTransport:
         headers: Mapping[str, str] | None = None,
         bearer: Callable[[], str] | None = None,
         is_private_allowed: bool = False,
+        hears_questions: bool = False,
         max_message: int = 4 << 20,
     ) -> None:
         """``bearer`` gives the token for each request, empty for none. ``is_private_allowed``: the operator named a
-        host of a private network, so it may be there, over plain HTTP too. Raises BadInput (the URL, a header)."""
+        host of a private network, so it may be there, over plain HTTP too. ``hears_questions``: a person answers, so
+        the second stream of older servers is opened. Raises BadInput (the URL, a header)."""
+        self.hears_questions = hears_questions
+        self._side: SideStream | None = None
         self._wire = HttpWire(
             url,
             internet,
@@ -61,7 +68,7 @@ class HttpTransport:
         if self._old is not None:
             return self._old.exchange(request, hear, clock)
         try:
-            return self._exchange(request, hear, clock)
+            return self._exchange_beside(request, hear, clock)
         except McpRefused as error:
             if request.message["method"] != "initialize" or error.number not in _NO_STREAMABLE:
                 raise
@@ -79,6 +86,8 @@ class HttpTransport:
 
     def close(self) -> None:
         """As `McpTransport.close`."""
+        if self._side is not None:
+            self._side.close()
         if self._old is not None:
             self._old.close()
         elif self._session:
@@ -87,6 +96,22 @@ class HttpTransport:
                     self._session = ""
             except McpError:
                 self._session = ""  # the server ends it by itself, some time
+
+    def _exchange_beside(self, request: McpRequest, hear: Hear, clock: McpClock) -> JsonObject:
+        """Exchange, while the second stream is heard too where there is one."""
+        if request.is_modern or not request.version or not self.hears_questions:
+            return self._exchange(request, hear, clock)
+        if self._side is None:
+            headers = self._session_headers(request.version)
+            self._side = SideStream(self._wire, headers, self._max_message, partial(self._post_late, headers))
+            self._side.start(clock)
+        try:
+            return self._exchange(request, self._side.begin_call(hear, clock), clock)
+        finally:
+            self._side.end_call()
+
+    def _post_late(self, headers: Mapping[str, str], message: JsonObject) -> None:
+        self._post(message, headers, McpClock(_POST_S))
 
     def _exchange(self, request: McpRequest, hear: Hear, clock: McpClock) -> JsonObject:
         events = McpEventReader(self._max_message)

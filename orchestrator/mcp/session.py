@@ -30,6 +30,7 @@ KNOWN_LEGACY = frozenset({"2024-11-05", "2025-03-26", "2025-06-18", LEGACY})
 _META = "io.modelcontextprotocol/"
 _CLIENT = "hermitshell"
 _NEEDS_MORE = -32021
+_VERSION_REFUSED = -32022
 _CANCEL_S = 2.0
 _DISCOVER_SHARE = 2 / 3
 """Of the time to connect: how long the newest protocol is waited for."""
@@ -150,7 +151,7 @@ class McpSession:
         self._is_modern, self._version = True, MODERN
         clock = McpClock(whole.seconds_left() * _DISCOVER_SHARE)
         try:
-            result = self._ask("server/discover", {}, self._ear(clock))
+            result = self._ask_to_discover(clock)
         except McpRefused as error:
             if error.number == _NEEDS_MORE:
                 raise
@@ -162,6 +163,16 @@ class McpSession:
         meta = result.get("_meta")
         who = meta.get(f"{_META}serverInfo") if isinstance(meta, dict) else None
         return read_hello(MODERN, result, who or result.get("serverInfo"))
+
+    def _ask_to_discover(self, clock: McpClock) -> JsonObject:
+        """Ask; once more where the server refuses the version and names the same one."""
+        try:
+            return self._ask("server/discover", {}, self._ear(clock))
+        except McpRefused as error:
+            named = error.details.get("supported") if isinstance(error.details, dict) else None
+            if error.number != _VERSION_REFUSED or MODERN not in _texts(named):
+                raise
+            return self._ask("server/discover", {}, self._ear(clock))
 
     def _initialize(self, clock: McpClock) -> McpHello:
         self._is_modern, self._version = False, ""
@@ -180,6 +191,9 @@ class McpSession:
         return self._hello or self.connect()
 
     def _capabilities(self) -> dict[str, Any]:
+        """What is offered to the server."""
+        if not (self._is_modern or self._transport.hears_questions):
+            return {}
         return {"elicitation": {"form": {}}} if self._asks_persons else {}
 
     # --- lists

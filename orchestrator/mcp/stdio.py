@@ -31,6 +31,7 @@ class StdioTransport:
     """A server that is a program."""
 
     is_http = False
+    hears_questions = True
 
     def __init__(self, stream: ByteStream, max_message: int = 4 << 20) -> None:
         self._stream = stream

@@ -28,14 +28,22 @@ class McpClock(FetchDeadline):
         self._total = total_s
         self._until = time.monotonic() + total_s
         self._should_stop = should_stop
+        self._paused_at: float | None = None
+        self._failure: Exception | None = None
+
+    def fail(self, error: Exception) -> None:
+        """Nobody waits any more, for this reason: another thread found it."""
+        self._failure = error
 
     def seconds_left(self) -> float:
-        """Seconds. Raises Stopped, or McpSlow when there are none."""
+        """Seconds. Raises Stopped, McpSlow when there are none, or why it failed."""
+        if self._failure is not None:
+            raise self._failure
         if self._should_stop is not None and self._should_stop():
             raise Stopped("The call was stopped.")
-        left = self._until - time.monotonic()
+        left = self._until - (self._paused_at or time.monotonic())
         if left <= 0:
-            raise McpSlow(f"The server did not answer within {self._total:,.0f} s. Try again, or give it more time.")
+            raise McpSlow(f"The server did not answer within {self._total:,.3g} s. Try again, or give it more time.")
         return left
 
     def sleep(self, seconds: float) -> None:
@@ -47,11 +55,12 @@ class McpClock(FetchDeadline):
     @contextmanager
     def paused(self) -> Iterator[None]:
         """The time within does not count: a person is answering."""
-        began = time.monotonic()
+        began = self._paused_at = time.monotonic()
         try:
             yield
         finally:
             self._until += time.monotonic() - began
+            self._paused_at = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +83,9 @@ class McpTransport(Protocol):
 
     is_http: bool
     """Tools of the newest protocol may ask for arguments in headers, and closing the answer cancels."""
+
+    hears_questions: bool
+    """Servers of the older protocols can ask too."""
 
     def exchange(self, request: McpRequest, hear: Hear, clock: McpClock) -> JsonObject:
         """Send the request and wait for its answer: the message with its ``id``, not yet looked into. Raises McpSlow,

@@ -86,14 +86,15 @@ class HttpWire:
 
     def resolve(self, location: str) -> Link:
         """An address that the server gave, where it is its own. Raises McpBroken."""
+        elsewhere = McpBroken(
+            f"{self.link.host} sends on to another host, which is not followed. Add the server by its own address."
+        )
         try:
             link = follow_redirect(self.link, location, self._rules)
         except BadInput:
-            raise McpBroken(f"{self.link.host} names an address that can't be used.") from None
+            raise elsewhere from None
         if (link.scheme, link.host, link.port) != (self.link.scheme, self.link.host, self.link.port):
-            raise McpBroken(
-                f"{self.link.host} sends on to another host, which is not followed. Add the server by its own address."
-            )
+            raise elsewhere
         return link
 
     @contextmanager
