@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,20 +57,24 @@ def lay_tarballs(task: dict[str, Any], tree: Path) -> None:
     """Each tarball in every place that the list has for it."""
     for package in task["packages"]:
         for place in package["places"]:
-            folder = tree / place
-            folder.mkdir(parents=True, exist_ok=True)
             with tarfile.open(IN / package["file"]) as archive:
-                archive.extractall(folder, _list_members(archive), filter="data")
+                lay_files(archive, tree / place)
 
 
-def _list_members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """Files and folders without the first folder of their names; links are left out, as npm leaves them out."""
+def lay_files(archive: tarfile.TarFile, folder: Path) -> None:
+    """Its files without the first folder of their names; links are left out, as npm leaves them out."""
     for count, member in enumerate(archive):
         if count > MOST_FILES:
             raise ValueError("a package has too many files")
-        name = member.name.partition("/")[2]
-        if name and (member.isreg() or member.isdir()):
-            yield member.replace(name=name, mode=0o755 if member.isdir() or member.mode & 0o100 else 0o644, deep=False)
+        parts = Path(member.name).parts[1:]
+        content = archive.extractfile(member) if member.isreg() and parts and ".." not in parts else None
+        if content is None:
+            continue
+        path = folder.joinpath(*parts)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with content, path.open("wb") as file:
+            shutil.copyfileobj(content, file)
+        path.chmod(0o755 if member.mode & 0o100 else 0o644)
 
 
 if __name__ == "__main__":

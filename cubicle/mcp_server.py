@@ -56,9 +56,9 @@ def _find_npm_program(folder: Path, name: str) -> Path:
     named = about.get("bin")
     if isinstance(named, dict):
         named = named.get(name.rpartition("/")[2]) or next(iter(named.values()), None)
-    if not isinstance(named, str):
-        raise LookupError(f"{name} has no program to start")
-    return folder / named
+    if isinstance(named, str):
+        return folder / named
+    raise LookupError(f"{name} has no program to start")
 
 
 def _find_pip_program(folder: Path, name: str) -> Path:
@@ -123,9 +123,9 @@ async def run(start: dict[str, Any]) -> tuple[int, str]:
     process = await asyncio.create_subprocess_exec(
         *find_command(start),
         env=environment,
-        cwd="/tmp",
+        cwd="/tmp",  # noqa: S108 - of this container alone
         stdout=None,
-        stderr=subprocess.PIPE,  # noqa: S108 - as above
+        stderr=subprocess.PIPE,
     )
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, process.kill)

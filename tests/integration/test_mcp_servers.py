@@ -27,6 +27,8 @@ def install(
 ) -> Iterator[RealApp]:
     """An install that knows the indexes of this machine."""
     settings = {name: os.environ[name] for name in _INDEX if name in os.environ}
+    # Where the indexes are mirrored in a private network, that is meant here.
+    settings["HERMIT_PRIVATE_HOSTS"] = "registry.npmjs.org:443,pypi.org:443,files.pythonhosted.org:443"
     with real_install(tmp_path_factory.mktemp("home"), client, image_tag, environment=settings) as made:
         yield made
 
@@ -39,7 +41,7 @@ def add_server(install: RealApp, name: str, **fields: Any) -> dict[str, Any]:
     assert checked.status_code == 200, checked.text
     shown = checked.json()
     pins = [
-        {"kind": pin["kind"], "name": pin["name"], "sha256": pin["offered_sha256"]}
+        {"kind": pin["kind"], "name": pin["key"], "sha256": pin["sha256"]}
         for pin in (*shown["tools"], *shown.get("said", ()))
         if pin["state"] != "seen"
     ]

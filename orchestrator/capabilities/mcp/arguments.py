@@ -53,7 +53,7 @@ def _types_of(schema: object) -> frozenset[str]:
     if not isinstance(schema, dict):
         return frozenset()
     named = schema.get("type")
-    found = {named} if isinstance(named, str) else set(named) if _is_texts(named) else set()
+    found = {named} if isinstance(named, str) else _texts_of(named)
     for way in ("anyOf", "oneOf"):
         options = schema.get(way)
         for option in options if isinstance(options, list) else ():
@@ -62,8 +62,8 @@ def _types_of(schema: object) -> frozenset[str]:
     return frozenset(found)
 
 
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+def _texts_of(value: object) -> set[str]:
+    return {one for one in value if isinstance(one, str)} if isinstance(value, list) else set()
 
 
 def _read_value(name: str, value: str, types: frozenset[str]) -> Any:

@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.capabilities.mcp.arguments import write_arguments
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.names import safe_name
 from orchestrator.jobs.rows import Job
+from orchestrator.mcp_servers.models import McpServer
 
 KIND = "mcp"
 CALL_TOOL, READ, RESOURCES, PROMPTS = "call", "read", "resources", "prompts"
+
+
+@dataclass(frozen=True, slots=True)
+class McpOrder:
+    """What is to be done, before there is a job for it."""
+
+    what: str
+    """``call``, ``read``, ``resources`` or ``prompts``."""
+    server: McpServer
+    tool: str = ""
+    pin: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """What a person agrees to."""
+        return describe_call(self.what, self.server.name, self.tool, self.arguments)
+
+    def write(self) -> dict[str, Any]:
+        """As the row of a job has it."""
+        server = self.server
+        given = {"what": self.what, "server": server.name, "server_id": server.id, "tool": self.tool, "pin": self.pin}
+        return {**given, "arguments": dict(self.arguments)}
 
 
 @dataclass(frozen=True, slots=True)

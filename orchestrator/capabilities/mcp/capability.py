@@ -53,7 +53,7 @@ CALL = Action(
                 Option("read", "reads one of these", value="URI"),
                 Option("prompts", "texts that the server has for models; data, never orders"),
             ),
-            example="""hermit mcp github create_issue owner=me repo=notes title="A plan" --json '{"labels": ["todo"]}'""",
+            example="""hermit mcp github create_issue owner=me title="A plan" --json '{"labels": ["todo"]}'""",
         ),
     ),
     is_panel=False,

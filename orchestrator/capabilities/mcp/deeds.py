@@ -21,7 +21,7 @@ from orchestrator.capabilities.mcp.call_records import (
     PROMPTS,
     READ,
     RESOURCES,
-    describe_call,
+    McpOrder,
     read_call,
 )
 from orchestrator.capabilities.mcp.capability import CALL, GRANTS, McpAsked
@@ -86,10 +86,9 @@ class McpDeeds:
             return self._find(held, " ".join((asked.tool, *asked.pairs)))
         server = _choose(held, asked.server)
         if asked.read:
-            return self._ask_person(db, caller, server, READ, asked.read, "", {}, claims=[])
+            return self._ask_person(db, caller, McpOrder(READ, server, asked.read), claims=[])
         if asked.resources or asked.prompts:
-            what = RESOURCES if asked.resources else PROMPTS
-            return self._submit(db, caller, server, what, "", "", {})
+            return self._submit(db, caller, McpOrder(RESOURCES if asked.resources else PROMPTS, server))
         if not asked.tool:
             offer = self._offer_of(server)
             return Outcome(write_server(offer), _offer_json(offer))
@@ -113,39 +112,27 @@ class McpDeeds:
             raise Forbidden(explain_off(tool))
         schema = wire_of(tool).get("inputSchema")
         arguments = read_arguments(asked.pairs, asked.json, schema if isinstance(schema, dict) else {})
+        order = McpOrder(CALL_TOOL, server, tool.name, tool.sha256, arguments)
         if tool.in_force is ToolDecision.FREE:
-            return self._submit(db, caller, server, CALL_TOOL, tool.name, tool.sha256, arguments)
-        claims = list_claims(tool)
-        return self._ask_person(db, caller, server, CALL_TOOL, tool.name, tool.sha256, arguments, claims=claims)
+            return self._submit(db, caller, order)
+        return self._ask_person(db, caller, order, claims=list_claims(tool))
 
-    def _ask_person(
-        self,
-        db: sqlite3.Connection,
-        caller: Caller,
-        server: McpServer,
-        what: str,
-        tool: str,
-        pin: str,
-        arguments: dict[str, Any],
-        *,
-        claims: list[str],
-    ) -> Outcome:
+    def _ask_person(self, db: sqlite3.Connection, caller: Caller, order: McpOrder, *, claims: list[str]) -> Outcome:
         """A person is asked, unless they allowed this tool in advance and no stranger was read since."""
-        subject = f"{server.name}/{tool}"
-        newcomers = None
-        if what == CALL_TOOL:
+        subject, newcomers = f"{order.server.name}/{order.tool}", None
+        detail: dict[str, Any] = {"server": order.server.name, "tool": order.tool, "claims": claims}
+        if order.what == CALL_TOOL:
             newcomers = self._grants.list_newcomers(db, caller.key, caller.turn, subject, GrantKind.MCP)
+            detail |= {"grants": GRANTS, "kinds": [subject]}
         if newcomers is not None and not newcomers:
-            return self._submit(db, caller, server, what, tool, pin, arguments)
-        detail: dict[str, Any] = {"server": server.name, "tool": tool, "claims": claims}
-        detail |= {"grants": GRANTS, "kinds": [subject]} if what == CALL_TOOL else {}
+            return self._submit(db, caller, order)
         detail |= {"since_allowed": sum_up(newcomers)} if newcomers else {}
         approval = self._approvals.ask_person(
             db,
             caller.key,
             caller.turn,
             kind=KIND,
-            text=describe_call(what, server.name, tool, arguments),
+            text=order.text,
             reason="",
             detail=detail,
             timeout_s=self._agents.get(caller.key.agent).approval_timeout_s,
@@ -153,25 +140,13 @@ class McpDeeds:
         waits_for = f"approval:{approval.id}"
         for job in rows.list_waiting_for(db, KIND, waits_for):
             return Outcome(_ASKED, {"mcp": int(job.name)}, waits_for=job_reference(KIND, job.name))
-        return self._submit(db, caller, server, what, tool, pin, arguments, waits_for=waits_for)
+        return self._submit(db, caller, order, waits_for=waits_for)
 
-    def _submit(
-        self,
-        db: sqlite3.Connection,
-        caller: Caller,
-        server: McpServer,
-        what: str,
-        tool: str,
-        pin: str,
-        arguments: dict[str, Any],
-        *,
-        waits_for: str = "",
-    ) -> Outcome:
+    def _submit(self, db: sqlite3.Connection, caller: Caller, order: McpOrder, *, waits_for: str = "") -> Outcome:
         if len(rows.list_open_jobs(db, KIND, caller.key)) >= MOST_OPEN:
             raise TooMany(f"{MOST_OPEN} calls are under way already. Call again when one of them has ended.")
-        payload = {"what": what, "server": server.name, "server_id": server.id, "tool": tool, "pin": pin}
         how: dict[str, Any] = {"state": JobState.WAITING, "waits_for": waits_for} if waits_for else {}
-        job = self._jobs.submit(db, KIND, caller.key, caller.turn, {**payload, "arguments": arguments}, **how)
+        job = self._jobs.submit(db, KIND, caller.key, caller.turn, order.write(), **how)
         said = _ASKED if waits_for else _CALLED
         return Outcome(said, {"mcp": int(job.name)}, waits_for=job_reference(KIND, job.name))
 

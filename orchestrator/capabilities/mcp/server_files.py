@@ -1,5 +1,5 @@
-"""The packages of MCP servers: fetched to the byte that the index names, laid out in a helper container, and kept as one
-archive for each list of packages. The host unpacks none of them.
+"""The packages of MCP servers: fetched to the byte that the index names, laid out in a helper container, and kept as
+one archive for each list of packages. The host unpacks none of them.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class ServerFiles:
             target.flush()
             os.fsync(target.fileno())
             os.fchmod(target.fileno(), 0o444)
-        os.replace(target.name, self._tree_of(digest))
+        Path(target.name).replace(self._tree_of(digest))
 
 
 def digest_of(packages: Sequence[Package]) -> str:
@@ -155,7 +155,7 @@ def _give(spec: HelperSpec, path: Path) -> None:
     """The file is among those that the helper gets."""
     target = spec.given / path.name
     shutil.copyfile(path, target, follow_symlinks=False)
-    os.chmod(target, 0o400)
+    target.chmod(0o400)
     if os.geteuid() == 0:
         os.chown(target, spec.uid, spec.gid)
 

@@ -230,4 +230,4 @@ def _link(source: Path, target: Path) -> None:
         os.link(source, target)
     except OSError:
         shutil.copyfile(source, target)
-        os.chmod(target, 0o444)
+        target.chmod(0o444)

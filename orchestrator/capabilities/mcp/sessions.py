@@ -1,5 +1,5 @@
-"""Sessions with MCP servers: one for each server and cubicle, begun at the first call, asleep between calls, ended after
-ten minutes without one. No agent shares a session with another, so none sees what another left in it.
+"""Sessions with MCP servers: one for each server and cubicle, begun at the first call, asleep between calls, ended
+after ten minutes without one. No agent shares a session with another, so none sees what another left in it.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class PackageResolver:
         task = {"do": "resolve", "system": system, "asked": list(asked), "time_s": RESOLVE_S}
         try:
             report = self._run_helper(
-                f"{self._prefix}{number}-resolve", task, user, max_bytes=REPORT_BYTES, is_wanted=is_wanted
+                self._name(number, "resolve"), task, user, max_bytes=REPORT_BYTES, is_wanted=is_wanted
             )
             return read_list(system, report.get("packages"))
         except TooLarge as error:
@@ -91,7 +91,7 @@ class PackageResolver:
         except BadInput as error:
             raise Failed(f"The index gave an answer that can't be used: {error.message}.") from error
         finally:
-            self._drop_folder(f"{self._prefix}{number}-resolve")
+            self._drop_folder(self._name(number, "resolve"))
 
     def fetch_files(
         self, number: int, system: str, packages: Sequence[Package], *, user: GateUser, is_wanted: Callable[[], bool]
@@ -102,15 +102,18 @@ class PackageResolver:
         task = {"do": "fetch", "system": system, "packages": write_list(packages), "time_s": FETCH_S}
         room = sum(package.size for package in packages) + REPORT_BYTES
         try:
-            self._run_helper(f"{self._prefix}{number}-fetch", task, user, max_bytes=room, is_wanted=is_wanted)
+            self._run_helper(self._name(number, "fetch"), task, user, max_bytes=room, is_wanted=is_wanted)
         except BadInput as error:
             raise Failed(f"The helper container's report can't be used: {error.message}.") from error
-        folder = self._folder / f"{self._prefix}{number}-fetch" / "out"
+        folder = self._folder / self._name(number, "fetch") / "out"
         return tuple(_checked(package, folder / package.file) for package in packages)
 
     def drop_files(self, number: int) -> None:
         """What was fetched is no longer needed here."""
-        self._drop_folder(f"{self._prefix}{number}-fetch")
+        self._drop_folder(self._name(number, "fetch"))
+
+    def _name(self, number: int, what: str) -> str:
+        return f"{self._prefix}{number}-{what}"
 
     def _run_helper(
         self, name: str, task: Mapping[str, Any], user: GateUser, *, max_bytes: int, is_wanted: Callable[[], bool]

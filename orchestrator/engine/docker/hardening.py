@@ -29,7 +29,7 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "PidsLimit": "A number, as Memory.",
     "Ulimits": "Numbers: a cubicle's largest file is its quota, and its servers hold more files open.",
     "CpuShares": "Helpers that draw give way to cubicles, for which people wait.",
-    "Tmpfs": "An agent builds and runs programs in /tmp. A helper's program lies in its image, so its /tmp is noexec; an MCP server's lies there.",
+    "Tmpfs": "Agents build and run programs in /tmp, and MCP servers are unpacked there; for others it is noexec.",
     "Sysctls": "An agent's programs ask for localhost, so a cubicle's loopback has ::1 too. A helper's use 127.0.0.1.",
     "ExtraHosts": "An MCP server finds the hosts that an operator listed on its own loopback, joined to a gate.",
     "LogConfig": "What a crab prints is kept to find faults. What a helper prints may be a stranger's, and is not.",
