@@ -11,7 +11,7 @@ from typing import Any
 import docker
 import pytest
 
-from tests.support.real_app import RealApp, Talker, real_install
+from tests.support.real_app import RealApp, Talker, eventually, real_install
 
 pytestmark = pytest.mark.docker
 
@@ -85,3 +85,63 @@ def test_a_real_npm_server_answers(install: RealApp, everything: dict[str, Any])
     said = run_turn(install, agent, "everything", "echo", "message=ahoy")
     assert "ahoy" in said, said
     assert "42" in run_turn(install, agent, "everything", "get-sum", "a=40", "b=2")
+
+
+def test_a_secret_in_a_result_is_held_back(install: RealApp, everything: dict[str, Any]) -> None:
+    """`get-env` answers with the whole environment; nothing of it comes through, nor is it in a list of containers."""
+    agent = install.agent()
+    give(install, agent, "everything")
+    set_free(install, "everything", "get-env")
+    said = run_turn(install, agent, "everything", "get-env")
+    assert SECRET not in said
+    assert "holds the secret API_KEY" in said, said
+    held = install.client.api.containers(filters={"label": f"hermitshell.mcp-servers-of={install.install}"})
+    assert held
+    assert all(SECRET not in str(install.client.api.inspect_container(one["Id"])) for one in held)
+
+
+def test_pictures_become_files(install: RealApp, everything: dict[str, Any]) -> None:
+    agent = install.agent()
+    give(install, agent, "everything")
+    set_free(install, "everything", "get-tiny-image")
+    assert "../in/everything-get-tiny-image.png" in run_turn(install, agent, "everything", "get-tiny-image")
+    assert b"PNG" in (agent.work.parent / "in" / "everything-get-tiny-image.png").read_bytes()[:8]
+
+
+def test_a_person_is_asked_with_the_exact_arguments(install: RealApp, everything: dict[str, Any]) -> None:
+    """By default; a no calls nothing."""
+    agent = install.agent()
+    give(install, agent, "everything")
+    install.api.call("PUT", "/mcp/everything/tools/get-structured-content", json={"decision": "asks"})
+    prompt = install.plays.commands("hermit mcp everything get-structured-content location=Chicago")
+    turn = agent.send(prompt)
+    asked = next(
+        found
+        for found in eventually(
+            lambda: [a for a in install.api.get("/approvals", status="pending")["approvals"] if a["turn"] == turn]
+        )
+    )
+    assert asked["kind"] == "mcp"
+    assert asked["text"] == 'everything get-structured-content\n{\n "location": "Chicago"\n}'
+    install.api.call("POST", f"/approvals/{asked['id']}", json={"decision": "deny"})
+    assert "The person said no" in str(agent.ended(turn)["steps"][0]["output"])
+
+
+def test_a_changed_tool_is_off(install: RealApp, everything: dict[str, Any]) -> None:
+    """What was not accepted is not called; who has no server does not even hear of the command."""
+    agent = install.agent()
+    give(install, agent, "everything")
+    install.api.call("PUT", "/mcp/everything/tools/echo", json={"decision": "off"})
+    assert "so it is off" in run_turn(install, agent, "everything", "echo", "message=a")
+    without = install.agent()
+    assert "not" in run_turn(install, without)
+
+
+def test_a_real_pip_server_answers(install: RealApp) -> None:
+    """Which speaks the newest protocol."""
+    add_server(install, "clock", pip=CLOCK)
+    agent = install.agent()
+    give(install, agent, "clock")
+    set_free(install, "clock", "get_current_time")
+    said = run_turn(install, agent, "clock", "get_current_time", "timezone=Europe/Berlin")
+    assert "Europe/Berlin" in said, said

@@ -185,7 +185,7 @@ def _report(db: sqlite3.Connection, job: Job) -> JobReport:
     result = job.result
     head = f"{what} says that it failed" if result["is_error"] else f"{what} answered"
     text = _write_report(head, result)
-    told = {"is_error": result["is_error"], "text": result["text"], "structured": result["structured"]}
+    told = {"is_error": result["is_error"], "text": result["text"], "structured": result.get("structured")}
     files = [f"/app/workspace/in/{name}" for name in result["files"]]
     said = f"{head}: {len(str(result['text'])):,} characters, {len(files)} files."
     return JobReport(text, {**told, "files": files}, audit="mcp.called", said=said, detail=detail, is_heard=is_heard)

@@ -13,7 +13,7 @@ _K, _B = 1.2, 0.75
 _NAME_WEIGHT = 3
 _WORD = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_ENDINGS = ("ing", "ies", "es", "ed", "s")
+_ENDINGS = ("ing", "ies", "es", "ed", "s", "y", "e")
 _MOST_CHARS = 8_000
 
 
