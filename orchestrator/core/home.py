@@ -19,7 +19,7 @@ from orchestrator.core.errors import Conflict, Unavailable
 
 _FOLDERS = (
     *("db", "keys", "workspaces", "run", "backups", "logs", "outbox", "telegram"),
-    *("helpers", "studio", "browser", "browsers", "pages", "thumbnails", "history"),
+    *("helpers", "studio", "browser", "browsers", "pages", "thumbnails", "history", "mcp"),
 )
 _CLAIM_TRIES, _CLAIM_PAUSE_S = 10, 0.02
 """A command that looks whether we run holds the claim for a moment."""
@@ -76,6 +76,11 @@ class Home:
     def browsers(self) -> Path:
         """What agents' live browsers are given and bring, and the sockets that they speak through."""
         return self.path / "browsers"
+
+    @property
+    def mcp(self) -> Path:
+        """The packages of MCP servers, and what those that run are given and bring."""
+        return self.path / "mcp"
 
     @property
     def pages(self) -> Path:
