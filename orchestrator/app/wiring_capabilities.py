@@ -97,12 +97,11 @@ class Capabilities:
         history: PointHistory,
         ask_model: AskModel,
     ) -> None:
-        store = context.store
+        store, self.mcp_servers = context.store, context.mcp_servers
         self._store, self._approvals, self._disk, self._ask_model = store, approvals, disk, ask_model
         self.calls = Calls(store=store, agents=context.agents)
         self.questions = self._build_questions(context)
         self.memories = self._build_memories(context)
-        self.mcp_servers = context.mcp_servers
         self.jobs = Jobs(store, context.notifications, finish=self.calls.finish_calls)
         self.packages = self._build_packages(context)
         videos = self._build_videos(context)

@@ -113,7 +113,7 @@ def test_what_changed_has_another_url_and_nothing_else(tmp_path: Path, changed: 
 
 def test_every_style_of_ours_is_in_one_of_them() -> None:
     """None was forgotten in a list."""
-    known = {"main.css", "terminal.css", "browser.css"}
+    known = {"main.css", "terminal.css", "browser.css", "mcp.css"}
     named = {
         name
         for entry in known
