@@ -97,6 +97,10 @@ SCHEMAS: dict[str, Schema] = {
             "url": STRING,
             "title": STRING,
             "tabs": array_of(schema_ref("BrowserTab")),
+            "site": {
+                **STRING,
+                "description": "that of the page in front, whose logins can be kept; empty for none",
+            },
             "sites": {**array_of(STRING), "description": "whose pages may be opened now"},
             "dialogs": array_of(schema_ref("BrowserDialog")),
             "wanted": {
@@ -118,6 +122,7 @@ SCHEMAS: dict[str, Schema] = {
             "by": STRING,
             "saved_at": nullable(TIME),
             "cookies": {**INTEGER, "description": "how many are kept"},
+            "names": {**array_of(STRING), "description": "of the cookies; their values are told to nobody"},
         }
     ),
     "KeptLogins": object_of({"logins": array_of(schema_ref("KeptLogin"))}),

@@ -38,6 +38,7 @@ COMMANDS = {
     "telegram": "telegram",
     "calendar": "calendar",
     "memory": "memory",
+    "lessons": "lessons",
     "approvals": "approvals approve deny",
     "grants": "grants",
     "page_secrets": "secrets",

@@ -30,6 +30,7 @@ from orchestrator.capabilities.browser.page_secrets import PageSecrets
 from orchestrator.capabilities.calendar.entries import CalendarEntries
 from orchestrator.capabilities.delivery.deliveries import Deliveries
 from orchestrator.capabilities.downloads.downloads import DownloadRequests
+from orchestrator.capabilities.lessons.lessons import Lessons
 from orchestrator.capabilities.memory.memory import Memories
 from orchestrator.capabilities.packages.installs import Packages
 from orchestrator.capabilities.search.chain import SearchChain
@@ -133,6 +134,7 @@ class Services:
     mcp_servers: McpServers
     mcp_checks: McpChecks
     memories: Memories
+    lessons: Lessons
     questions: Questions
     deliveries: Deliveries
     read_marks: ReadMarks

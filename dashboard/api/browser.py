@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from flask import Blueprint, Response
@@ -126,14 +126,17 @@ def answer_dialog(name: str) -> Any:
 @api.get("/api/agents/<name>/browser/logins")
 def list_logins(name: str) -> Any:
     """The sites whose logins stay, without what is kept of them."""
-    return {"logins": [login_json(one) for one in get_services().kept_logins.list_logins(_own(name))]}
+    kept, key = get_services().kept_logins, _own(name)
+    names = kept.list_cookies(key)
+    return {"logins": [login_json(one, names) for one in kept.list_logins(key)]}
 
 
 @api.post("/api/agents/<name>/browser/logins")
 def keep_login(name: str) -> Any:
     """From now on the logins of a site stay."""
-    body, who = bodies.json_body("site"), require_asker().user
-    return login_json(get_services().kept_logins.keep(_own(name), bodies.text_field(body, "site"), by=who.name)), 201
+    body, key, kept = bodies.json_body("site"), _own(name), get_services().kept_logins
+    login = kept.keep(key, bodies.text_field(body, "site"), by=require_asker().user.name)
+    return login_json(login, kept.list_cookies(key)), 201
 
 
 @api.delete("/api/agents/<name>/browser/logins/<site>")
@@ -143,9 +146,10 @@ def forget_login(name: str, site: str) -> Any:
     return "", 204
 
 
-def login_json(login: KeptLogin) -> dict[str, Any]:
-    """A site whose logins stay, as its person sees it."""
+def login_json(login: KeptLogin, names: Mapping[str, list[str]]) -> dict[str, Any]:
+    """A site whose logins stay, as its person sees it; ``names`` are those of cookies, by site."""
     shown = {name: getattr(login, name) for name in ("site", "by", "cookies")}
+    shown["names"] = names.get(login.site, [])
     return {**shown, "since": iso_time(login.since), **with_iso_times({"saved_at": login.saved_at})}
 
 

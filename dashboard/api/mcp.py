@@ -15,7 +15,7 @@ from dashboard.services import get_services
 from orchestrator.core.errors import BadInput, OrchestratorError
 from orchestrator.core.text import escape_invisible
 from orchestrator.mcp_servers.fields import FIELDS
-from orchestrator.mcp_servers.imports import ImportPlan, ServerProposal, plan_import
+from orchestrator.mcp_servers.imports import McpImportPlan, ServerProposal, plan_import
 from orchestrator.mcp_servers.models import SeenPin, ToolDecision
 
 api = Blueprint("mcp", __name__)
@@ -151,7 +151,7 @@ def _take(proposal: ServerProposal) -> str:
     return ""
 
 
-def _plan_json(plan: ImportPlan, outcomes: dict[str, str]) -> dict[str, Any]:
+def _plan_json(plan: McpImportPlan, outcomes: dict[str, str]) -> dict[str, Any]:
     proposals = []
     for one in plan.proposals:
         fields = {name: one.fields[name] for name in one.fields if one.fields[name] not in ([], {}, "")}

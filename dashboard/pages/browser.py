@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from flask import Blueprint, render_template
 
 from dashboard.pages.frame import agent_frame, own_key
@@ -21,15 +23,16 @@ def browser(name: str) -> str:
         "browser.html",
         **framed,
         can_browse="browser" in framed["agent"].toolsets,
-        kept_logins=get_services().kept_logins.list_logins(own_key(name)),
+        remote_host=get_services().live_views.remote_host,
+        **_logins_of(own_key(name)),
     )
 
 
 @pages.get("/parts/kept-logins/<name>")
 def kept_logins(name: str) -> str:
     """The sites whose logins stay."""
-    found = get_services().kept_logins.list_logins(own_key(name))
-    return render_template("parts/kept_logins.html", agent=get_services().agents.get(name), kept_logins=found)
+    found = _logins_of(own_key(name))
+    return render_template("parts/kept_logins.html", agent=get_services().agents.get(name), **found)
 
 
 @pages.get("/parts/browser/<name>")
@@ -37,6 +40,11 @@ def sign(name: str) -> str:
     """The sign in the chat that the browser is open, or nothing."""
     key = own_key(name)
     return render_template("parts/browser_sign.html", agent=get_services().agents.get(name), browser=browser_sign(key))
+
+
+def _logins_of(key: CubicleKey) -> dict[str, Any]:
+    kept = get_services().kept_logins
+    return {"kept_logins": kept.list_logins(key), "cookie_names": kept.list_cookies(key)}
 
 
 def browser_sign(key: CubicleKey) -> tuple[BrowserLook, str]:

@@ -5,7 +5,7 @@ import { call, reach, said, show, csrf } from "./api.js";
 import { BrowserHands } from "./browser-hands.js";
 import { t } from "./texts.js";
 
-const PARTS = ["empty", "open", "whose", "take", "give", "sites", "way", "address", "keyboard", "tabs", "trouble", "scripted", "wanted", "wanted-url", "warnings", "wanted-yes", "dialog", "dialog-message", "dialog-text", "dialog-acts", "dialog-wait", "dialog-no", "screen", "picture", "keys", "over", "why", "again", "note"];
+const PARTS = ["empty", "open", "whose", "take", "give", "keep", "keep-site", "sites", "way", "address", "keyboard", "tabs", "trouble", "scripted", "wanted", "wanted-url", "warnings", "wanted-yes", "dialog", "dialog-message", "dialog-text", "dialog-acts", "dialog-wait", "dialog-no", "screen", "picture", "keys", "over", "why", "again", "note"];
 
 export function startBrowserView({ signal }) {
   const page = document.querySelector("[data-browser]");
@@ -27,7 +27,7 @@ class BrowserView {
     for (const name of PARTS) this[name.replace(/-(\w)/g, (_, one) => one.toUpperCase())] = page.querySelector(`[data-browser-${name}]`);
     this.hands = new BrowserHands(this, signal);
     this.take.addEventListener("click", () => this.does("take-over", {}, this.take));
-    this.give.addEventListener("click", () => this.hands.flush().then(() => this.does("give-back", {}, this.give)));
+    this.give.addEventListener("click", () => this.#done());
     for (const button of page.querySelectorAll("[data-browser-go]")) button.addEventListener("click", () => this.does("go", { go: button.dataset.browserGo }, button));
     this.way.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -67,6 +67,26 @@ class BrowserView {
     } finally {
       button?.toggleAttribute("data-busy", false);
     }
+  }
+
+  // Where the person wants it, logins of the page's site are kept first: what fails then is told while they can act.
+  async #done() {
+    await this.hands.flush();
+    const wants = this.keep.querySelector("input");
+    if (!this.keep.hidden && wants.checked) {
+      show(this.trouble, null);
+      this.give.toggleAttribute("data-busy", true);
+      try {
+        await call("POST", `${this.path}/logins`, { site: this.keepSite.textContent });
+      } catch (error) {
+        return show(this.trouble, error);
+      } finally {
+        this.give.toggleAttribute("data-busy", false);
+      }
+      document.dispatchEvent(new CustomEvent("news:kept-logins", { detail: {} }));
+    }
+    wants.checked = false;
+    await this.does("give-back", {}, this.give);
   }
 
   async look() {
@@ -119,10 +139,19 @@ class BrowserView {
     this.picture.alt = state.title ? t("The page “%(title)s”", { title: state.title }) : t("The page");
     this.keys.disabled = !held;
     this.scripted.hidden = !(held && state.scripted);
+    this.#tellKeep(state);
     this.#tellTabs(state);
     this.#tellWanted(held ? state.wanted : null);
     this.#tellDialog(state.dialogs[0], held);
     if (held && !was.held) this.keys.focus({ preventScroll: true });
+  }
+
+  #tellKeep({ held, site }) {
+    const kept = [...document.querySelectorAll("[data-kept-site]")].map((one) => one.dataset.keptSite);
+    this.keep.hidden = !held || !site || kept.some((one) => site === one || site.endsWith(`.${one}`));
+    if (this.keepSite.textContent === site) return;
+    this.keepSite.textContent = site;
+    this.keep.querySelector("input").checked = false;
   }
 
   #tellTabs({ tabs, held }) {

@@ -14,6 +14,7 @@ from orchestrator.agents.waker import Waker
 from orchestrator.app.wiring import (
     AppContext,
     Edges,
+    build_agents,
     build_bots,
     build_cubicles,
     build_disk,
@@ -42,7 +43,6 @@ from orchestrator.approvals.lock_files import LockFiles
 from orchestrator.approvals.notifications import Notifications
 from orchestrator.capabilities.browser.page_looks import LOOK_WITHIN_S
 from orchestrator.capabilities.delivery.watcher import WatchedDoors
-from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.channels.chat.contact_rows import KnownStranger
 from orchestrator.channels.services import DashboardServices
 from orchestrator.channels.telegram.channel import TelegramChannel
@@ -69,7 +69,6 @@ from orchestrator.llm.budget import Budget
 from orchestrator.llm.budget_notifications import BudgetNotifications
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import ProviderCheck
-from orchestrator.mcp_servers.rows import list_toolsets
 from orchestrator.operations.closing import Closing
 from orchestrator.operations.deletion import Deletion
 from orchestrator.operations.idle_stop import IdleStop
@@ -110,9 +109,7 @@ class App:
         users = build_users(settings, home, self._store, hooks)
         self._install_settings = InstallSettings(self._store, is_arranged=settings.is_arranged)
         self._providers = build_providers(home, parts, self._install_settings)
-        agents = Agents(
-            self._store, providers=self._providers, toolsets=TOOLSETS, hooks=hooks, more_toolsets=list_toolsets
-        )
+        agents = build_agents(self._store, self._providers, hooks)
         notifications = Notifications(self._store, self._broker)
         told = BudgetNotifications(self._store, notifications, agents, hooks)
         self._budget = Budget(self._store, booked=told.notify_booking)
@@ -194,6 +191,7 @@ class App:
             turns=self._turns,
             history=History(self._store),
             plans=self._capabilities.plans,
+            lessons=self._capabilities.lessons,
             prestart=self._waker.prestart,
             approvals=self._approvals,
             grants=context.grants,

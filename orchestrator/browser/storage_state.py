@@ -8,12 +8,14 @@ state: keep the former one unless ``StorageState.is_empty`` is False.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from orchestrator.browser.faults import BrowserError, BrowserLost
+from orchestrator.browser.dialog_notes import ASKED, TOLD
+from orchestrator.browser.faults import BrowserError, BrowserLost, BrowserRefused
 from orchestrator.browser.fields import Fields, child_of, is_set, number_of, objects_of, text_of
 from orchestrator.browser.page_calls import PageCalls, as_script
 from orchestrator.browser.supervisor import BrowserSupervisor
@@ -24,6 +26,7 @@ from orchestrator.core.strict_json import read_object
 MAX_STATE_BYTES = 1_000_000
 _MAX_COOKIES = 1000
 _MAX_ORIGINS = 100
+_MAX_VISITED = 2000
 _MAX_ITEMS = 500
 _MAX_ITEM = 100_000
 _WORLD = "hermit-state"
@@ -67,9 +70,13 @@ class StorageState:
         local = {origin: items for origin, items in self.local.items() if _is_below(origin, host)}
         return StorageState(tuple(one for one in self.cookies if one.is_of(host)), local)
 
-    def with_newer(self, newer: StorageState) -> StorageState:
-        """This, with the newer cookies instead, and the newer localStorage of the origins that it has."""
-        return StorageState(newer.cookies, {**self.local, **newer.local})
+    def with_newer(self, newer: StorageState, host: str) -> StorageState:
+        """This, with what is newer of a host and of those below it instead. What is empty takes nothing's place: not
+        their cookies, nor the localStorage of any origin."""
+        fresh = newer.of_host(host)
+        others = tuple(one for one in self.cookies if not one.is_of(host))
+        local = {origin: items for origin, items in fresh.local.items() if items}
+        return StorageState((*others, *fresh.cookies) if fresh.cookies else self.cookies, {**self.local, **local})
 
     def with_more(self, other: StorageState) -> StorageState:
         """This and the other, which have nothing in common."""
@@ -115,6 +122,9 @@ class StateKeeper:
         """The script for each origin that has not been visited since."""
         self.restored: set[str] = set()
         """The sites whose state this browser was given, by whoever keeps it."""
+        self.restoring = asyncio.Lock()  # theirs as well: one after the other
+        self._visited: dict[str, None] = {}
+        """The origins of pages that were open, the newest last: each may have stored something."""
         self._given: dict[tuple[str, str], str] = {}
         """What the browser calls the script, by session and origin; empty until it has said."""
         supervisor.on_tab = self._owe_to
@@ -126,24 +136,29 @@ class StateKeeper:
         Raises:
             As ``PageCalls.call``.
         """
-        answer = await self._wire.call("Storage.getCookies")
-        cookies = tuple(_browser_cookie(one) for one in objects_of(answer, "cookies", most=_MAX_COOKIES))
+        answer = await self._wire.call("Storage.getCookies", "", self._supervisor.context.scope)
+        found = (_browser_cookie(one) for one in objects_of(answer, "cookies", most=_MAX_COOKIES))
+        cookies = tuple(one for one in found if not one.name.startswith((ASKED, TOLD)))  # of dialogs
         frame = self._calls.main_frame()
         origin = _origin_of(frame.url)
         if not origin:
             return StorageState(cookies)
         stored = await self._calls.evaluate(frame, _READ)
-        return StorageState(cookies, {origin: _items_of(stored)})
+        return StorageState(cookies, {origin: _items_of(stored)} if isinstance(stored, Mapping) else {})
 
     async def restore(self, state: StorageState) -> None:
-        """Set its cookies now, and its localStorage when each origin is next visited, where that is empty then.
+        """Set its cookies now, and its localStorage when each origin is next visited, where that is empty then. A
+        cookie that the browser refuses is left out.
 
         Raises:
-            BrowserError: the browser refused; BrowserLost, BrowserSlow.
+            BrowserSlow: no answer in time; BrowserLost.
         """
-        if state.cookies:
-            cookies = [_to_browser(one) for one in state.cookies]
-            await self._wire.call("Storage.setCookies", "", {"cookies": cookies})
+        try:
+            await self._set_cookies([_to_browser(one) for one in state.cookies])
+        except BrowserRefused:  # one of them spoils them all
+            for one in state.cookies:
+                with contextlib.suppress(BrowserRefused):
+                    await self._set_cookies([_to_browser(one)])
         for origin, items in state.local.items():
             if items and len(self._owed) < _MAX_ORIGINS:
                 self._owed[origin] = f"({_WRITE})({as_script(origin)},{as_script(dict(items))})"
@@ -156,19 +171,24 @@ class StateKeeper:
         Raises:
             BrowserError: the browser refused; BrowserLost, BrowserSlow.
         """
-        answer = await self._wire.call("Storage.getCookies")
+        answer = await self._wire.call("Storage.getCookies", "", self._supervisor.context.scope)
         cookies = [_browser_cookie(one) for one in objects_of(answer, "cookies", most=_MAX_COOKIES)]
         ended = [{**_to_browser(one), "expires": 1} for one in cookies if one.is_of(host)]
-        if ended:
-            await self._wire.call("Storage.setCookies", "", {"cookies": ended})
+        await self._set_cookies(ended)
         for origin in [origin for origin in self._owed if _is_below(origin, host)]:
             del self._owed[origin]
             self._take_back(origin)
-        for tab in self._supervisor.tabs.all:
-            origin = _origin_of(tab.url)
-            if origin and _is_below(origin, host):
-                wanted = {"origin": origin, "storageTypes": "cookies,local_storage,indexeddb,cache_storage"}
-                await self._wire.call("Storage.clearDataForOrigin", tab.session, wanted)
+        tabs = self._supervisor.tabs.all
+        stored = {*self._visited, *(_origin_of(tab.url) for tab in tabs)}
+        for origin in sorted(one for one in stored if one and _is_below(one, host)):
+            if not tabs:
+                raise BrowserError("No page is open by which the browser could be told to forget.")
+            wanted = {"origin": origin, "storageTypes": "cookies,local_storage,indexeddb,cache_storage"}
+            await self._wire.call("Storage.clearDataForOrigin", tabs[0].session, wanted)
+
+    async def _set_cookies(self, cookies: list[dict[str, object]]) -> None:
+        if cookies:
+            await self._wire.call("Storage.setCookies", "", {"cookies": cookies, **self._supervisor.context.scope})
 
     def _owe_to(self, tab: BrowserTab) -> None:
         for origin, source in self._owed.items():
@@ -196,6 +216,12 @@ class StateKeeper:
     def _forget_visited(self, _tab: BrowserTab, url: str) -> None:
         """What was given once is not given again: who logs out stays so."""
         origin = _origin_of(url)
+        if not origin:
+            return
+        self._visited.pop(origin, None)
+        self._visited[origin] = None
+        if len(self._visited) > _MAX_VISITED:
+            del self._visited[next(iter(self._visited))]
         if self._owed.pop(origin, None) is not None:
             self._take_back(origin)
 
@@ -280,7 +306,7 @@ _READ = """(() => {
       if (size > 800000) break;
       if (key.isWellFormed() && value.isWellFormed()) items[key] = value;
     }
-  } catch {}
+  } catch { return null; }
   return items;
 })()"""
 _WRITE = """(origin, items) => {

@@ -34,7 +34,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "logins crab keep shop.example",
         "logins crab rm shop.example",
     )
-    add_help(listing, "The sites, and how many cookies are kept.", "logins crab list", "logins crab list --json")
+    add_help(
+        listing, "The sites, and the names of the cookies that are kept.", "logins crab list", "logins crab list --json"
+    )
     add_help(
         keeping, "Keep cookies and storage of a site from one browser to the next.", "logins crab keep shop.example"
     )
@@ -45,11 +47,16 @@ def _list(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         body = client.get(agent_path(options.agent, _PATH))
     rows = [
-        (one_line(one["site"], 260), str(one["cookies"]), one["saved_at"] or "nothing yet", one_line(one["by"]))
+        (
+            one_line(one["site"], 260),
+            one["saved_at"] or "nothing yet",
+            one_line(one["by"]),
+            one_line(f"{one['cookies']}: {', '.join(one['names'])}" if one["names"] else "none", 200),
+        )
         for one in body["logins"]
     ]
     lines = (
-        format_table(rows, head=("site", "cookies", "last kept", "wanted by"), paint=context.paint)
+        format_table(rows, head=("site", "last kept", "wanted by", "cookies"), paint=context.paint)
         if rows
         else ["None. Its browser forgets all logins when it is closed."]
     )

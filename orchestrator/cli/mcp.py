@@ -68,8 +68,7 @@ def _add_adding(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_help(
         adding,
         "Add a server. No agent has it yet. Values of secrets are asked for, or read from stdin, one on each line.",
-        "mcp add github --npm @modelcontextprotocol/server-github@2025.4.8 --secret GITHUB_PERSONAL_ACCESS_TOKEN "
-        "--allow-host api.github.com",
+        "mcp add github --npm @example/server-github@1.2.3 --secret GITHUB_TOKEN --allow-host api.github.com",
         "mcp add time --pip mcp-server-time==2026.10.19 -- --local-timezone Europe/Berlin",
         "mcp add notes --url https://mcp.example.com/mcp --header Authorization",
     )

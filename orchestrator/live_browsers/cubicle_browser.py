@@ -179,6 +179,7 @@ class CubicleBrowser(Generic[DriverT]):
     async def _take_down(self) -> None:
         """The way out goes first. What fails is logged, and keeps nothing else from going."""
         await self._close_gate()
+        await self._keep_last()
         async with self._changing:  # whatever was being put up is up by now
             await self._close_gate()
             if self._server is not None:
@@ -191,6 +192,11 @@ class CubicleBrowser(Generic[DriverT]):
             folder = asyncio.to_thread(helper_folder.remove_folder, self._parts.folder, self._name)
             await self._tried("removing the folder", folder)
         self._on_end(self)
+
+    async def _keep_last(self) -> None:
+        """What somebody needs of it is kept, where it answers; while it is paused, that was done before."""
+        if self.is_ready and self._is_attended and not self._is_paused:
+            await self._tried("keeping what is needed", self._parts.keep_last(self.key, self.driver))
 
     async def _close_gate(self) -> None:
         if self._gate is not None:
@@ -261,6 +267,8 @@ class CubicleBrowser(Generic[DriverT]):
 
     async def _pause(self) -> None:
         await asyncio.sleep(self._limits.lingers_s)
+        if not self._holds and not self.is_over:
+            await self._keep_last()
         async with self._changing:
             if self._holds or self._is_paused or self.is_over or self._helper is None:
                 return

@@ -41,7 +41,7 @@ class ServerProposal:
 
 
 @dataclass(frozen=True, slots=True)
-class ImportPlan:
+class McpImportPlan:
     """What can be taken from a file."""
 
     proposals: tuple[ServerProposal, ...]
@@ -56,7 +56,7 @@ class _Package:
     args: list[str]
 
 
-def plan_import(text: str) -> ImportPlan:
+def plan_import(text: str) -> McpImportPlan:
     """The servers that a file lists. Raises BadInput for one that lists none."""
     if len(text) > MAX_FILE:
         raise BadInput(f"file: it has more than {MAX_FILE:,} characters. Take out what is not about MCP servers.")
@@ -82,7 +82,7 @@ def plan_import(text: str) -> ImportPlan:
             proposals.append(_propose(name, entry if isinstance(entry, dict) else {}))
         except _Refused as error:
             refused.append(f"{in_quotes(called, 80)}: {error}")
-    return ImportPlan(tuple(proposals), tuple(refused))
+    return McpImportPlan(tuple(proposals), tuple(refused))
 
 
 class _Refused(Exception):

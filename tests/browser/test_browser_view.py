@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from orchestrator.core.models import CubicleKey
 from tests.browser.conftest import DESKTOP, PHONE, watched
 from tests.integration.conftest import client, image_tag, machine  # noqa: F401 - fixtures, used by their names
 from tests.integration.test_browsing import (  # noqa: F401 - fixtures, used by their names
@@ -112,6 +113,55 @@ def test_a_person_takes_over_and_gives_back(
     expect(page.get_by_role("button", name="Take over")).to_be_visible()
     assert "4é2" in run(install, talker, "snapshot", "--full").out
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_login_is_kept_with_done(
+    page: Page,
+    install: RealApp,  # noqa: F811
+    talker: Talker,  # noqa: F811
+    look: Callable[[str], None],
+) -> None:
+    """Only where the person wants it: offered while they have the browser, off at first, and not again when it is
+    kept. It is listed with the names of its cookies, and forgotten there."""
+    approved(install, talker, "open", "http://shop.test/")
+    page.goto(f"{install.app.services.settings.url}/agents/{talker.name}/browser")
+    kept, section = install.app.services.kept_logins, page.locator("#logins")
+    key = CubicleKey(talker.name, talker.user)
+    keep = page.get_by_role("checkbox", name="Keep me logged in on shop.test")
+    expect(page.get_by_role("button", name="Take over")).to_be_visible()
+    expect(keep).to_be_hidden()
+    page.get_by_role("button", name="Take over").click()
+    expect(keep).not_to_be_checked()
+    look("keep")
+    page.get_by_role("button", name="Done").click()
+    expect(page.get_by_role("button", name="Take over")).to_be_visible()
+    assert kept.list_logins(key) == []
+    page.get_by_role("button", name="Take over").click()
+    keep.check()
+    page.get_by_role("button", name="Done").click()
+    expect(page.get_by_role("button", name="Take over")).to_be_visible()
+    expect(section.get_by_text("shop.test", exact=True)).to_be_visible()
+    assert [one.site for one in kept.list_logins(key)] == ["shop.test"]
+    page.get_by_role("button", name="Take over").click()
+    expect(page.get_by_text("You have the browser.")).to_be_visible()
+    expect(keep).to_be_hidden()
+    cookie = '{"expression": "document.cookie = \'basket=7\'"}'
+    page.get_by_role("button", name="Done").click()
+    expect(page.get_by_role("button", name="Take over")).to_be_visible()
+    assert run(install, talker, "cdp", "Runtime.evaluate", cookie).code == 0
+    page.reload()
+    section.get_by_text("Names of the cookies").click()
+    expect(section.get_by_text("basket")).to_be_visible()
+    look("kept")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    section.get_by_role("button", name=re.compile("Forget.*shop.test")).click()
+    page.locator("dialog.ask").get_by_role("button", name="Forget").click()
+    expect(section.get_by_text("shop.test", exact=True)).to_have_count(0)
+    assert kept.list_logins(key) == []
+    section.get_by_label("Site").fill("www.other.test")
+    section.get_by_role("button", name="Keep its logins").click()
+    expect(section.get_by_text("other.test", exact=True)).to_be_visible()
+    expect(section.get_by_label("Site")).to_have_value("")
 
 
 def test_a_persons_pointer_and_sites(

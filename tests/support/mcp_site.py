@@ -65,7 +65,7 @@ class SiteRequest:
 
     def result(self, result: Any, **headers: str) -> None:
         """The answer to the message."""
-        self.give({"jsonrpc": "2.0", "id": self.message["id"], "result": result}, **headers)
+        self.give({"jsonrpc": "2.0", "id": self.message["id"], "result": result}, 200, **headers)
 
 
 Answer = Callable[[SiteRequest], None]

@@ -14,13 +14,12 @@ from urllib.parse import urlsplit
 from orchestrator.approvals.answers import quote_note
 from orchestrator.approvals.source_rows import NewSource, SourceKind
 from orchestrator.browser.session import BrowserSession
-from orchestrator.browser.storage_state import StorageState
 from orchestrator.capabilities.arrivals import record_arrivals
 from orchestrator.capabilities.browser import messages as words
 from orchestrator.capabilities.browser.addresses import host_in, read_address
 from orchestrator.capabilities.browser.browsing_parts import ALLOWED, ASKED, JOB, BrowsingParts
 from orchestrator.capabilities.browser.capability import BROWSER, COMPANIONS_KIND, KIND, BrowserCall
-from orchestrator.capabilities.browser.kept_logins import KeptLogins
+from orchestrator.capabilities.browser.kept_logins import KeptLogins, SeenLogins
 from orchestrator.capabilities.browser.page_looks import PageLooks
 from orchestrator.capabilities.browser.page_uploads import PageUploads, check_files
 from orchestrator.capabilities.browser.page_work import WORKS, PageAnswer, Work, check_call
@@ -213,7 +212,7 @@ class Browsing:
     def _work(self, running: Running, access: SiteAccess, handovers: int, does: Work) -> dict[str, Any]:
         job, holds = running.job, self._parts.holds
 
-        async def work(session: BrowserSession) -> tuple[PageAnswer, list[str], StorageState | None]:
+        async def work(session: BrowserSession) -> tuple[PageAnswer, list[str], SeenLogins | None]:
             if holds.count_changes(job.cubicle) != handovers:
                 raise Conflict(words.PASSED)
             self._use_permission(job, access)
@@ -226,10 +225,10 @@ class Browsing:
             return answer, hosts, await self._logins.read(job.cubicle, session)
 
         try:
-            answer, hosts, state = self._parts.browsers.call(job.cubicle, work, starts=bool(job.payload["url"]))
+            answer, hosts, seen = self._parts.browsers.call(job.cubicle, work, starts=bool(job.payload["url"]))
         finally:
             self._parts.accesses.recheck(job.cubicle)
-        self._logins.save(job.cubicle, state)
+        self._logins.save(job.cubicle, seen)
         running.check_wanted()
         if holds.count_changes(job.cubicle) != handovers:
             answer = PageAnswer(words.TAKEN)  # a person may have typed something

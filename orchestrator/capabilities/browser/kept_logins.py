@@ -11,6 +11,7 @@ import logging
 import sqlite3
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
@@ -19,6 +20,7 @@ from orchestrator.browser.session import BrowserSession
 from orchestrator.browser.storage_state import StorageState, read_state
 from orchestrator.capabilities.browser import kept_login_rows as rows
 from orchestrator.capabilities.browser.accesses import BrowserAccesses
+from orchestrator.capabilities.browser.addresses import host_in
 from orchestrator.capabilities.browser.kept_login_rows import KeptLogin
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
@@ -31,8 +33,18 @@ from orchestrator.web.urls import UrlRules, parse_url
 logger = logging.getLogger(__name__)
 
 _CLOSED: Final = "The browser was closed, as one of its logins was forgotten. The next call opens another."
+_READS_S: Final = 2.0
+"""How long a browser may take to tell its state: a page that hangs keeps nobody waiting."""
 MOST: Final = 50
 """Sites of a cubicle."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenLogins:
+    """What a browser has, and the sites of which it was given what was kept: of these its own is newer."""
+
+    state: StorageState
+    given: frozenset[str]
 
 
 class KeptLogins:
@@ -57,6 +69,20 @@ class KeptLogins:
         """The sites that are kept, without what is kept of them."""
         with self._store.reading() as db:
             return rows.list_logins(db, key)
+
+    def list_cookies(self, key: CubicleKey) -> dict[str, list[str]]:
+        """The names of the cookies that are kept, by site; never their values."""
+        with self._store.reading() as db:
+            sites = [one.site for one in rows.list_logins(db, key) if one.cookies]
+            found = {site: _read_kept(key, site, rows.read_state_text(db, key, site)) for site in sites}
+        return {site: sorted({one.name for one in state.cookies}) for site, state in found.items()}
+
+    def find_site(self, url: str) -> str:
+        """The site whose logins may be kept when this page is open; empty for none."""
+        try:
+            return self._read_site(host_in(url))
+        except BadInput:
+            return ""
 
     def keep(self, key: CubicleKey, site: str, *, by: str) -> KeptLogin:
         """Keep a site's logins from now on, also those of a browser that is open; again is fine.
@@ -94,16 +120,14 @@ class KeptLogins:
                 self._browsers.call(key, clear, starts=False)
             except OrchestratorError as error:  # then it ends, and its cookies with it
                 logger.warning("the open browser of %s is closed to forget %s: %s", key, site, error.message)
-                self._browsers.end(
-                    key, "The browser was closed, as a login was forgotten. The next call opens another."
-                )
+                self._browsers.end(key, _CLOSED)
 
     def save_open(self, key: CubicleKey) -> None:
         """Keep what the cubicle's browser has now, where one is open."""
         if not self.list_logins(key) or key not in self._browsers.list_alive():
             return
 
-        async def read(session: BrowserSession) -> StorageState | None:
+        async def read(session: BrowserSession) -> SeenLogins | None:
             return await self.read(key, session)
 
         try:
@@ -115,47 +139,52 @@ class KeptLogins:
 
     async def restore(self, key: CubicleKey, session: BrowserSession) -> None:
         """Give the browser what is kept of the sites that may be opened now, each once. Raises as a driver does."""
-        open_now, given = self._accesses.get_access(key).list_sites(), session.state.restored
-        wanted = frozenset(open_now) - given
-        given |= wanted
-        for state in await asyncio.to_thread(self._load, key, wanted) if wanted else ():
-            await session.state.restore(state)
+        async with session.state.restoring:
+            wanted = frozenset(self._accesses.get_access(key).list_sites()) - session.state.restored
+            for state in await asyncio.to_thread(self._load, key, wanted) if wanted else ():
+                await session.state.restore(state)
+            session.state.restored |= wanted
 
-    async def read(self, key: CubicleKey, session: BrowserSession) -> StorageState | None:
+    async def read(self, key: CubicleKey, session: BrowserSession) -> SeenLogins | None:
         """What the browser has; None where nothing of it is kept, or it can't be read now."""
-        kept = await asyncio.to_thread(self.list_logins, key)
-        if not kept:
+        if not await asyncio.to_thread(self.list_logins, key):
             return None
         try:
-            return await session.state.read()
-        except BrowserError as error:  # a dialog is open, say
-            logger.debug("the logins of %s were not read: %s", key, error.message)
+            async with asyncio.timeout(_READS_S):
+                return SeenLogins(await session.state.read(), frozenset(session.state.restored))
+        except (OrchestratorError, TimeoutError) as error:  # a dialog is open, say, or a page hangs
+            logger.debug("the logins of %s were not read: %r", key, error)
             return None
+
+    async def keep_last(self, key: CubicleKey, session: BrowserSession) -> None:
+        """Keep what the browser has before it is paused or ends."""
+        seen = await self.read(key, session)
+        await asyncio.to_thread(self.save, key, seen)
 
     # --- keeping
 
-    def save(self, key: CubicleKey, state: StorageState | None) -> None:
-        """Keep of this what belongs to the sites that are kept. A state of a site without anything in it does not take
-        the place of one with something."""
-        if state is None:
+    def save(self, key: CubicleKey, seen: SeenLogins | None) -> None:
+        """Keep of this what belongs to the sites that are kept. What is empty takes nothing's place, nor does what
+        another site's page brought of a site whose kept state the browser was not given."""
+        if seen is None:
             return
         for one in self.list_logins(key):
-            newer = state.of_host(one.site)
+            newer = seen.state.of_host(one.site)
             if not newer.is_empty:
-                self._save_site(key, one.site, newer)
+                self._save_site(key, one.site, newer, seen.given)
 
-    def _save_site(self, key: CubicleKey, site: str, newer: StorageState) -> None:
+    def _save_site(self, key: CubicleKey, site: str, newer: StorageState, given: frozenset[str]) -> None:
         with self._store.writing() as db:
             before = rows.read_state_text(db, key, site)
             older = _read_kept(key, site, before)
-            whole = older.with_newer(newer if newer.cookies else StorageState(older.cookies, newer.local))
-            try:
-                text = whole.to_json()
-            except BrowserError as error:
-                logger.info("%s, %s: %s", key, site, error.message)
-                return
-            if text != before:
-                rows.write_state(db, key, site, text, cookies=len(whole.cookies), now=self._now())
+            if older.is_empty or any(is_within(site, one) for one in given):
+                whole = older.with_newer(newer, site)
+            else:
+                below = sorted(one for one in given if is_within(one, site))
+                whole = reduce(lambda state, one: state.with_newer(newer, one), below, older)
+            text = _write_bounded(key, site, whole, StorageState(whole.cookies, older.local))
+            if text and text != before:
+                rows.write_state(db, key, site, text, cookies=len(read_state(text).cookies), now=self._now())
 
     def _load(self, key: CubicleKey, sites: frozenset[str]) -> list[StorageState]:
         """What is kept for pages of these sites, and is sent to no others."""
@@ -184,6 +213,16 @@ class KeptLogins:
         if link.path != "/" or link.query or any(sign in text for sign in "/#:"):
             raise BadInput("site: write the host alone, such as shop.example.")
         return site_of(link.host)
+
+
+def _write_bounded(key: CubicleKey, site: str, *states: StorageState) -> str:
+    """The first of these that is not too long to be kept; empty where all of them are."""
+    for state in states:
+        try:
+            return state.to_json()
+        except BrowserError as error:
+            logger.info("%s, %s: %s", key, site, error.message)
+    return ""
 
 
 def _read_kept(key: CubicleKey, site: str, text: str) -> StorageState:

@@ -16,6 +16,7 @@ from orchestrator.browser.faults import BrowserSlow
 from orchestrator.browser.session import BrowserSession
 from orchestrator.capabilities.browser.accesses import BrowserAccesses
 from orchestrator.capabilities.browser.addresses import read_address
+from orchestrator.capabilities.browser.kept_logins import KeptLogins
 from orchestrator.capabilities.browser.person_holds import PersonHolds
 from orchestrator.capabilities.browser.person_input import do_inputs, read_inputs
 from orchestrator.capabilities.browser.view_window import ViewWindow
@@ -58,6 +59,8 @@ class BrowserLook:
     url: str = ""
     title: str = ""
     tabs: tuple[dict[str, Any], ...] = ()
+    site: str = ""
+    """That of the page in front, where its logins may be kept."""
     sites: tuple[str, ...] = ()
     """Whose pages may be opened now."""
     dialogs: tuple[dict[str, Any], ...] = ()
@@ -89,10 +92,12 @@ class LiveViewParts:
     private_hosts: frozenset[tuple[str, int]]
     changed: Callable[[CubicleKey], None]
     """Somebody who watches should look again."""
-    save_logins: Callable[[CubicleKey], None]
-    """What the browser is logged in to is kept, of the sites that a person chose."""
+    logins: KeptLogins
+    """What browsers are logged in to, of the sites that a person chose."""
     resume: Callable[[], None]
     """What waited for browsers that were given back goes on."""
+    remote_host: str = ""
+    """Where browsers are, when they are not on this machine."""
 
 
 class LiveViews:
@@ -105,6 +110,11 @@ class LiveViews:
         """The newest of each; one that was there before ends."""
         self._alive: frozenset[CubicleKey] = frozenset()
         self._sweeper = Periodic("browser holds", self._sweep, every_s=lambda: _SWEEP_S)
+
+    @property
+    def remote_host(self) -> str:
+        """Where browsers are, when they are not on this machine; else empty."""
+        return self._parts.remote_host
 
     def start(self) -> None:
         """Holds end in time."""
@@ -204,7 +214,7 @@ class LiveViews:
         if self._holds.give_back(key) is None:
             return
         self._browsers.look(key, lambda session: self._settle(key, session))
-        self._parts.save_logins(key)
+        self._parts.logins.save_open(key)
         self._parts.accesses.recheck(key)
         self._parts.audit.record_event("browser.given_back", f"The browser of {key.agent} was given back to it.", key)
         self._parts.resume()
@@ -227,7 +237,12 @@ class LiveViews:
         link, (_, sharp, place) = read_address(whole, self._parts.private_hosts), whole.partition("#")
         self._holds.renew(key)
         self._parts.accesses.get_access(key).allow_once(site_of(link.host))
-        self._act(key, lambda session: session.navigation.open(f"{link.url}{sharp}{place}"))
+
+        async def work(session: BrowserSession) -> None:
+            await self._parts.logins.restore(key, session)
+            await session.navigation.open(f"{link.url}{sharp}{place}")
+
+        self._act(key, work)
 
     def go(self, key: CubicleKey, where: str) -> None:
         """``back``, ``reload``, or ``dismiss`` what the page wanted to go to. Raises as ``open_address``."""
@@ -311,11 +326,13 @@ class LiveViews:
             {"id": one.view.id, "kind": one.view.kind, "message": one.view.message, "default": one.view.default}
             for one in session.supervisor.dialogs.pending
         )
+        url = "" if front is None else session.shown_url(front)
         return BrowserLook(
             is_open=True,
-            url="" if front is None else session.shown_url(front),
+            url=url,
             title="" if front is None else front.title,
             tabs=tabs,
+            site=self._parts.logins.find_site(url),
             sites=self._parts.accesses.get_access(key).list_sites(),
             dialogs=dialogs,
             wanted=None if front is None else self._read_wanted(front.wanted),
@@ -339,6 +356,8 @@ class LiveViews:
             if self._holds.left_s(key) is None or key not in alive:
                 guarded(f"giving back the browser of {key}", lambda key=key: self.give_back(key))  # type: ignore[misc]
         self._parts.resume()  # what began to wait while a hold ended
+        for key in list(self._windows):  # these are not paused, so nothing else keeps what happens in them
+            guarded(f"keeping the logins of {key}", lambda key=key: self._parts.logins.save_open(key))  # type: ignore[misc]
         for key in alive ^ self._alive:
             self._parts.changed(key)
         self._alive = alive
@@ -352,6 +371,7 @@ def look_json(look: BrowserLook) -> dict[str, Any]:
         "url": look.url,
         "title": look.title,
         "tabs": list(look.tabs),
+        "site": look.site,
         "sites": list(look.sites),
         "dialogs": list(look.dialogs),
         "wanted": None

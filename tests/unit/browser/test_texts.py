@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -198,7 +199,12 @@ def test_kept_logins_come_back_as_they_were() -> None:
     assert read_state(state.to_json()) == state
     assert state.of_host("shop.test") == StorageState((COOKIE,), {"https://shop.test": {"k": "v"}})
     assert state.of_host("notshop.test").is_empty
-    assert state.with_newer(StorageState((), {"https://shop.test": {}})).local["https://other.test"] == {"k": "w"}
+    assert state.with_newer(StorageState((), {"https://shop.test": {}}), "shop.test") == state
+    other = replace(COOKIE, domain="other.test", value="w")
+    newer = StorageState((replace(COOKIE, value="new"), other), {"https://shop.test": {"k": "x"}})
+    assert StorageState((COOKIE, other), state.local).with_newer(newer, "shop.test") == StorageState(
+        (other, replace(COOKIE, value="new")), {**state.local, "https://shop.test": {"k": "x"}}
+    )
     assert StorageState((), {"https://a.test": {}}).is_empty
     with pytest.raises(BrowserError, match="over 1 MB"):
         StorageState((), {"https://a.test": {str(n): "x" * 99_000 for n in range(12)}}).to_json()

@@ -37,6 +37,8 @@ class Fakes:
     awaited: set[CubicleKey] = field(default_factory=set)
     """Whose pages somebody will need."""
     looks: int = 0
+    kept: list[CubicleKey] = field(default_factory=list)
+    """Whose browsers were asked for what is to be kept of them."""
 
     def __post_init__(self) -> None:
         self.helpers = FakeBrowserHelpers(self.prepare)
@@ -48,6 +50,7 @@ class Fakes:
             self.gates.open_gate,
             RawDriver,
             self.looks_whether_awaited,
+            self.keep_last,
         )
         self.browsers: LiveBrowsers[RawDriver] = LiveBrowsers(parts, self.limits)
         self.browsers.start()
@@ -56,6 +59,11 @@ class Fakes:
         """As the test says; the look is counted."""
         self.looks += 1
         return key in self.awaited
+
+    async def keep_last(self, key: CubicleKey, driver: RawDriver) -> None:
+        """The browser still answers."""
+        await driver.command("Some.command")
+        self.kept.append(key)
 
     def ask(self, key: CubicleKey = CRAB, **more: bool) -> int:
         """A call that works; which connection of its browser it came by."""
@@ -160,6 +168,19 @@ def test_a_browser_from_its_start_to_its_end(fakes: Fakes) -> None:
     assert fakes.is_clean()
     with pytest.raises(Unavailable, match="is stopping"):
         fakes.ask()
+
+
+def test_what_is_needed_of_a_browser_is_kept_while_it_answers(make: Make) -> None:
+    """Before it is paused, and before it ends."""
+    fakes = make()
+    fakes.ask()
+    eventually(lambda: fakes.helpers.made[0].is_paused, patience_s=PATIENCE_S)
+    assert set(fakes.kept) == {CRAB}
+    with fakes.browsers.awake(CRAB):
+        before = len(fakes.kept)
+        fakes.browsers.end(CRAB)
+        assert len(fakes.kept) > before
+    assert fakes.is_clean()
 
 
 def test_what_another_run_left(make: Make, tmp_path: Path) -> None:

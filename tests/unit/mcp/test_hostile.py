@@ -54,17 +54,20 @@ def little_memory(*, most: int = 10 * MIB) -> Iterator[None]:
     ],
 )
 def test_a_call_is_ended_when_a_bound_is_passed(mode: str, sentence: str) -> None:
+    """Size, depth, values and messages each end the call with a sentence of ours, within 10 MiB."""
     with session_of(mode) as session, little_memory(), pytest.raises(McpBroken, match=sentence):
         session.call("t", {})
 
 
 @pytest.mark.parametrize("mode", ["silent", "stderr"])
 def test_a_call_that_is_not_answered_ends_in_its_time(mode: str) -> None:
+    """Silence, and noise where nobody listens, are the same."""
     with session_of(mode) as session, little_memory(), pytest.raises(McpSlow, match=r"did not answer within 0\.3 s"):
         session.call("t", {}, timeout_s=0.3)
 
 
 def test_a_call_can_be_stopped_and_the_server_is_told() -> None:
+    """Whoever waits no more says so, and the session goes on."""
     with session_of("silent") as session:
         asked: list[int] = []
 
@@ -80,6 +83,7 @@ def test_a_call_can_be_stopped_and_the_server_is_told() -> None:
 
 
 def test_pages_without_end_are_ended() -> None:
+    """After 20 pages, with what there was until then."""
     with session_of("pages") as session:
         catalog = session.fetch_catalog()
     assert len(catalog.tools) == 20
@@ -87,11 +91,13 @@ def test_pages_without_end_are_ended() -> None:
 
 
 def test_a_list_that_is_too_large_is_refused() -> None:
+    """It is a message like any other."""
     with session_of("many") as session, little_memory(), pytest.raises(McpBroken, match="more than 4 MiB"):
         session.fetch_catalog()
 
 
 def test_only_so_many_tools_are_taken() -> None:
+    """The first 200 stay."""
     with session_of("crowd") as session:
         catalog = session.fetch_catalog()
     assert len(catalog.tools) == 200
@@ -99,6 +105,7 @@ def test_only_so_many_tools_are_taken() -> None:
 
 
 def test_malformed_tools_are_left_out_one_by_one() -> None:
+    """The others stay, and no sentence holds a word of the server's."""
     with session_of("weird") as session:
         catalog = session.fetch_catalog()
     assert [(tool.name, tool.description) for tool in catalog.tools] == [("add", "does it")]
@@ -108,6 +115,7 @@ def test_malformed_tools_are_left_out_one_by_one() -> None:
 
 
 def test_a_changed_tool_is_seen() -> None:
+    """A list is read again each time, so a pin can tell."""
     with session_of("rug") as session:
         first, second = session.fetch_catalog(), session.fetch_catalog()
     assert first.tools[0].description == "Adds."
@@ -123,12 +131,14 @@ def test_no_schema_is_evaluated(mode: str) -> None:
 
 
 def test_what_is_not_offered_is_refused() -> None:
+    """A model's words and folders get an error as answer."""
     with session_of("sample") as session:
         result = session.call("t", {})
     assert json.loads(result.content[0].text) == [-32601, -32601]
 
 
 def test_half_characters_are_replaced() -> None:
+    """Servers that cut texts in the middle of a character are understood."""
     with session_of("half") as session:
         assert session.call("t", {}).content[0].text == "\ufffd half"
 

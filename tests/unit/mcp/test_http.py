@@ -88,6 +88,10 @@ def other_redirect(request: SiteRequest) -> None:
     request.begin(302, "text/plain", Location="/else")
 
 
+def say_nothing(request: SiteRequest) -> None:
+    request.over.wait(60)
+
+
 def packed(request: SiteRequest) -> None:
     request.begin(200, "application/json", Content_Encoding="gzip")
     request.write(b"\x1f\x8b" + b"0" * 100)
@@ -111,6 +115,7 @@ def packed(request: SiteRequest) -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_is_wrong_is_ended_with_a_sentence(call: Answer, sentence: str) -> None:
+    """Bodies, events, lines and redirects without end, and answers that are none."""
     with mcp_site(modern(call)) as site:
         session = session_at(site.url)
         session.connect()
@@ -120,7 +125,8 @@ def test_what_is_wrong_is_ended_with_a_sentence(call: Answer, sentence: str) -> 
 
 
 def test_a_server_that_says_nothing_is_slow() -> None:
-    with mcp_site(modern(lambda request: request.over.wait(60) and None)) as site:
+    """The time of the call ends it."""
+    with mcp_site(modern(say_nothing)) as site:
         session = session_at(site.url)
         session.fetch_catalog()
         with pytest.raises(McpSlow):
@@ -128,12 +134,15 @@ def test_a_server_that_says_nothing_is_slow() -> None:
 
 
 def test_a_status_without_a_message_is_a_refusal() -> None:
+    """Its number is told, its page is not read."""
     with mcp_site(modern(lambda request: request.begin(500, "text/html"))) as site, pytest.raises(McpRefused) as caught:
         session_at(site.url).call("t", {})
     assert caught.value.number == -500
 
 
 def test_a_redirect_on_the_same_host_is_followed() -> None:
+    """Many servers want a slash more."""
+
     def answer(request: SiteRequest) -> None:
         if request.path == "/mcp":
             request.begin(308, "text/plain", Location="/mcp/")
@@ -163,11 +172,13 @@ def test_nothing_but_what_was_given_is_sent() -> None:
     "headers", [{"Host": "x"}, {"Cookie": "a=b"}, {"a b": "c"}, {"X": "a\r\nY: b"}, {"X": "ä"}, {"Content-Length": "3"}]
 )
 def test_headers_that_can_not_be_set_are_refused(headers: dict[str, str]) -> None:
+    """Not those that frame a request, and nothing that makes two of one."""
     with pytest.raises(BadInput, match="headers"):
         HttpTransport("https://mcp.example/", internet=Internet(), headers=headers)
 
 
 def test_a_private_address_needs_a_word_of_the_operator() -> None:
+    """Neither address nor name, encrypted or not; nothing is sent."""
     with mcp_site(lambda request: request.result(DISCOVERED)) as site:
         for url in (site.url, site.url.replace("http:", "https:"), "https://printer.local/mcp"):
             with pytest.raises(BadInput):
@@ -176,6 +187,8 @@ def test_a_private_address_needs_a_word_of_the_operator() -> None:
 
 
 def test_a_name_that_leads_to_a_private_address_is_not_connected_to() -> None:
+    """The name is looked up once and judged by its addresses."""
+
     class Rebound:
         def resolve(self, host: str, timeout_s: float) -> list[str]:
             """A public name."""
@@ -191,6 +204,8 @@ def test_a_name_that_leads_to_a_private_address_is_not_connected_to() -> None:
 
 
 def test_a_wish_for_a_login_is_told_with_its_challenge() -> None:
+    """The caller needs it to begin one."""
+
     def answer(request: SiteRequest) -> None:
         request.begin(401, "text/plain", WWW_Authenticate='Bearer scope="a"')
 
@@ -220,6 +235,7 @@ class OldServer:
 
 
 def test_a_session_of_an_older_server_is_kept_and_ended() -> None:
+    """Its id goes with each message, and a DELETE ends it."""
     with mcp_site(OldServer()) as site:
         session = session_at(site.url)
         session.call("t", {})
@@ -235,6 +251,7 @@ def test_a_session_of_an_older_server_is_kept_and_ended() -> None:
 
 
 def test_a_forgotten_session_is_said() -> None:
+    """The sentence says what to do."""
     server = OldServer()
     with mcp_site(server) as site:
         session = session_at(site.url)
@@ -273,6 +290,7 @@ class TwoChannelServer:
 
 
 def test_the_two_channels_of_the_oldest_servers_are_spoken() -> None:
+    """After streamable HTTP was refused."""
     with mcp_site(TwoChannelServer()) as site:
         session = session_at(site.url)
         assert session.connect().protocol_version == "2024-11-05"
@@ -283,6 +301,7 @@ def test_the_two_channels_of_the_oldest_servers_are_spoken() -> None:
 
 @pytest.mark.parametrize("endpoint", ["http://127.0.0.2:9/", "https://evil.example/", "//evil.example/x"])
 def test_the_second_channel_is_on_the_same_host(endpoint: str) -> None:
+    """A server can't have us write to another."""
     with mcp_site(TwoChannelServer(endpoint)) as site, pytest.raises(McpBroken, match="another host"):
         session_at(site.url).connect()
 
@@ -321,6 +340,7 @@ class AskingServer(OldServer):
 
 
 def test_questions_on_the_second_stream_are_answered() -> None:
+    """While the call itself waits."""
     schema = {"type": "object", "properties": {"n": {"type": "integer", "default": 4}}}
     with mcp_site(AskingServer(schema)) as site:
         session = session_at(site.url, asks=True)
@@ -330,6 +350,7 @@ def test_questions_on_the_second_stream_are_answered() -> None:
 
 
 def test_an_answer_that_does_not_fit_ends_the_call() -> None:
+    """Also where another thread found it."""
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
     with mcp_site(AskingServer(schema)) as site:
         session = session_at(site.url, asks=True)
@@ -339,6 +360,7 @@ def test_an_answer_that_does_not_fit_ends_the_call() -> None:
 
 
 def test_a_host_that_is_not_there_is_said() -> None:
+    """Without waiting for the time to end."""
     with mcp_site(lambda request: request.result(DISCOVERED)) as site:
         url = site.url
     with pytest.raises(McpError, match="could not be reached"):

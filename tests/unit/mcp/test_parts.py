@@ -24,6 +24,7 @@ STREAM = (
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
 def test_events_are_read_however_they_are_cut(size: int) -> None:
+    """Line ends of both kinds, comments, several lines of data."""
     reader = McpEventReader(1000)
     pieces = [STREAM[start : start + size] for start in range(0, len(STREAM), size)]
     assert [(event.kind, event.data) for event in reader.read(pieces)] == [
@@ -36,16 +37,19 @@ def test_events_are_read_however_they_are_cut(size: int) -> None:
 
 @pytest.mark.parametrize("value", ["plain", "a b", "", "v1.2"])
 def test_plain_values_stay_in_headers(value: str) -> None:
+    """As the protocol has it."""
     assert write_value(value) == value
 
 
 @pytest.mark.parametrize("value", [" a", "a\r\nX: y", "é", "=?base64?YQ==?="])
 def test_other_values_are_packed(value: str) -> None:
+    """So that no value makes a header of its own."""
     written = write_value(value)
     assert b64decode(written.removeprefix("=?base64?").removesuffix("?=")).decode() == value
 
 
 def test_arguments_are_mirrored_where_the_schema_wants_it() -> None:
+    """Those that are given."""
     inner = {"properties": {"deep": {"type": "boolean", "x-mcp-header": "Deep"}}}
     schema = {"properties": {"region": {"type": "string", "x-mcp-header": "Region"}, "o": inner}}
     mirrored = read_mirrored(schema)
@@ -65,6 +69,7 @@ def test_arguments_are_mirrored_where_the_schema_wants_it() -> None:
     ],
 )
 def test_marks_that_break_the_rules_are_refused(mark: dict[str, Any]) -> None:
+    """A tool with such a mark can't be called."""
     with pytest.raises(BadInput, match="x-mcp-header"):
         read_mirrored({"properties": {"p": mark}})
 
@@ -94,11 +99,13 @@ TEXT = {"type": "string"}
     ],
 )
 def test_what_no_person_is_asked_is_no_question(params: dict[str, Any]) -> None:
+    """Pages to open, secrets, nested values, more than ten fields."""
     with pytest.raises(BadInput):
         read_question(params)
 
 
 def test_every_kind_of_field_is_read() -> None:
+    """With defaults where they fit; a pattern is not evaluated."""
     question = read_question(
         form(
             text={**TEXT, "format": "email", "minLength": 2, "pattern": "^(a+)+$", "default": "ab"},
@@ -124,6 +131,7 @@ def test_every_kind_of_field_is_read() -> None:
     [("text", 5), ("text", "x" * 5_000), ("size", "l"), ("many", ["a", "z"]), ("number", True), ("number", "1")],
 )
 def test_answers_are_checked_by_field(name: str, value: Any) -> None:
+    """The error names the field; a no needs no values."""
     wire = {"text": TEXT, "size": {**TEXT, "enum": ["s"]}, "number": {"type": "number"}}
     wire["many"] = {"type": "array", "items": {"enum": ["a"]}}
     question = read_question(form(**wire))
@@ -133,17 +141,20 @@ def test_answers_are_checked_by_field(name: str, value: Any) -> None:
 
 
 def test_whole_characters_stay_and_halves_are_replaced() -> None:
+    """An escaped backslash before a u is none of either."""
     raw = rb'{"a":"\ud83d\ude00 \\ud83d \ud83d \ude00"}'
     assert read_message(raw, 1000) == {"a": "\U0001f600 \\ud83d \ufffd \ufffd"}
 
 
 @pytest.mark.parametrize("raw", [b"[]", b"{", b'{"a":NaN}', b'{"a":1,"a":2}', b"{" + b'"a":{' * 40 + b"}" * 41])
 def test_what_is_no_message_is_refused(raw: bytes) -> None:
+    """Arrays, halves, NaN, double keys, depth."""
     with pytest.raises(McpBroken, match="can't be read"):
         read_message(raw, 1000)
 
 
 def test_an_answer_is_told_by_its_id() -> None:
+    """Of the same type, too."""
     assert is_answer_to({"id": 1, "result": {}}, 1)
     assert is_answer_to({"id": None, "error": {}}, 1)
     for message in (

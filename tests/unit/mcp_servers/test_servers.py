@@ -133,7 +133,7 @@ def test_a_field_of_no_use_is_named(mcp: ServersFixture, fields: dict[str, Any],
 @pytest.mark.parametrize("name", ["", "A", "find", "new", "import", "-a", "a" * 33, "a b", None, 3])
 def test_names(mcp: ServersFixture, name: Any) -> None:
     """Some words mean something else."""
-    with pytest.raises(BadInput, match="^name: "):
+    with pytest.raises(BadInput, match=r"^name: "):
         mcp.servers.add(name, GITHUB, {}, by="ada (test)")
 
 

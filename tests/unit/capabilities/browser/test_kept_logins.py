@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.browser.faults import BrowserError
+from orchestrator.browser.faults import BrowserError, BrowserLost
 from orchestrator.browser.storage_state import StorageState, StoredCookie
-from orchestrator.capabilities.browser.kept_logins import MOST, KeptLogins
+from orchestrator.capabilities.browser import kept_logins
+from orchestrator.capabilities.browser.kept_logins import MOST, KeptLogins, SeenLogins
 from orchestrator.core.errors import BadInput, NotFound, TooMany
 from orchestrator.core.models import CubicleKey
 from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture
@@ -33,15 +34,21 @@ class FakeState:
     restored: set[str] = field(default_factory=set)
     cleared: list[str] = field(default_factory=list)
     fails: bool = False
+    hangs: bool = False
+    restoring: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def read(self) -> StorageState:
         """The present state."""
         if self.fails:
             raise BrowserError("A dialog is open.")
+        if self.hangs:
+            await asyncio.Event().wait()
         return self.now
 
     async def restore(self, state: StorageState) -> None:
         """Taken as it is."""
+        if self.fails:
+            raise BrowserLost("The connection is gone.")
         self.given.append(state)
 
     async def clear(self, host: str) -> None:
@@ -118,6 +125,10 @@ class World:
         given, self.session.state.given = self.session.state.given, []
         return given
 
+    def saved(self, state: StorageState, *given: str, key: CubicleKey = KEY) -> None:
+        """A browser that was given what was kept of these sites has this now."""
+        self.logins.save(key, SeenLogins(state, frozenset(given or ("shop.example",))))
+
     def fresh(self) -> None:
         """Another browser."""
         self.session.state = FakeState()
@@ -144,7 +155,7 @@ def test_a_kept_site_comes_back_and_no_other(world: World) -> None:
     """For the same cubicle, once its pages may be opened, once for each browser."""
     kept = world.logins.keep(KEY, "www.Shop.example", by="ada")
     assert (kept.site, kept.by, kept.saved_at, kept.cookies) == ("shop.example", "ada", None, 0)
-    world.logins.save(KEY, ALL)
+    world.saved(ALL)
     (now,) = world.logins.list_logins(KEY)
     assert now.cookies == 1
     assert now.saved_at is not None
@@ -166,12 +177,12 @@ def test_a_name_below_gets_its_own_part(world: World) -> None:
     """And a site that is allowed as a whole gets what is kept of one of its names."""
     world.logins.keep(KEY, "shop.example", by="ada")
     below = cookie("in", "login.shop.example")
-    world.logins.save(KEY, StorageState((*SHOP.cookies, below), SHOP.local))
+    world.saved(StorageState((*SHOP.cookies, below), SHOP.local))
     world.accesses.sites = ("login.shop.example",)
     assert world.restored() == [StorageState((below,))]
     world.logins.forget(KEY, "shop.example", by="ada")
     world.logins.keep(KEY, "login.shop.example", by="ada")
-    world.logins.save(KEY, StorageState((below,)))
+    world.saved(StorageState((below,)))
     world.accesses.sites = ("shop.example",)
     assert world.restored() == [StorageState((below,))]
 
@@ -179,17 +190,104 @@ def test_a_name_below_gets_its_own_part(world: World) -> None:
 def test_an_empty_state_takes_no_ones_place(world: World) -> None:
     """Nor do cookies go because none were there for a moment; other storage is kept beside what is new."""
     world.logins.keep(KEY, "shop.example", by="ada")
-    world.logins.save(KEY, SHOP)
-    for state in (None, StorageState(), OTHERS):
-        world.logins.save(KEY, state)
-    world.logins.save(KEY, StorageState(local={"https://a.shop.example": {"k": "v"}}))
+    world.saved(SHOP)
+    world.logins.save(KEY, None)
+    for state in (StorageState(), OTHERS, StorageState(local={"https://www.shop.example": {}})):
+        world.saved(state)
+    world.saved(StorageState(local={"https://a.shop.example": {"k": "v"}}))
     world.accesses.sites = ("shop.example",)
     (back,) = world.restored()
     assert back.cookies == SHOP.cookies
     assert back.local == {**SHOP.local, "https://a.shop.example": {"k": "v"}}
-    world.logins.save(KEY, StorageState((cookie("sid", ".shop.example", "new"),)))
+    world.saved(StorageState((cookie("sid", ".shop.example", "new"),)))
     world.fresh()
     assert world.restored()[0].cookies[0].value == "new"
+
+
+def test_a_browser_that_was_given_nothing_spoils_nothing(world: World) -> None:
+    """A site that another one's page loads from is no login; with nothing kept yet, what there is counts."""
+    world.logins.keep(KEY, "shop.example", by="ada")
+    first = StorageState((cookie("anonymous", "shop.example"),))
+    world.saved(first, "news.example")
+    world.accesses.sites = ("shop.example",)
+    assert world.restored() == [first]
+    world.saved(SHOP)
+    world.saved(first, "news.example", "myshop.example")
+    world.fresh()
+    assert world.restored() == [SHOP]
+
+
+def test_a_browser_that_has_a_part_changes_that_part(world: World) -> None:
+    """Of a site, where only one of its names is allowed."""
+    world.logins.keep(KEY, "shop.example", by="ada")
+    below = cookie("in", "login.shop.example")
+    world.saved(StorageState((*SHOP.cookies, below), SHOP.local))
+    newer = cookie("in", "login.shop.example", "newer")
+    world.saved(StorageState((newer, cookie("sid", ".shop.example", "forged"))), "login.shop.example")
+    world.accesses.sites = ("shop.example",)
+    assert world.restored() == [StorageState((*SHOP.cookies, newer), SHOP.local)]
+
+
+def test_a_browser_that_could_not_be_given_it_is_given_it_later(world: World) -> None:
+    """And what it has meanwhile is not kept."""
+    world.logins.keep(KEY, "shop.example", by="ada")
+    world.saved(SHOP)
+    world.accesses.sites = ("shop.example",)
+    world.session.state.fails = True
+    with pytest.raises(BrowserLost):
+        world.restored()
+    world.session.state.fails = False
+    world.session.state.now = StorageState((cookie("sid", ".shop.example", "anonymous"),))
+    asyncio.run(world.logins.keep_last(KEY, world.session))  # type: ignore[arg-type]
+    assert world.restored() == [SHOP]
+    asyncio.run(world.logins.keep_last(KEY, world.session))  # type: ignore[arg-type]
+    world.fresh()
+    assert world.restored()[0].cookies[0].value == "anonymous"
+
+
+def test_a_page_that_hangs_keeps_nobody_waiting(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was kept stays."""
+    monkeypatch.setattr(kept_logins, "_READS_S", 0.01)
+    world.logins.keep(KEY, "shop.example", by="ada")
+    world.saved(SHOP)
+    world.session.state.hangs = True
+    asyncio.run(world.logins.keep_last(KEY, world.session))  # type: ignore[arg-type]
+    world.accesses.sites = ("shop.example",)
+    assert world.restored() == [SHOP]
+
+
+def test_names_are_shown_and_values_are_not(world: World) -> None:
+    """Of cookies, by site."""
+    world.logins.keep(KEY, "shop.example", by="ada")
+    world.logins.keep(KEY, "empty.example", by="ada")
+    world.saved(StorageState((cookie("b", "shop.example"), cookie("a", "shop.example"), *SHOP.cookies)))
+    assert world.logins.list_cookies(KEY) == {"shop.example": ["a", "b", "sid"]}
+    assert world.logins.list_cookies(OTHER) == {}
+
+
+@pytest.mark.parametrize(
+    ("url", "site"),
+    [
+        ("https://www.Shop.example/login?next=/", "shop.example"),
+        ("http://shop.example:80/", "shop.example"),
+        ("about:blank", ""),
+        ("https://10.0.0.1/", ""),
+        ("data:text/html,x", ""),
+        ("", ""),
+    ],
+)
+def test_the_site_of_a_page_is_offered(world: World, url: str, site: str) -> None:
+    """Where it has one that can be kept."""
+    assert world.logins.find_site(url) == site
+
+
+def test_they_go_with_their_agent(world: World) -> None:
+    """Nothing is left of one that was deleted."""
+    world.logins.keep(KEY, "shop.example", by="ada")
+    world.saved(SHOP)
+    with world.install.store.writing() as db:
+        db.execute("DELETE FROM agents WHERE name = ?", (KEY.agent,))
+        assert db.execute("SELECT count(*) FROM kept_logins").fetchone()[0] == 0
 
 
 def test_what_is_open_is_kept_at_once_and_forgotten_at_once(world: World) -> None:
@@ -223,9 +321,9 @@ def test_what_is_no_site_is_refused(world: World, site: str) -> None:
 def test_there_are_bounds(world: World) -> None:
     """Of sites, and of what a site has: what is too much is not kept, and what was stays."""
     world.logins.keep(KEY, "shop.example", by="ada")
-    world.logins.save(KEY, SHOP)
+    world.saved(SHOP)
     huge = {f"https://{n}.shop.example": {"k": "x" * 90_000} for n in range(12)}
-    world.logins.save(KEY, StorageState(SHOP.cookies, huge))
+    world.saved(StorageState(SHOP.cookies, huge))
     world.accesses.sites = ("shop.example",)
     assert world.restored() == [SHOP]
     for n in range(MOST - 1):

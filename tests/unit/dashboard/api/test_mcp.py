@@ -106,16 +106,16 @@ def test_the_servers_of_another_program(operator: Api) -> None:
     assert operator.post("/mcp-import", {"text": text, "take": ["a"]})["proposals"][0]["trouble"].startswith("name:")
 
 
+@pytest.fixture
+def line(webapp: AppFixture, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    """Somebody who types."""
+    return CommandLine(webapp, capsys)
+
+
 def test_the_command_line(
-    webapp: AppFixture,
-    operator: Api,
-    checker: FakeServerChecker,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    operator: Api, checker: FakeServerChecker, line: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The same, typed; values are read from stdin and never printed."""
-    line = CommandLine(webapp, capsys)
     assert "None." in line.good("mcp", "list")
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{VALUE}\n"))
     package = ("--npm", "@a/server@1.2.3", "--secret", "TOKEN", "--allow-host", "api.github.com", "--env", "A=b=c")
