@@ -110,15 +110,13 @@ class Capabilities:
         searches = Searches(jobs=self.jobs, chain=self.search_chain)
         self.downloads = build_assets(context, approvals, self.jobs)
         self.browsers, browsing, self.live_views = self._build_browsing(context)
-        mcp = McpNouns(context, approvals, self.jobs)
-        self._mcp, self.mcp_checks = mcp, McpChecks(self.mcp_servers, mcp.checker)
+        self._mcp = McpNouns(context, approvals, self.jobs)
         points = AgentPoints(store=store, agents=context.agents, approvals=approvals, jobs=self.jobs, history=history)
         self._calendar = Calendar(context, turns)
         self.calendar = self._calendar.calendar
-        status = self._build_status(context)
         sending = SendFile(store=store, intake=intake, jobs=self.jobs)
         offering = (
-            status,
+            self._build_status(context),
             sending,
             self.questions,
             self.memories,
@@ -129,7 +127,7 @@ class Capabilities:
             points,
             searches,
             browsing,
-            mcp.deeds,
+            self._mcp.deeds,
         )
         deeds = REGISTRY.collect_deeds(*(noun.deeds for noun in offering), self._calendar.handlers.deeds)
         self.calls.set_registry(REGISTRY, deeds)
@@ -155,8 +153,8 @@ class Capabilities:
             "search_chain": self.search_chain,
             "page_secrets": self.page_secrets,
             "kept_logins": self.kept_logins,
-            "mcp_servers": self.mcp_servers,
-            "mcp_checks": self.mcp_checks,
+            "mcp_servers": self._mcp.servers,
+            "mcp_checks": self._mcp.checks,
             "live_views": self.live_views,
         }
 
@@ -169,7 +167,6 @@ class Capabilities:
         self._commands.start(cubicles)  # another version may have other commands
         self.memories.start()
         self.page_secrets.start()
-        self.mcp_servers.start()
         self._mcp.start()
         self.browsers.start()
         self.live_views.start()

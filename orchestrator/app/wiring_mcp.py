@@ -8,7 +8,6 @@ from orchestrator.app.wiring import AppContext
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.capabilities.landing import WorkspaceStore
 from orchestrator.capabilities.mcp.deeds import McpDeeds
-from orchestrator.capabilities.mcp.server_files import ServerFiles
 from orchestrator.capabilities.mcp.server_process import ServerStarter
 from orchestrator.capabilities.mcp.sessions import McpServerChecker, McpSessions, SessionParts
 from orchestrator.capabilities.mcp.tool_calls import McpCalls
@@ -16,6 +15,8 @@ from orchestrator.capabilities.packages.resolver import PackageResolver
 from orchestrator.core.models import CubicleKey
 from orchestrator.core.version import VERSION
 from orchestrator.jobs.pool import Jobs
+from orchestrator.mcp_servers.checks import McpChecks
+from orchestrator.operations.mcp_packages import ServerFiles
 
 
 class McpNouns:
@@ -31,7 +32,7 @@ class McpNouns:
         fetching = PackageResolver(
             helpers, context.gates, folder=folder / "fetching", image=image, outside=parts.outside, prefix="mcp-"
         )
-        self._servers = servers
+        self.servers = servers
         self._files = ServerFiles(helpers, fetching, folder=folder, image=image)
         self.sessions = McpSessions(
             SessionParts(
@@ -44,7 +45,7 @@ class McpNouns:
                 VERSION,
             )
         )
-        self.checker = McpServerChecker(servers, self._files, self.sessions)
+        self.checks = McpChecks(servers, McpServerChecker(servers, self._files, self.sessions))
         self.deeds = McpDeeds(
             servers=servers, agents=context.agents, approvals=approvals, grants=context.grants, jobs=jobs
         )
@@ -55,8 +56,9 @@ class McpNouns:
 
     def start(self) -> None:
         """What a death left is gone, and sessions may begin. Raises Unavailable."""
+        self.servers.start()
         self._files.start()
-        self._files.keep_only({server.packages_digest for server in self._servers.list_servers()})
+        self._files.keep_only({server.packages_digest for server in self.servers.list_servers()})
         self.sessions.start()
 
     def end_for(self, is_theirs: Callable[[CubicleKey], bool]) -> None:

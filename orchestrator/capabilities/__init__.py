@@ -13,6 +13,7 @@ A folder holds the rows and the work of its capability too, and imports no other
     delivery/    files in out/, delivered to the person
     downloads/   a file from the internet, after a person agreed
     lessons/     what fixed a failure, told when a command fails like that again
+    mcp/         tools of MCP servers that the operator added
     memory/      facts that outlive a conversation
     packages/    packages of Python and Node, after a person agreed
     plan/        what it is about to do, told to whoever watches

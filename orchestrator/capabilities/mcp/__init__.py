@@ -11,7 +11,6 @@
     secret_search    whether a result holds a secret
     sessions         which servers run now, for which cubicle
     server_process   one server in its container
-    server_files     the packages of servers
 
 A server is a stranger. Its words are shown where an agent asks for them, as a stranger's, and enter no prompt.
 """

@@ -11,9 +11,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from orchestrator.capabilities.mcp.server_files import ServerFiles
 from orchestrator.capabilities.mcp.server_process import ServerProcess, ServerStarter
 from orchestrator.core.errors import Conflict, OrchestratorError, TooMany, Unavailable
 from orchestrator.core.models import CubicleKey
@@ -37,12 +36,25 @@ _LOOK_S = 1.0
 T = TypeVar("T")
 
 
+class PackageTrees(Protocol):
+    """The packages of servers, each server's as one archive."""
+
+    def find_tree(self, server: McpServer) -> Path:
+        """The archive of its packages. Raises Conflict when they were not fetched yet."""
+
+    def has_tree(self, server: McpServer) -> bool:
+        """Its packages are here."""
+
+    def fetch(self, server: McpServer) -> str:
+        """Its packages are here; the digest of their list. Raises Unavailable and Stopped."""
+
+
 @dataclass(frozen=True, slots=True)
 class SessionParts:
     """What sessions are made of."""
 
     servers: McpServers
-    files: ServerFiles
+    files: PackageTrees
     starter: ServerStarter
     internet: Internet
     image: Callable[[], str]
@@ -308,7 +320,7 @@ def place_of(server: McpServer) -> HostPort:
 class McpServerChecker:
     """Starts a server once and asks it for everything (`mcp_servers.models.ServerChecker`)."""
 
-    def __init__(self, servers: McpServers, files: ServerFiles, sessions: McpSessions) -> None:
+    def __init__(self, servers: McpServers, files: PackageTrees, sessions: McpSessions) -> None:
         self._servers, self._files, self._sessions = servers, files, sessions
 
     def check(self, server: McpServer) -> McpCatalog:

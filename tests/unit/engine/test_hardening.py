@@ -43,7 +43,7 @@ def api() -> Iterator[docker.APIClient]:
 
 def helper_config(api: docker.APIClient, kind: HelperKind) -> dict[str, Any]:
     """What the engine is told of a helper of this kind."""
-    spec = HelperSpec("1", kind, "image", 19_999, 19_999, HERE, HERE, 1.0, 1)
+    spec = HelperSpec("1", kind, "image", 19_999, 19_999, HERE, HERE, 1.0, 1, hosts=(("api.test", "127.0.0.2"),))
     return host_config(api, sandbox_helper(spec, most_cpus=4))
 
 
@@ -56,6 +56,13 @@ def test_nothing_differs_without_a_reason(api: docker.APIClient) -> None:
         differing |= {key for key in cubicle | helper if cubicle.get(key) != helper.get(key)}
     assert differing == set(DIFFERENCES)
     assert all(reason.endswith(".") for reason in DIFFERENCES.values())
+
+
+def test_names_lead_to_loopback_alone(api: docker.APIClient) -> None:
+    """No helper finds another machine by a name of ours."""
+    spec = HelperSpec("1", KINDS[0], "image", 19_999, 19_999, HERE, HERE, 1.0, 1, hosts=(("api.test", "10.0.0.1"),))
+    with pytest.raises(ValueError, match="loopback"):
+        host_config(api, sandbox_helper(spec, most_cpus=4))
 
 
 def test_what_all_are_denied(api: docker.APIClient) -> None:

@@ -26,7 +26,7 @@ from orchestrator.engine.protocol import HelperEngine
 from orchestrator.gate.traffic_log import GateUser
 from orchestrator.mcp_servers.models import McpServer
 
-_PROGRAM: Final = Path(__file__).resolve().parents[3] / "cubicle" / "mcp_pack.py"
+_PROGRAM: Final = Path(__file__).resolve().parents[2] / "cubicle" / "mcp_pack.py"
 _PACK_S = 300.0
 _REPORT_BYTES = 100_000
 _ROOM_FACTOR = 8
