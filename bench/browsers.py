@@ -16,6 +16,7 @@ from typing import Any
 
 import docker
 
+from bench import browser_peers
 from bench.figures import Row, circumstances, keep, table
 from orchestrator.browser.dialogs import DialogCloser
 from orchestrator.browser.remote_address import RemoteAddress
@@ -33,6 +34,7 @@ from orchestrator.engine.setup.progress import SetupProgress
 from orchestrator.live_browsers.browsers import LiveBrowsers
 from orchestrator.live_browsers.models import BrowserLimits, BrowserParts
 from orchestrator.web.limits import Internet
+from tests.support.driven_browser import LenientPolicy
 from tests.support.driven_site import driven_site
 from tests.support.fakes import NoHelpers
 from tests.support.page_refs import ref_in
@@ -60,11 +62,27 @@ class BrowserBench:
         helpers = DockerHelpers(client, self.install, str(folder))
         sandbox = BrowserSandbox(helpers, folder / "trials")
         sandbox.choose_kind(image)  # which is tried once, and not what is measured
-        parts = BrowserParts(
-            helpers, folder / "browsers", lambda: image, sandbox.choose_kind, gate_maker(PAGES, []), RawDriver
-        )
+        gate = gate_maker(PAGES | browser_peers.PAGES, [])
+        parts = BrowserParts(helpers, folder / "browsers", lambda: image, sandbox.choose_kind, gate, RawDriver)
         self.browsers: LiveBrowsers[RawDriver] = LiveBrowsers(parts, BrowserLimits(most=MOST, lingers_s=0.0))
         self.browsers.start()
+        self._sessions = BrowserParts(
+            helpers,
+            folder / "sessions",
+            lambda: image,
+            sandbox.choose_kind,
+            gate,
+            lambda _key: BrowserSession(LenientPolicy()),
+        )
+
+    def compare(self, folder: Path) -> str:
+        """The table beside a peer; the other browsers have been closed."""
+        browsers: LiveBrowsers[BrowserSession] = LiveBrowsers(self._sessions, BrowserLimits(most=1))
+        browsers.start()
+        try:
+            return browser_peers.compare(browsers, self.memory_mib, folder)
+        finally:
+            browsers.close()
 
     def open(self, url: str, key: CubicleKey = KEYS[0]) -> str:
         """The session of a fresh tab that has loaded this page."""
@@ -244,6 +262,13 @@ def rows_of(times: Times) -> str:
     return table(rows, floors)
 
 
+def make_folder(folder: str) -> Path:
+    """Where the peer may write."""
+    made = Path(folder) / "peer"
+    made.mkdir()
+    return made
+
+
 def main() -> None:
     """Measure, print, and with ``--write`` keep."""
     parser = argparse.ArgumentParser()
@@ -262,11 +287,13 @@ def main() -> None:
             calls(bench, times)
             crowd(bench, times)
             remote(Path(folder), times)
+            bench.browsers.close()
+            beside = bench.compare(make_folder(folder))
         finally:
             bench.browsers.close()
             client.close()
     loads.append(os.getloadavg()[0])
-    text = f"{rows_of(times)}\n\n{circumstances(loads)}"
+    text = f"{rows_of(times)}\n\n{beside}\n\n{circumstances(loads)}"
     print(text)
     if options.write:
         keep("browser", text)

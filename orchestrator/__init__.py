@@ -13,6 +13,7 @@ Packages from the top down. A package imports only those below it (``tests/test_
     turns/          the turn queue, steps, history, summaries, live output
     llm/            the model proxy, budgets, prices, providers
     jobs/           work in the background: one table and one worker pool
+    mcp_servers/    MCP servers that operators added: fields, secrets, what each said, what was decided
     approvals/      questions to a person about one exact text, grants, the command policy
     checkpoints/    points of time of the workspaces: taken, compared, gone back to
     agents/         agents, users, cubicles, settings of the install

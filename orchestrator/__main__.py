@@ -43,6 +43,7 @@ COMMANDS = {
     "grants": "grants",
     "page_secrets": "secrets",
     "kept_logins": "logins",
+    "mcp": "mcp",
     "hosts": "hosts",
     "questions": "questions answer",
     "budget": "budget prices",

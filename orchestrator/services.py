@@ -46,6 +46,8 @@ from orchestrator.llm.budget import Budget
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import ProviderCheck
 from orchestrator.llm.providers import Providers
+from orchestrator.mcp_servers.checks import McpChecks
+from orchestrator.mcp_servers.servers import McpServers
 from orchestrator.operations.agent_import.imports import Imports
 from orchestrator.operations.backup.backups import Backups
 from orchestrator.operations.backup.schedule import BackupSchedule
@@ -129,6 +131,8 @@ class Services:
     packages: Packages
     page_secrets: PageSecrets
     kept_logins: KeptLogins
+    mcp_servers: McpServers
+    mcp_checks: McpChecks
     memories: Memories
     lessons: Lessons
     questions: Questions

@@ -34,6 +34,7 @@ LAYERS = (
     "checkpoints",
     "agents",
     "approvals",
+    "mcp_servers",
     "jobs",
     "llm",
     "turns",

@@ -14,6 +14,7 @@ from orchestrator.agents.publisher import Publisher
 from orchestrator.app.wiring import AppContext
 from orchestrator.app.wiring_calendar import Calendar
 from orchestrator.app.wiring_downloads import build_assets
+from orchestrator.app.wiring_mcp import McpNouns
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.browser.remote_address import RemoteAddress
 from orchestrator.browser.session import BrowserSession
@@ -62,6 +63,8 @@ from orchestrator.live_browsers.models import BrowserParts
 from orchestrator.llm.key_store import KeyStore
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.pricing import price_of
+from orchestrator.mcp_servers.checks import McpChecks
+from orchestrator.mcp_servers.servers import McpServers
 from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.turns.history import History
 from orchestrator.turns.plans import Plans
@@ -75,6 +78,8 @@ class WebServices(TypedDict):
     search_chain: SearchChain
     page_secrets: PageSecrets
     kept_logins: KeptLogins
+    mcp_servers: McpServers
+    mcp_checks: McpChecks
     live_views: LiveViews
 
 
@@ -97,6 +102,7 @@ class Capabilities:
         self.calls = Calls(store=store, agents=context.agents)
         self.questions = self._build_questions(context)
         self.memories = self._build_memories(context)
+        self.mcp_servers = context.mcp_servers
         self.jobs = Jobs(store, context.notifications, finish=self.calls.finish_calls)
         self.packages = self._build_packages(context)
         videos = self._build_videos(context)
@@ -105,6 +111,8 @@ class Capabilities:
         searches = Searches(jobs=self.jobs, chain=self.search_chain)
         self.downloads = build_assets(context, approvals, self.jobs)
         self.browsers, browsing, self.live_views = self._build_browsing(context)
+        mcp = McpNouns(context, approvals, self.jobs)
+        self._mcp, self.mcp_checks = mcp, McpChecks(self.mcp_servers, mcp.checker)
         points = AgentPoints(store=store, agents=context.agents, approvals=approvals, jobs=self.jobs, history=history)
         self._calendar = Calendar(context, turns)
         self.calendar = self._calendar.calendar
@@ -122,6 +130,7 @@ class Capabilities:
             points,
             searches,
             browsing,
+            mcp.deeds,
         )
         deeds = REGISTRY.collect_deeds(*(noun.deeds for noun in offering), self._calendar.handlers.deeds)
         self.calls.set_registry(REGISTRY, deeds)
@@ -147,6 +156,8 @@ class Capabilities:
             "search_chain": self.search_chain,
             "page_secrets": self.page_secrets,
             "kept_logins": self.kept_logins,
+            "mcp_servers": self.mcp_servers,
+            "mcp_checks": self.mcp_checks,
             "live_views": self.live_views,
         }
 
@@ -159,6 +170,8 @@ class Capabilities:
         self._commands.start(cubicles)  # another version may have other commands
         self.memories.start()
         self.page_secrets.start()
+        self.mcp_servers.start()
+        self._mcp.start()
         self.browsers.start()
         self.live_views.start()
         self.jobs.start()
@@ -169,6 +182,7 @@ class Capabilities:
         self._approvals.abandon(is_theirs)
         for key in filter(is_theirs, self.browsers.list_alive()):
             self.browsers.end(key)
+        self._mcp.end_for(is_theirs)
         self.jobs.await_end(is_theirs)
 
     def close(self) -> None:
@@ -178,6 +192,7 @@ class Capabilities:
         self.live_views.close()
         self.jobs.close()
         self.browsers.close()
+        self._mcp.close()
         self.memories.close()
 
     def _build_knowledge(self, context: AppContext) -> tuple[PlanDeeds, Lessons, Recall]:

@@ -51,6 +51,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "Set up": {
         "agent": "agents and their settings",
         "import": "bring an agent over from OpenClaw, Hermes or nanobot",
+        "mcp": "tools from others: MCP servers that agents may use",
         "telegram": "agents' Telegram bots",
         "user": "people who may talk to your agents",
         "token": "API tokens",

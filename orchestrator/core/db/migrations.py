@@ -2019,6 +2019,45 @@ def m074_lessons(db: Database) -> None:
     )
 
 
+@migrations()
+def m069_mcp_servers(db: Database) -> None:
+    """MCP servers, and what of their words an operator has seen (``mcp_servers``). Their secrets are in a file."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE mcp_servers (
+            id TEXT PRIMARY KEY,
+            name TEXT NOT NULL UNIQUE,
+            how TEXT NOT NULL,
+            package TEXT NOT NULL,
+            argv TEXT NOT NULL,
+            env TEXT NOT NULL,
+            secret_names TEXT NOT NULL,
+            hosts TEXT NOT NULL,
+            url TEXT NOT NULL,
+            header_names TEXT NOT NULL,
+            is_enabled INTEGER NOT NULL,
+            created_at REAL NOT NULL,
+            created_by TEXT NOT NULL,
+            packages_digest TEXT NOT NULL,
+            checked_at REAL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE mcp_pins (
+            server TEXT NOT NULL REFERENCES mcp_servers (id) ON DELETE CASCADE,
+            kind TEXT NOT NULL,
+            name TEXT NOT NULL,
+            wire TEXT NOT NULL,
+            sha256 TEXT NOT NULL,
+            state TEXT NOT NULL,
+            decision TEXT NOT NULL,
+            seen_at REAL NOT NULL,
+            offered TEXT NOT NULL,
+            PRIMARY KEY (server, kind, name)
+        ) STRICT, WITHOUT ROWID;
+        """,
+    )
+
+
 def _run_script(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

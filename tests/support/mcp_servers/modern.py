@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
 MODE = sys.argv[1]
@@ -62,7 +63,7 @@ def call(request_id: Any, params: dict[str, Any]) -> dict[str, Any]:
 
 def result_of(method: str, request_id: Any, params: dict[str, Any]) -> dict[str, Any] | None:
     """The result; None for what is not known."""
-    return {
+    answers: dict[str, Callable[[], dict[str, Any]]] = {
         "server/discover": lambda: {
             "supportedVersions": ["2026-07-28"],
             "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
@@ -76,7 +77,9 @@ def result_of(method: str, request_id: Any, params: dict[str, Any]) -> dict[str,
         "resources/read": lambda: {"contents": [{"uri": params["uri"], "text": "inside"}]},
         "prompts/get": lambda: {"messages": [{"role": "user", "content": {"type": "text", "text": "Do it."}}]},
         "tools/call": lambda: call(request_id, params),
-    }.get(method, lambda: None)()
+    }
+    answer = answers.get(method)
+    return None if answer is None else answer()
 
 
 def main() -> None:

@@ -179,7 +179,14 @@ def test_a_remote_browser(tmp_path: Path, url: str) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["ftp://k.example", "wss://", "wss://name:k@b.example", "http://b.example#k", "ws://b.example:0/k", "just a word"],
+    [
+        "ftp://k.example",
+        "wss:///nowhere",
+        "wss://name:k@b.example",
+        "http://b.example#k",
+        "ws://b.example:0/k",
+        "just a word",
+    ],
 )
 def test_what_is_no_remote_browser(tmp_path: Path, url: str) -> None:
     """It is named without what it holds."""
