@@ -119,10 +119,10 @@ def test_the_client_conforms(suite: list[str], revision: str, scenario: str) -> 
     ran = subprocess.run(
         argv, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", timeout=120, check=False
     )
-    found = re.search(r"Passed: (\d+)/(\d+), (\d+) failed, (\d+) warnings", ran.stdout)
-    assert found, ran.stdout + ran.stderr
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert (int(found[1]) > 0, found[3], found[4]) == (True, "0", "0"), ran.stdout
+    told = ran.stdout + ran.stderr
+    found = re.search(r"Passed: (\d+)/(\d+), (\d+) failed, (\d+) warnings", told)
+    assert found, told
+    assert (ran.returncode, int(found[1]) > 0, found[3], found[4]) == (0, True, "0", "0"), told
 
 
 def test_every_scenario_is_run_or_declined(suite: list[str]) -> None:
