@@ -4,6 +4,7 @@ bench's own, behind a gate that leads nowhere else. ``python -m bench.browsers [
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import tempfile
 import time
@@ -11,10 +12,17 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import docker
 
+from bench import browser_peers
 from bench.figures import Row, circumstances, keep, table
+from orchestrator.browser.dialogs import DialogCloser
+from orchestrator.browser.remote_address import RemoteAddress
+from orchestrator.browser.session import BrowserSession
+from orchestrator.capabilities.browser.remote_backend import RemoteBackend
+from orchestrator.capabilities.browser.site_access import Allowed, SiteAccess
 from orchestrator.core.models import CubicleKey
 from orchestrator.engine.browser_sandbox import BrowserSandbox
 from orchestrator.engine.docker.helpers import DockerHelpers
@@ -25,7 +33,13 @@ from orchestrator.engine.setup.machine import LocalMachine
 from orchestrator.engine.setup.progress import SetupProgress
 from orchestrator.live_browsers.browsers import LiveBrowsers
 from orchestrator.live_browsers.models import BrowserLimits, BrowserParts
+from orchestrator.web.limits import Internet
+from tests.support.driven_browser import LenientPolicy
+from tests.support.driven_site import driven_site
+from tests.support.fakes import NoHelpers
+from tests.support.page_refs import ref_in
 from tests.support.raw_driver import RawDriver, gate_maker
+from tests.support.remote_chromium import remote_chromium
 
 ROUNDS, MOST = 10, 4
 STILL_S = 3.0
@@ -48,11 +62,27 @@ class BrowserBench:
         helpers = DockerHelpers(client, self.install, str(folder))
         sandbox = BrowserSandbox(helpers, folder / "trials")
         sandbox.choose_kind(image)  # which is tried once, and not what is measured
-        parts = BrowserParts(
-            helpers, folder / "browsers", lambda: image, sandbox.choose_kind, gate_maker(PAGES, []), RawDriver
-        )
+        gate = gate_maker(PAGES | browser_peers.PAGES, [])
+        parts = BrowserParts(helpers, folder / "browsers", lambda: image, sandbox.choose_kind, gate, RawDriver)
         self.browsers: LiveBrowsers[RawDriver] = LiveBrowsers(parts, BrowserLimits(most=MOST, lingers_s=0.0))
         self.browsers.start()
+        self._sessions = BrowserParts(
+            helpers,
+            folder / "sessions",
+            lambda: image,
+            sandbox.choose_kind,
+            gate,
+            lambda _key: BrowserSession(LenientPolicy()),
+        )
+
+    def compare(self, folder: Path) -> str:
+        """The table beside a peer; the other browsers have been closed."""
+        browsers: LiveBrowsers[BrowserSession] = LiveBrowsers(self._sessions, BrowserLimits(most=1))
+        browsers.start()
+        try:
+            return browser_peers.compare(browsers, self.memory_mib, folder)
+        finally:
+            browsers.close()
 
     def open(self, url: str, key: CubicleKey = KEYS[0]) -> str:
         """The session of a fresh tab that has loaded this page."""
@@ -159,6 +189,58 @@ def crowd(bench: BrowserBench, times: Times) -> None:
     times["crowd_call"] += [took_ms(partial(bench.open, "http://site.test/", key)) for key in KEYS * 2]
 
 
+async def _open_dialog(driver: BrowserSession) -> None:
+    await driver.click(ref_in((await driver.snapshot()).body, "Delete"))
+    await asyncio.sleep(0.1)  # a request that breaks off at once is held for forbidden by the page's policy
+
+
+async def _relink(driver: BrowserSession, cut: Callable[[], None]) -> None:
+    """The connection breaks, and the page answers again."""
+    supervisor = driver.supervisor
+    before = supervisor.connections
+    cut()
+    while supervisor.connections == before or not supervisor.is_ready.is_set():  # noqa: ASYNC110 - it tells nobody
+        await asyncio.sleep(0.001)
+    await supervisor.wire.call("Browser.getVersion")
+
+
+def remote(folder: Path, times: Times) -> None:
+    """A remote browser on this machine: from nothing to its first page, a connection that is cut with a dialog open."""
+    access = SiteAccess()
+    access.set_granted(Allowed(frozenset({"lab.test"})))
+    with driven_site() as site, remote_chromium(site.port) as relay:
+        backend = RemoteBackend(
+            RemoteAddress(f"http://127.0.0.1:{relay.port}"),
+            Internet(),
+            folder / "remote.json",
+            get_access=lambda _: access,
+            private_hosts=frozenset(),
+        )
+
+        def none(*_: object) -> Any:
+            raise AssertionError("A remote browser needs no container.")
+
+        parts = BrowserParts(
+            NoHelpers(), folder / "remote", none, none, none, backend.make_driver, remote=backend.parts
+        )
+        browsers: LiveBrowsers[BrowserSession] = LiveBrowsers(parts)
+        browsers.start()
+        try:
+            for _ in range(ROUNDS):
+                times["remote_page"].append(
+                    took_ms(lambda: browsers.call(KEYS[0], lambda driver: driver.open("http://lab.test/")))
+                )
+                browsers.call(KEYS[0], _open_dialog)
+                times["remote_back"].append(
+                    took_ms(lambda: browsers.call(KEYS[0], lambda one: _relink(one, relay.cut)))
+                )
+                dialog = browsers.call(KEYS[0], lambda driver: driver.dialog("accept"))
+                assert dialog.closed_by is DialogCloser.AGENT, dialog
+                browsers.end(KEYS[0])
+        finally:
+            browsers.close()
+
+
 def rows_of(times: Times) -> str:
     """The table."""
     floors = {"run": Row(RUN, times["run"]), "pause": Row(PAUSE, times["pause"])}
@@ -170,12 +252,21 @@ def rows_of(times: Times) -> str:
         Row("a call to one that is paused", times["paused"], "pause", most=100),
         Row("a fresh tab with a page, four browsers at once", times["crowd_call"]),
         Row("our end lost until it takes commands again", times["back"], most=100),
+        Row("a remote browser of this machine: from nothing to its first page", times["remote_page"], most=1_500),
+        Row("its connection cut with a dialog open, until that can be answered", times["remote_back"], most=100),
         Row("memory with one page of 1,000 elements", times["memory"], most=130, unit="MiB"),
         Row("memory of four, a page each", times["crowd"], most=520, unit="MiB"),
         Row("a page that moves, while it is awake", times["busy"], unit="ms of a processor in a second"),
         Row("the same, paused", times["still"], most=0, unit="ms of a processor in a second"),
     ]
     return table(rows, floors)
+
+
+def make_folder(folder: str) -> Path:
+    """Where the peer may write."""
+    made = Path(folder) / "peer"
+    made.mkdir()
+    return made
 
 
 def main() -> None:
@@ -195,11 +286,14 @@ def main() -> None:
                 starts(bench, times)
             calls(bench, times)
             crowd(bench, times)
+            remote(Path(folder), times)
+            bench.browsers.close()
+            beside = bench.compare(make_folder(folder))
         finally:
             bench.browsers.close()
             client.close()
     loads.append(os.getloadavg()[0])
-    text = f"{rows_of(times)}\n\n{circumstances(loads)}"
+    text = f"{rows_of(times)}\n\n{beside}\n\n{circumstances(loads)}"
     print(text)
     if options.write:
         keep("browser", text)

@@ -102,7 +102,7 @@ class Command:
         self.help = help
         self.places = places
         """What stands without a name, in order: ``field``, ``field?`` where it may be left out, ``field…`` for all the
-        rest of the line as one text, ``field*`` for all the rest as a list."""
+        rest of the line as one text, ``field*`` for all the rest as a list (``field*?`` where there may be none)."""
         self.options = options
         self.fields = fields or {}
         """What is always sent."""
@@ -124,7 +124,7 @@ class Command:
         parts = ["hermit", self.words]
         for place in self.places:
             name = place.rstrip("?…*").upper()
-            shown = f"{name}…" if place.endswith("*") else name
+            shown = f"{name}…" if "*" in place else name
             may_miss = place.endswith("?") or place.rstrip("*") in self.fields
             parts.append(f"[{shown}]" if may_miss else shown)
         for option in self.options:
@@ -136,7 +136,8 @@ class Command:
         """Its help."""
         lines = [self.usage, "", self.help]
         given = [(f"--{option.name} {option.value}".strip(), option.help) for option in self.options]
-        given.append(("--json", "print the result as JSON"))
+        if not any(option.name == "json" for option in self.options):
+            given.append(("--json", "print the result as JSON"))
         width = max(len(name) for name, _ in given)
         lines += ["", *(f"  {name:{width}}  {told}" for name, told in given)]
         if self.example:

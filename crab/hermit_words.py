@@ -40,8 +40,11 @@ def parse_words(command: Command, words: list[str]) -> CommandRequest:
             loose += words[at:]
             break
         if word in ("-h", "--help"):
-            request.wants_help = True
-        elif word == "--json":
+            if "help" in known and loose:
+                request.fields["help"] = True
+            else:
+                request.wants_help = True
+        elif word == "--json" and not ("json" in known and words[at : at + 1] and words[at].lstrip().startswith("{")):
             request.is_json = True
         elif word == "--no-wait" and "no-wait" in known:
             request.waits = False
@@ -104,7 +107,7 @@ def _place_word(command: Command, request: CommandRequest, loose: list[str]) -> 
             raise Misused(f"{name.upper()} is missing. Usage: {command.usage}")
         if place.endswith("…"):
             request.fields[name], left = " ".join(left), []
-        elif place.endswith("*"):
+        elif "*" in place:
             request.fields[name], left = left, []
         else:
             request.fields[name] = left.pop(0)

@@ -19,6 +19,7 @@ from crab.shell import Result, Shell
 from crab.turn import CrabTurn, as_number, as_object
 
 MAX_IN_A_ROW = 3
+MAX_ADVICE_CHARS = 3_000
 """Unreadable answers, or refused commands, after which a turn ends."""
 REPLY_CHARS = 100_000
 THOUGHT_CHARS = 4_000
@@ -238,7 +239,9 @@ class TurnWork:
         answer = self._door.post(f"turns/{turn.id}/steps", body)
         if result.ended == "stopped" or answer.get("do") == "stop":
             raise TurnEnded("stopped")
-        return f"{describe_result(result)}\n\n{AGAIN}" if self._is_again(command, result) else describe_result(result)
+        told = [describe_result(result), AGAIN if self._is_again(command, result) else ""]
+        told.append(str(answer.get("advice") or "")[:MAX_ADVICE_CHARS])
+        return "\n\n".join(filter(None, told))
 
     def _waited_for_people(self, since: float) -> tuple[float, bool]:
         """How long the host has waited for people on behalf of commands since then, and whether it still does."""

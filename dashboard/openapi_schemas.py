@@ -86,7 +86,10 @@ _SETTINGS: dict[str, Schema] = {
         "description": "of models without a known price, beside the dollars",
     },
     "limits": object_of(_LIMITS),
-    "toolsets": array_of(enum_of(*REGISTRY.toolsets)),
+    "toolsets": {
+        **array_of({**STRING, "pattern": f"^({'|'.join(REGISTRY.toolsets)}|mcp-[a-z0-9][a-z0-9-]{{0,31}})$"}),
+        "description": "`mcp-NAME` is for the MCP server NAME",
+    },
 }
 _SOME_LIMITS = object_of(_LIMITS, required=())
 _ROLES = tuple(role.id for role in ROLES)

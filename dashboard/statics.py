@@ -52,7 +52,7 @@ class Statics:
         self._by_name: dict[str, _Static] = {}
         self._add_file("logo.svg")
         self._add_file("logo-waiting.svg")
-        for name in ("main.css", "terminal.css", "browser.css"):
+        for name in ("main.css", "terminal.css", "browser.css", "mcp.css"):
             self._add_body(name, bundles.bundle_stylesheet(folder, name).encode())
         main = bundles.bundle_script(folder, "main.js", url=self._add_file)
         shared = dict.fromkeys(main.modules, self._add_body("main.js", main.text.encode()))

@@ -13,6 +13,7 @@ Packages from the top down. A package imports only those below it (``tests/test_
     turns/          the turn queue, steps, history, summaries, live output
     llm/            the model proxy, budgets, prices, providers
     jobs/           work in the background: one table and one worker pool
+    mcp_servers/    MCP servers that operators added: fields, secrets, what each said, what was decided
     approvals/      questions to a person about one exact text, grants, the command policy
     checkpoints/    points of time of the workspaces: taken, compared, gone back to
     agents/         agents, users, cubicles, settings of the install
@@ -20,6 +21,7 @@ Packages from the top down. A package imports only those below it (``tests/test_
     engine/         containers: the protocol, one hardening profile, Docker, the set-up of the host
     gate/           the way out of helper containers: a proxy that asks a policy before anything is looked up
     browser/        a browser that agents use: driven by its DevTools protocol, told of as text
+    mcp/            a client of the Model Context Protocol: other people's tools, as data
     web/            fetching from the public internet, and nothing else
     files/          the only code that opens what agents made
     languages/      the texts of pages and notifications in several languages, dates and numbers

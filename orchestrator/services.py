@@ -30,6 +30,7 @@ from orchestrator.capabilities.browser.page_secrets import PageSecrets
 from orchestrator.capabilities.calendar.entries import CalendarEntries
 from orchestrator.capabilities.delivery.deliveries import Deliveries
 from orchestrator.capabilities.downloads.downloads import DownloadRequests
+from orchestrator.capabilities.lessons.lessons import Lessons
 from orchestrator.capabilities.memory.memory import Memories
 from orchestrator.capabilities.packages.installs import Packages
 from orchestrator.capabilities.search.chain import SearchChain
@@ -45,6 +46,8 @@ from orchestrator.llm.budget import Budget
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import ProviderCheck
 from orchestrator.llm.providers import Providers
+from orchestrator.mcp_servers.checks import McpChecks
+from orchestrator.mcp_servers.servers import McpServers
 from orchestrator.operations.agent_import.imports import Imports
 from orchestrator.operations.backup.backups import Backups
 from orchestrator.operations.backup.schedule import BackupSchedule
@@ -128,7 +131,10 @@ class Services:
     packages: Packages
     page_secrets: PageSecrets
     kept_logins: KeptLogins
+    mcp_servers: McpServers
+    mcp_checks: McpChecks
     memories: Memories
+    lessons: Lessons
     questions: Questions
     deliveries: Deliveries
     read_marks: ReadMarks

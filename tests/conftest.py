@@ -35,8 +35,10 @@ _LOOPBACK = ("127.", "::1", "localhost", "::ffff:127.")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--cases``: how much ``test_api_fuzz`` tries; ``--all-sizes``: browser tests run in both windows."""
+    """``--big-apps``: with what is big to install; ``--cases``: how much ``test_api_fuzz`` tries; ``--all-sizes``:
+    browser tests run in both windows."""
     parser.addoption("--all-sizes", action="store_true", help="run every browser test at phone and desktop size")
+    parser.addoption("--big-apps", action="store_true", help="also with JupyterLab: 220 MB and a minute")
     parser.addoption("--cases", type=int, default=0, help="cases of each kind for every operation of the API")
 
 
@@ -47,6 +49,14 @@ def pytest_configure(config: pytest.Config) -> None:
     patch = pytest.MonkeyPatch()
     made_once.share_for_the_session(patch)
     config.add_cleanup(patch.undo)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What is big to install is tested where it is asked for."""
+    if not config.getoption("--big-apps"):
+        for item in items:
+            if item.get_closest_marker("big_apps"):
+                item.add_marker(pytest.mark.skip(reason="--big-apps installs and tests it"))
 
 
 def pytest_collection_finish() -> None:

@@ -18,7 +18,7 @@ TOPS = ("orchestrator", "dashboard", "crab")
 MAX_FILE_LINES = 500
 """A habit is 100 to 350 lines; what is longer than this is two ideas."""
 MAX_FUNCTION_LINES = 60
-LONGER = {"orchestrator.core.db.migrations": 2000}
+LONGER = {"orchestrator.core.db.migrations": 3000}
 """The list of migrations only ever grows."""
 
 LAYERS = (
@@ -26,6 +26,7 @@ LAYERS = (
     "languages",
     "files",
     "web",
+    "mcp",
     "gate",
     "browser",
     "engine",
@@ -33,6 +34,7 @@ LAYERS = (
     "checkpoints",
     "agents",
     "approvals",
+    "mcp_servers",
     "jobs",
     "llm",
     "turns",
@@ -106,12 +108,14 @@ EVENT_LOOPS = (
     "orchestrator.browser",
     "orchestrator.capabilities.browser.kept_logins",
     "orchestrator.capabilities.browser.page_work",
+    "orchestrator.capabilities.browser.remote_backend",
     "orchestrator.capabilities.browser.site_access",
     "orchestrator.live_browsers",
     "orchestrator.channels",
     "orchestrator.gate",
     "orchestrator.apps.previews",
     "orchestrator.door.reverse_tunnel",
+    "orchestrator.operations.doctor.remote_browser",
 )
 """Who has an event loop of its own, in a thread of its own, or runs in that of its caller."""
 STARTS_PROCESSES = ("orchestrator.engine.setup", "orchestrator.cli")

@@ -23,6 +23,8 @@ from dashboard.api.files import api as files_api
 from dashboard.api.grants import api as grants_api
 from dashboard.api.health import api as health_api
 from dashboard.api.imports import api as imports_api
+from dashboard.api.lessons import api as lessons_api
+from dashboard.api.mcp import api as mcp_api
 from dashboard.api.me import api as me_api
 from dashboard.api.memories import api as memories_api
 from dashboard.api.messages import api as messages_api
@@ -74,7 +76,9 @@ BLUEPRINTS = (
     notices_api,
     openapi_api,
     packages_api,
+    lessons_api,
     page_secrets_api,
+    mcp_api,
     passkeys_api,
     oidc_api,
     prices_api,

@@ -22,6 +22,7 @@ from dashboard.pages import (
     log,
     login,
     made,
+    mcp,
     memory,
     meter,
     newcomers,
@@ -68,6 +69,7 @@ _OF_THE_INSTALL = (
     planner.pages,
     spending.pages,
     providers.pages,
+    mcp.pages,
     setup.pages,
 )
 BLUEPRINTS = (

@@ -23,6 +23,7 @@ def browser(name: str) -> str:
         "browser.html",
         **framed,
         can_browse="browser" in framed["agent"].toolsets,
+        remote_host=get_services().live_views.remote_host,
         **_logins_of(own_key(name)),
     )
 

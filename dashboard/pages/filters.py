@@ -43,6 +43,7 @@ TAB_NAMES = {
 _EXACT_BELOW_MICRO = 100_000
 INSTALL_WAYS = (
     ("/spending", to_say("Spending"), "budget"),
+    ("/mcp", to_say("Tools from others"), "packages"),
     ("/people", to_say("People"), "people"),
     ("/audit", to_say("Audit log"), "log"),
     ("/settings", to_say("Settings"), "settings"),

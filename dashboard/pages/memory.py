@@ -13,6 +13,7 @@ from dashboard.services import get_services
 pages = Blueprint("memory", __name__)
 
 PAGE = 50
+MOST_LESSONS = 100
 MAX_QUERY_CHARS = 200
 
 
@@ -20,13 +21,30 @@ MAX_QUERY_CHARS = 200
 def memory(name: str) -> str:
     """The whole page."""
     summary = get_services().history.get_summary(own_key(name))
-    return render_template("memory.html", **agent_frame(name, "memory"), **_found(name), summary=summary)
+    return render_template(
+        "memory.html", **agent_frame(name, "memory"), **_found(name), **_lessons(name), summary=summary
+    )
 
 
 @pages.get("/parts/memory/<name>")
 def facts(name: str) -> str:
     """The list."""
     return render_template("parts/memory.html", agent=get_services().agents.get(name), **_found(name))
+
+
+@pages.get("/parts/lessons/<name>")
+def lessons(name: str) -> str:
+    """The lessons."""
+    return render_template("parts/lessons.html", agent=get_services().agents.get(name), **_lessons(name))
+
+
+def _lessons(name: str) -> dict[str, Any]:
+    """The newest lessons, those that wait first."""
+    found = get_services().lessons.list_lessons(own_key(name), limit=MOST_LESSONS)
+    return {
+        "lessons": sorted(found, key=lambda lesson: not lesson.is_held),
+        "has_lessons": "lessons" in get_services().agents.get(name).toolsets,
+    }
 
 
 def _found(name: str) -> dict[str, Any]:

@@ -9,13 +9,14 @@ from typing import Any
 from flask import Blueprint, render_template
 
 from dashboard.auth import require_asker
-from dashboard.languages import say_many, to_say
+from dashboard.languages import say, say_many, to_say
 from dashboard.pages.bot import bot_of
 from dashboard.pages.frame import agent_frame
 from dashboard.pages.money import money_of
 from dashboard.services import get_services
 from orchestrator.agents.agent_fields import BOUNDS, LIMITS
 from orchestrator.agents.looks import COLORS, SIGNS, Look
+from orchestrator.capabilities.capability import Toolset
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.models import Agent, Role
 
@@ -146,7 +147,7 @@ def _choices(agent: Agent) -> dict[str, Any]:
     models = get_services().models()
     defaults = {provider["name"]: provider["default_model"] for provider in models["providers"]}
     return {
-        "toolsets": REGISTRY.toolsets.values(),
+        "toolsets": (*REGISTRY.toolsets.values(), *_mcp_toolsets()),
         "policies": POLICIES,
         "asks_again": ASKS_AGAIN,
         "images": IMAGES,
@@ -159,6 +160,12 @@ def _choices(agent: Agent) -> dict[str, Any]:
         "default_model": defaults.get(models["default"], ""),
         "is_lost": bool(agent.provider) and agent.provider not in defaults,
     }
+
+
+def _mcp_toolsets() -> list[Toolset]:
+    """One for each MCP server: what the form doesn't name is taken from the agent when it is saved."""
+    does = say("Tools from others. You decide about each of them on the server’s own page.")
+    return [Toolset(one.toolset, one.name, does) for one in get_services().mcp_servers.list_servers()]
 
 
 def _spans(usual: tuple[int, ...], now: int) -> list[tuple[int, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -25,11 +25,21 @@ from orchestrator.languages.told import worded
 class Agents:
     """All agents of this install."""
 
-    def __init__(self, store: Store, *, providers: Collection[str], toolsets: Collection[str], hooks: Hooks) -> None:
-        """``providers`` are the upstreams that an agent may name; which those are may change."""
+    def __init__(
+        self,
+        store: Store,
+        *,
+        providers: Collection[str],
+        toolsets: Collection[str],
+        hooks: Hooks,
+        more_toolsets: Callable[[sqlite3.Connection], Collection[str]] = lambda _: (),
+    ) -> None:
+        """``providers`` are the upstreams that an agent may name; which those are may change. A new agent has all of
+        ``toolsets``, and of ``more_toolsets`` none before somebody gives it one."""
         self._store = store
         self._providers = providers
         self._toolsets = tuple(toolsets)
+        self._more_toolsets = more_toolsets
         self._hooks = hooks
         self._known: Cache[str, Agent] = Cache()
 
@@ -104,6 +114,19 @@ class Agents:
             self._store.after_commit(partial(self._changed, name))
         return agent
 
+    def drop_toolset(self, toolset: str) -> None:
+        """No agent has this toolset any more; may be part of a larger transaction."""
+        with self._store.writing() as db:
+            for agent in rows.list_agents(db):
+                if toolset in agent.toolsets:
+                    left = [one for one in agent.toolsets if one != toolset]
+                    rows.update_agent(db, replace(agent, toolsets=tuple(left)))
+                    said = f"Agent {agent.name} lost its toolset {toolset}."
+                    audit_rows.insert_record(
+                        db, "agent.changed", said, now=time.time(), agent=agent.name, detail={"toolsets": left}
+                    )
+                    self._store.after_commit(partial(self._changed, agent.name))
+
     def set_telegram_token(self, name: str, token: str | None) -> None:
         """Store the agent's bot token, or forget it; raises NotFound. For ``Bots`` alone, which looked at it before:
         the agent itself is as it was, so nobody is told of a change."""
@@ -155,8 +178,10 @@ class Agents:
         return replace(agent, **changes)
 
     def _choose_toolsets(self, value: Any) -> tuple[str, ...]:
-        if not isinstance(value, list) or any(item not in self._toolsets for item in value):
-            raise BadInput(f"toolsets: write a list of any of {', '.join(self._toolsets)}.")
+        with self._store.reading() as db:
+            known = (*self._toolsets, *self._more_toolsets(db))
+        if not isinstance(value, list) or any(item not in known for item in value):
+            raise BadInput(f"toolsets: write a list of any of {', '.join(known)}.")
         return tuple(dict.fromkeys(value))
 
     def _store_token(self, db: sqlite3.Connection, name: str, fields: Mapping[str, Any]) -> None:

@@ -14,10 +14,12 @@ from orchestrator.agents.waker import Waker
 from orchestrator.app.wiring import (
     AppContext,
     Edges,
+    build_agents,
     build_bots,
     build_cubicles,
     build_disk,
     build_gates,
+    build_mcp_servers,
     build_metrics,
     build_outgoing,
     build_previews,
@@ -41,7 +43,6 @@ from orchestrator.approvals.lock_files import LockFiles
 from orchestrator.approvals.notifications import Notifications
 from orchestrator.capabilities.browser.page_looks import LOOK_WITHIN_S
 from orchestrator.capabilities.delivery.watcher import WatchedDoors
-from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.channels.chat.contact_rows import KnownStranger
 from orchestrator.channels.services import DashboardServices
 from orchestrator.channels.telegram.channel import TelegramChannel
@@ -108,7 +109,7 @@ class App:
         users = build_users(settings, home, self._store, hooks)
         self._install_settings = InstallSettings(self._store, is_arranged=settings.is_arranged)
         self._providers = build_providers(home, parts, self._install_settings)
-        agents = Agents(self._store, providers=self._providers, toolsets=TOOLSETS, hooks=hooks)
+        agents = build_agents(self._store, self._providers, hooks)
         notifications = Notifications(self._store, self._broker)
         told = BudgetNotifications(self._store, notifications, agents, hooks)
         self._budget = Budget(self._store, booked=told.notify_booking)
@@ -130,6 +131,7 @@ class App:
             grants=Grants(store=self._store, agents=agents, broker=self._broker),
             install_settings=self._install_settings,
             gates=build_gates(settings, parts, self._store),
+            mcp_servers=build_mcp_servers(settings, home, parts, self._store, agents=agents, hooks=hooks),
         )
         self._gates, self._approvals = context.gates, Approvals(self._store, self._broker, context.grants, hooks)
         self._step_approvals = StepApprovals(self._store, self._approvals, self._locks, hooks)
@@ -189,6 +191,7 @@ class App:
             turns=self._turns,
             history=History(self._store),
             plans=self._capabilities.plans,
+            lessons=self._capabilities.lessons,
             prestart=self._waker.prestart,
             approvals=self._approvals,
             grants=context.grants,

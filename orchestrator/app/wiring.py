@@ -28,8 +28,10 @@ from orchestrator.capabilities.delivery.download_links import DownloadLinks
 from orchestrator.capabilities.delivery.intake import Intake
 from orchestrator.capabilities.delivery.outbox_folder import OutboxFolders
 from orchestrator.capabilities.delivery.watcher import OutboxWatcher, WatchedDoors
+from orchestrator.capabilities.lessons.advice import FailureAdvice
 from orchestrator.capabilities.memory.embedder import Embedder
 from orchestrator.capabilities.packages.indexes import PackageIndexes
+from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.channels.telegram import lazy_import
 from orchestrator.channels.telegram.accounts.bots import Bots
 from orchestrator.checkpoints.checkpoints import Checkpoints
@@ -57,6 +59,9 @@ from orchestrator.llm.providers import Build, Providers
 from orchestrator.llm.proxy import Proxy, Remember
 from orchestrator.llm.retry import RetryPolicy
 from orchestrator.llm.upstreams.catalog import build_own
+from orchestrator.mcp_servers.rows import list_toolsets
+from orchestrator.mcp_servers.secrets import McpSecrets
+from orchestrator.mcp_servers.servers import McpServers
 from orchestrator.operations.metrics import Gauges, Metrics
 from orchestrator.operations.proof.proofs import ProofParts, Proofs
 from orchestrator.operations.proof.watch import find_address
@@ -122,6 +127,7 @@ class AppContext:
     grants: Grants
     install_settings: InstallSettings
     gates: Gates
+    mcp_servers: McpServers
 
 
 def build_gates(settings: Settings, parts: Edges, store: Store) -> Gates:
@@ -132,6 +138,19 @@ def build_gates(settings: Settings, parts: Edges, store: Store) -> Gates:
         named=settings.private_hosts,
         write=TrafficLog(store).write_rows,
     )
+
+
+def build_agents(store: Store, providers: Providers, hooks: Hooks) -> Agents:
+    """The agents. One that is new has every toolset but those of MCP servers."""
+    return Agents(store, providers=providers, toolsets=TOOLSETS, hooks=hooks, more_toolsets=list_toolsets)
+
+
+def build_mcp_servers(
+    settings: Settings, home: Home, parts: Edges, store: Store, *, agents: Agents, hooks: Hooks
+) -> McpServers:
+    """The MCP servers that operators added. Raises ConfigError."""
+    secrets = McpSecrets(home.mcp_secrets)
+    return McpServers(store, agents, secrets, hooks, private_hosts=settings.private_hosts, blot=parts.blot)
 
 
 def build_users(settings: Settings, home: Home, store: Store, hooks: Hooks) -> Users:
@@ -163,6 +182,7 @@ def build_steps(context: AppContext, approvals: StepApprovals, turns: Turns) -> 
         grants=context.grants,
         scripts=ScriptHashes(context.workspaces),
         outputs=turns.outputs,
+        advise=FailureAdvice(context.store, lambda agent: "lessons" in context.agents.get(agent).toolsets).on_step_end,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -14,12 +14,14 @@ from orchestrator.agents.publisher import Publisher
 from orchestrator.app.wiring import AppContext
 from orchestrator.app.wiring_calendar import Calendar
 from orchestrator.app.wiring_downloads import build_assets
+from orchestrator.app.wiring_mcp import McpNouns
 from orchestrator.approvals.approvals import Approvals
+from orchestrator.browser.remote_address import RemoteAddress
 from orchestrator.browser.session import BrowserSession
 from orchestrator.capabilities.ask import rows as question_rows
 from orchestrator.capabilities.ask.questions import Questions
 from orchestrator.capabilities.browser.accesses import BrowserAccesses
-from orchestrator.capabilities.browser.browsing import Browsing
+from orchestrator.capabilities.browser.browsing import Browsing, PageRequest
 from orchestrator.capabilities.browser.browsing_parts import JOB, BrowsingParts
 from orchestrator.capabilities.browser.held_files import HeldFiles
 from orchestrator.capabilities.browser.kept_logins import KeptLogins
@@ -29,12 +31,14 @@ from orchestrator.capabilities.browser.page_saving import PageSaving
 from orchestrator.capabilities.browser.page_secrets import PageSecrets
 from orchestrator.capabilities.browser.page_uploads import PageUploads, is_awaited
 from orchestrator.capabilities.browser.person_holds import PersonHolds
+from orchestrator.capabilities.browser.remote_backend import RemoteBackend, refuse_files
 from orchestrator.capabilities.browser.saved_file import SAVE_JOB
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.checkpoint.agent_points import AgentPoints, PointHistory
 from orchestrator.capabilities.delivery.intake import Intake
 from orchestrator.capabilities.delivery.send_file import SendFile
 from orchestrator.capabilities.landing import WorkspaceStore
+from orchestrator.capabilities.lessons.lessons import Lessons
 from orchestrator.capabilities.memory.memory import Memories
 from orchestrator.capabilities.memory.vector_search import VectorSearch
 from orchestrator.capabilities.packages.installs import Packages
@@ -49,6 +53,7 @@ from orchestrator.capabilities.table import REGISTRY
 from orchestrator.capabilities.video.renderer import VideoRenderer
 from orchestrator.capabilities.video.videos import Videos
 from orchestrator.core.audit import Audit
+from orchestrator.core.config import REMOTE_BROWSER
 from orchestrator.core.events import Broker
 from orchestrator.core.models import CubicleKey, Event, Turn
 from orchestrator.engine.browser_sandbox import BrowserSandbox
@@ -58,6 +63,8 @@ from orchestrator.live_browsers.models import BrowserParts
 from orchestrator.llm.key_store import KeyStore
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.pricing import price_of
+from orchestrator.mcp_servers.checks import McpChecks
+from orchestrator.mcp_servers.servers import McpServers
 from orchestrator.operations.quota.monitor import QuotaMonitor
 from orchestrator.turns.history import History
 from orchestrator.turns.plans import Plans
@@ -71,6 +78,8 @@ class WebServices(TypedDict):
     search_chain: SearchChain
     page_secrets: PageSecrets
     kept_logins: KeptLogins
+    mcp_servers: McpServers
+    mcp_checks: McpChecks
     live_views: LiveViews
 
 
@@ -91,9 +100,9 @@ class Capabilities:
         store = context.store
         self._store, self._approvals, self._disk, self._ask_model = store, approvals, disk, ask_model
         self.calls = Calls(store=store, agents=context.agents)
-        self.plans = Plans(store, context.broker)
         self.questions = self._build_questions(context)
         self.memories = self._build_memories(context)
+        self.mcp_servers = context.mcp_servers
         self.jobs = Jobs(store, context.notifications, finish=self.calls.finish_calls)
         self.packages = self._build_packages(context)
         videos = self._build_videos(context)
@@ -102,6 +111,8 @@ class Capabilities:
         searches = Searches(jobs=self.jobs, chain=self.search_chain)
         self.downloads = build_assets(context, approvals, self.jobs)
         self.browsers, browsing, self.live_views = self._build_browsing(context)
+        mcp = McpNouns(context, approvals, self.jobs)
+        self._mcp, self.mcp_checks = mcp, McpChecks(self.mcp_servers, mcp.checker)
         points = AgentPoints(store=store, agents=context.agents, approvals=approvals, jobs=self.jobs, history=history)
         self._calendar = Calendar(context, turns)
         self.calendar = self._calendar.calendar
@@ -112,14 +123,14 @@ class Capabilities:
             sending,
             self.questions,
             self.memories,
-            PlanDeeds(self.plans),
-            Recall(History(store), lambda key: context.users.get(key.user).time_zone),
+            *self._build_knowledge(context),
             self.packages,
             self.downloads,
             videos,
             points,
             searches,
             browsing,
+            mcp.deeds,
         )
         deeds = REGISTRY.collect_deeds(*(noun.deeds for noun in offering), self._calendar.handlers.deeds)
         self.calls.set_registry(REGISTRY, deeds)
@@ -145,6 +156,8 @@ class Capabilities:
             "search_chain": self.search_chain,
             "page_secrets": self.page_secrets,
             "kept_logins": self.kept_logins,
+            "mcp_servers": self.mcp_servers,
+            "mcp_checks": self.mcp_checks,
             "live_views": self.live_views,
         }
 
@@ -157,6 +170,8 @@ class Capabilities:
         self._commands.start(cubicles)  # another version may have other commands
         self.memories.start()
         self.page_secrets.start()
+        self.mcp_servers.start()
+        self._mcp.start()
         self.browsers.start()
         self.live_views.start()
         self.jobs.start()
@@ -167,6 +182,7 @@ class Capabilities:
         self._approvals.abandon(is_theirs)
         for key in filter(is_theirs, self.browsers.list_alive()):
             self.browsers.end(key)
+        self._mcp.end_for(is_theirs)
         self.jobs.await_end(is_theirs)
 
     def close(self) -> None:
@@ -176,7 +192,15 @@ class Capabilities:
         self.live_views.close()
         self.jobs.close()
         self.browsers.close()
+        self._mcp.close()
         self.memories.close()
+
+    def _build_knowledge(self, context: AppContext) -> tuple[PlanDeeds, Lessons, Recall]:
+        store = context.store
+        self.plans = Plans(store, context.broker)
+        self.lessons = Lessons(store, context.broker, context.notifications)
+        recall = Recall(History(store), lambda key: context.users.get(key.user).time_zone)
+        return PlanDeeds(self.plans), self.lessons, recall
 
     def _build_questions(self, context: AppContext) -> Questions:
         return Questions(
@@ -238,7 +262,7 @@ class Capabilities:
         )
 
     def _build_browsing(self, context: AppContext) -> tuple[LiveBrowsers[BrowserSession], Browsing, LiveViews]:
-        engine, folder, private_hosts = context.parts.engine, context.home.browsers, context.settings.private_hosts
+        folder, private_hosts = context.home.browsers, context.settings.private_hosts
         self.page_secrets = PageSecrets(
             context.store, context.agents, private_hosts=private_hosts, blot=context.parts.blot
         )
@@ -247,18 +271,8 @@ class Capabilities:
             allows_static=context.settings.browser_static,
             find_secret=self.page_secrets.use_secret,
         )
-        browsers = LiveBrowsers(
-            BrowserParts(
-                engine.helpers,
-                folder / "live",
-                lambda: engine.images.ensure_image("browser"),
-                BrowserSandbox(engine.helpers, folder / "trials").choose_kind,
-                accesses.open_gate,
-                lambda key: BrowserSession(accesses.get_access(key)),
-                lambda key: is_awaited(context.store, key),
-                self._keep_logins,
-            )
-        )
+        remote = _remote_backend(context, accesses)
+        browsers = LiveBrowsers(_browser_parts(context, accesses, self._keep_logins, remote))
         context.hooks.door_closed.subscribe(browsers.end_soon)
         holds = PersonHolds()
         changed = partial(_tell_of_browser, context.broker)
@@ -274,11 +288,13 @@ class Capabilities:
             holds,
             changed,
             private_hosts,
+            remote.address.host if remote else "",
         )
         landing = WorkspaceStore(context.workspaces, context.agents, context.reserve, context.home.path)
         self._saving = PageSaving(parts, landing, HeldFiles(folder / "saved", context.store, SAVE_JOB))
         uploads = PageUploads(parts, HeldFiles(folder / "given", context.store, JOB))
-        others = {"save": self._saving.request, "secrets": self.page_secrets.request_list}
+        saves = {"save": self._saving.request} if remote is None else {"save": refuse_files, "upload": refuse_files}
+        others: dict[str, PageRequest] = {**saves, "secrets": self.page_secrets.request_list}
         self.kept_logins = KeptLogins(context.store, browsers, accesses, has_private_hosts=bool(private_hosts))
         browsing = Browsing(parts, uploads, self.kept_logins, PageLooks(self._ask_model), others)
         audit = Audit(context.store)
@@ -291,6 +307,7 @@ class Capabilities:
             changed,
             self.kept_logins,
             browsing.resume_held,
+            parts.remote_host,
         )
         return browsers, browsing, LiveViews(seen)
 
@@ -310,6 +327,40 @@ class Capabilities:
             ),
             check_room=context.reserve.check_room,
         )
+
+
+def _browser_parts(
+    context: AppContext,
+    accesses: BrowserAccesses,
+    keep_last: Callable[[CubicleKey, BrowserSession], Awaitable[None]],
+    remote: RemoteBackend | None,
+) -> BrowserParts[BrowserSession]:
+    engine, folder = context.parts.engine, context.home.browsers
+    return BrowserParts(
+        engine.helpers,
+        folder / "live",
+        lambda: engine.images.ensure_image("browser"),
+        BrowserSandbox(engine.helpers, folder / "trials").choose_kind,
+        accesses.open_gate,
+        remote.make_driver if remote else lambda key: BrowserSession(accesses.get_access(key)),
+        lambda key: is_awaited(context.store, key),
+        keep_last,
+        remote.parts if remote else None,
+    )
+
+
+def _remote_backend(context: AppContext, accesses: BrowserAccesses) -> RemoteBackend | None:
+    """The browser of somebody else's that the operator named."""
+    url = context.settings.secrets.get(REMOTE_BROWSER)
+    if not url:
+        return None
+    return RemoteBackend(
+        RemoteAddress(url),
+        context.parts.internet,
+        context.home.browsers / "remote.json",
+        get_access=accesses.get_access,
+        private_hosts=context.settings.private_hosts,
+    )
 
 
 def _tell_of_browser(broker: Broker, key: CubicleKey) -> None:

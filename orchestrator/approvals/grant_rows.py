@@ -20,6 +20,8 @@ class GrantKind(StrEnum):
     SITE = "site"
     """A site that the agent's browser may open, ``shop.test``; or what pages of one may load from elsewhere,
     ``api.example with shop.test``."""
+    MCP = "mcp"
+    """A tool of an MCP server's, ``github/create_issue``, with any arguments."""
 
 
 class GrantScope(StrEnum):

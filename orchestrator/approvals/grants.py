@@ -6,6 +6,7 @@ agent; it holds for an hour, for one conversation or, when an operator says so, 
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
@@ -32,6 +33,7 @@ MOST = 200
 """Grants of one agent; nobody reads a longer list."""
 _HOUR_S = 3600.0
 _DAY_S = 24 * _HOUR_S
+_MCP_TOOL = re.compile(r"[a-z0-9][a-z0-9-]{0,31}/[A-Za-z0-9_.-]{1,128}")
 _LASTS_S = {GrantScope.HOUR: _HOUR_S, GrantScope.CONVERSATION: _DAY_S, GrantScope.ALWAYS: None}
 
 
@@ -192,6 +194,10 @@ def _check_subject(kind: GrantKind, subject: str) -> str:
         return link.host
     if kind is GrantKind.SITE:
         return _check_site(subject)
+    if kind is GrantKind.MCP:
+        if not _MCP_TOOL.fullmatch(subject):
+            raise BadInput("subject: write the server and its tool, such as github/create_issue.")
+        return subject
     if not kinds.is_kind(subject):
         raise BadInput(f"subject: this is no kind of command. Write it as one of {kinds.FORMS}.")
     return subject
@@ -211,4 +217,6 @@ def _check_site(subject: str) -> str:
 def _describe_grant(kind: GrantKind, subject: str) -> str:
     if kind is GrantKind.SITE:
         return f"load from {subject} in its browser" if " with " in subject else f"open {subject} in its browser"
+    if kind is GrantKind.MCP:
+        return f"call {subject}"
     return f"fetch from {subject}" if kind is GrantKind.HOST else f"“{escape_invisible(subject)}”"

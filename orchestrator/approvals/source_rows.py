@@ -34,6 +34,8 @@ class SourceKind(StrEnum):
     """A message that a person forwarded; the subject says from whom."""
     TRANSCRIPT = "transcript"
     """A conversation that was imported; the subject is its name."""
+    MCP = "mcp"
+    """What a tool of an MCP server answered; the subject is the server's name."""
 
 
 _ALWAYS_NEW = frozenset({SourceKind.SEARCH, SourceKind.FILE, SourceKind.MESSAGE, SourceKind.TRANSCRIPT})

@@ -15,7 +15,7 @@ from orchestrator.languages.told import to_say, worded
 
 COUNTED: Mapping[AsksAgain, tuple[SourceKind, ...]] = {
     AsksAgain.STRICT: tuple(SourceKind),
-    AsksAgain.WEB: (SourceKind.WEB, SourceKind.SEARCH, SourceKind.PACKAGES),
+    AsksAgain.WEB: (SourceKind.WEB, SourceKind.SEARCH, SourceKind.PACKAGES, SourceKind.MCP),
     AsksAgain.OFF: (),
 }
 """By the agent's setting: what a grant for a host does not outlive."""
@@ -26,6 +26,7 @@ _WORDS = {
     SourceKind.PACKAGES: (to_say("a package"), to_say("%(count)s packages")),
     SourceKind.FILE: (to_say("a file that you gave"), to_say("%(count)s files that you gave")),
     SourceKind.MESSAGE: (to_say("a forwarded message"), to_say("%(count)s forwarded messages")),
+    SourceKind.MCP: (to_say("another service's tool"), to_say("%(count)s other services' tools")),
     SourceKind.TRANSCRIPT: (to_say("an imported conversation"), to_say("%(count)s imported conversations")),
 }
 

@@ -15,6 +15,7 @@ browser's relay makes.
     frames.py           their frames, in whatever process
     dialogs.py          alert, confirm, prompt: open ones, and who closed the last
     dialog_bridge.py    dialogs for browsers that close them by themselves
+    dialog_notes.py     such dialogs, when the connection was lost meanwhile
     console.py          what pages wrote to the console
     downloads.py        files that pages give
     page_calls.py       commands to a page, which never wait behind a dialog or a crash
@@ -28,6 +29,10 @@ browser's relay makes.
     raw_methods.py      DevTools methods that an agent may call as they are
     screencast.py       a person's view and hands
     storage_state.py    cookies and localStorage, to be kept
+    remote_address.py   where a browser of somebody else's is
+    web_socket.py       the connection to it
+    own_context.py      the part of it that is one cubicle's
+    request_guard.py    what its pages may ask for
     wire.py             commands, answers and events over a connection
     noise.py            pages that make the browser talk without end
     fields.py           reading what a hostile peer sent

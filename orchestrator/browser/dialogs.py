@@ -62,9 +62,19 @@ class OpenDialog:
     opened: float
     bridge_request: str = ""
     """The paused request of the page's own stand-in for a dialog; empty for one of the browser's."""
+    note: str = ""
+    """The name of the page's note that asks, where the connection was lost meanwhile."""
+    note_host: str = ""
+    is_adrift: bool = False
+    """The connection was lost, and the page's note was not found yet."""
     timer: asyncio.TimerHandle | None = None
     answer: DialogCloser | None = None
     """Who has answered it; the browser may not have closed it yet."""
+
+    @property
+    def is_native(self) -> bool:
+        """It is the browser's own, and no stand-in of the page's."""
+        return not (self.bridge_request or self.note or self.is_adrift)
 
 
 class DialogAnswerer(Protocol):
@@ -97,7 +107,7 @@ class Dialogs:
 
     def take_opening(self, fields: Fields, session: str) -> None:
         """The browser tells of one; a relay may tell of the same again."""
-        if any(one.session == session and not one.bridge_request for one in self.pending):
+        if any(one.session == session and one.is_native for one in self.pending):
             return
         self._open(
             session,
@@ -111,9 +121,34 @@ class Dialogs:
         """A page's stand-in for a dialog asks."""
         self._open(session, kind=kind, message=message[:2000], default=default, url=url, bridge_request=request)
 
+    def move_session(self, old: str, session: str) -> None:
+        """A page is spoken with in another session, as the connection was lost: the browser closed its own dialogs
+        then, and those of stand-ins are adrift."""
+        for one in [one for one in self.pending if one.session == old]:
+            if one.bridge_request or one.note:
+                one.session, one.bridge_request, one.answer = session, "", None
+                one.is_adrift = not one.note
+            else:
+                self._close(one, one.answer or DialogCloser.REMOTE, accepted=None)
+
+    def take_note(self, *, session: str, note: str, host: str, kind: str, message: str, default: str, url: str) -> None:
+        """A page's stand-in asks by a note: for a dialog that is adrift, or one that nobody here knows."""
+        for one in self.pending:
+            is_it = one.view.kind == kind and one.view.message.startswith(message)
+            if one.is_adrift and one.session == session and is_it:
+                one.note, one.note_host, one.is_adrift = note, host, False
+                self._tell()
+                return
+        self._open(session, kind=kind, message=message, default=default, url=url, note=note, note_host=host)
+
+    def forget_adrift(self) -> None:
+        """The pages have left no note: they ask no more."""
+        for one in [one for one in self.pending if one.is_adrift]:
+            self._close(one, DialogCloser.REMOTE, accepted=None)
+
     def take_closed(self, fields: Fields, session: str) -> None:
         """The browser tells that the dialog of a session is closed."""
-        one = next((one for one in self.pending if one.session == session and not one.bridge_request), None)
+        one = next((one for one in self.pending if one.session == session and one.is_native), None)
         if one is not None:
             self._close(one, one.answer or DialogCloser.REMOTE, accepted=is_set(fields, "result"))
 
@@ -125,17 +160,17 @@ class Dialogs:
 
     def answer(self, dialog: OpenDialog, by: DialogCloser, *, accept: bool, text: str = "") -> None:
         """Answer it, unless somebody has already."""
-        if dialog.answer is not None or dialog.view.id not in self._pending:
+        if dialog.answer is not None or dialog.is_adrift or dialog.view.id not in self._pending:
             return
         dialog.answer = by
         self._send_answer(dialog, text[:_MAX_ANSWER], accept=accept)
-        if dialog.bridge_request:
+        if dialog.bridge_request or dialog.note:
             self._close(dialog, by, accepted=accept)
 
     def may_be_asked_again(self, sessions: set[str]) -> None:
         """The connection was lost: an answer may have been lost with it, so that those still open can be answered."""
         for one in self.pending:
-            if one.session in sessions and not one.bridge_request:
+            if one.session in sessions and one.is_native:
                 one.answer = None
 
     def view_of(self, dialog_id: str) -> DialogView | None:
@@ -144,11 +179,22 @@ class Dialogs:
             return self._pending[dialog_id].view
         return next((one for one in self.recent if one.id == dialog_id), None)
 
-    def _open(self, session: str, *, kind: str, message: str, default: str, url: str, bridge_request: str = "") -> None:
+    def _open(
+        self,
+        session: str,
+        *,
+        kind: str,
+        message: str,
+        default: str,
+        url: str,
+        bridge_request: str = "",
+        note: str = "",
+        note_host: str = "",
+    ) -> None:
         if len(self._pending) >= MAX_PENDING:
             return
         view = DialogView(f"d{next(self._numbers)}", kind, message, default, url, closed_by=None, accepted=None)
-        dialog = OpenDialog(view, session, time.monotonic(), bridge_request)
+        dialog = OpenDialog(view, session, time.monotonic(), bridge_request, note, note_host)
         self._pending[view.id] = dialog
         self._tell()
         if kind == "beforeunload":

@@ -190,7 +190,9 @@ class PageNavigation:
     async def _new_tab(self) -> BrowserTab:
         if self._tabs.is_full:
             raise BrowserError(f"{MAX_TABS} tabs are open. Close one first.")
-        made = await self._wire.call("Target.createTarget", "", {"url": "about:blank"})
+        made = await self._wire.call(
+            "Target.createTarget", "", {"url": "about:blank", **self._supervisor.context.scope}
+        )
         target, deadline = text_of(made, "targetId", most=100), time.monotonic() + READY_S
         while (tab := self._tabs.with_target(target)) is None:
             if time.monotonic() > deadline:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -41,6 +41,23 @@ class BrowserPolicy(Protocol):
 
 
 @dataclass(frozen=True)
+class RemoteRules:
+    """Of a browser that is somebody else's, and has a network of its own: no gate stands around it, so the driver
+    judges each request that it is told of. Asked from the event loop, and answered at once."""
+
+    may_load: Callable[[str], str | None]
+    """Why pages that are open may load nothing from this host, or None. Where it raises, the answer is no."""
+    may_reach: Callable[[str, int], str | None]
+    """Why nobody may ask this host at this port, whatever was agreed to, or None."""
+    take_whole: Callable[[], bool]
+    """A browser that makes no contexts can be had by one at a time: whether this is the one."""
+    note_context: Callable[[str], None]
+    """Told of the context that was made, so that it is disposed of even if we die."""
+    context: str = ""
+    """One that was made before, whose pages are to be found again; empty: one is made."""
+
+
+@dataclass(frozen=True)
 class DriverSettings:
     """Of one browser."""
 
@@ -48,6 +65,8 @@ class DriverSettings:
     dialog_answer_s: float = ANSWER_S
     uses_dialog_bridge: bool = False
     """Pages ask us by a request instead of the browser: for backends that close dialogs by themselves."""
+    remote: RemoteRules | None = None
+    """The browser is somebody else's; None: it is ours alone, behind a gate."""
     download_dir: str = "/helper/out"
     """In the container."""
     width: int = 1280

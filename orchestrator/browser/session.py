@@ -186,7 +186,7 @@ class BrowserSession:
         """Ask for the tabs' titles and addresses: the browser does not tell of each new title."""
         answer = await self.supervisor.wire.call("Target.getTargets")
         for info in objects_of(answer, "targetInfos"):
-            self.supervisor.tabs.take_info({"targetInfo": info})
+            self.supervisor.tabs.take_info({"targetInfo": info})  # those that are no tabs of ours change nothing
 
     def open_hosts(self) -> list[str]:
         """Of all pages that are shown, and of those that tabs are on their way to."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from orchestrator.browser import dialog_bridge
+from orchestrator.browser.own_context import OwnContext
 from orchestrator.browser.policy import DriverSettings
 from orchestrator.browser.wire import Wire
 
 _PAGES_ONLY = [{"type": "page"}, {"exclude": True}]
+_PAGES_AND_WORKERS = [{"type": "page"}, {"type": "shared_worker"}, {"type": "service_worker"}, {"exclude": True}]
+"""Of a remote browser: workers that belong to no page are ended before they begin."""
+_EVERYTHING = {"patterns": [{"urlPattern": "*", "requestStage": "Request"}]}
 _FRAMES = [{"type": "iframe"}, {"type": "worker"}, {"type": "worklet"}, {"exclude": True}]
 """And workers: Chromium has them wait for whoever watches their page, and excluding them does not let them go on."""
 
@@ -16,8 +21,9 @@ _FRAMES = [{"type": "iframe"}, {"type": "worker"}, {"type": "worklet"}, {"exclud
 class BrowserSetup:
     """Of one browser."""
 
-    def __init__(self, wire: Wire, settings: DriverSettings) -> None:
+    def __init__(self, wire: Wire, settings: DriverSettings, context: OwnContext) -> None:
         self._wire = wire
+        self._context = context
         self._settings = settings
         self._user_agent: dict[str, Any] = {}
 
@@ -27,12 +33,17 @@ class BrowserSetup:
         Raises:
             BrowserError, BrowserSlow, BrowserLost: as ``Wire.call``.
         """
-        self._user_agent = _usual_user_agent(product)
-        places = {"behavior": "allowAndName", "downloadPath": self._settings.download_dir, "eventsEnabled": True}
+        is_remote = self._settings.remote is not None
+        if is_remote:  # what it calls itself is its owner's business, and no file of it can be brought here
+            places = {"behavior": "deny", "eventsEnabled": True, **self._context.scope}
+        else:
+            self._user_agent = _usual_user_agent(product)
+            places = {"behavior": "allowAndName", "downloadPath": self._settings.download_dir, "eventsEnabled": True}
         self._wire.tell("Browser.setDownloadBehavior", "", places)
-        await self._wire.call("Target.setDiscoverTargets", "", {"discover": True})
-        attach = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True, "filter": _PAGES_ONLY}
-        await self._wire.call("Target.setAutoAttach", "", attach)
+        kinds = _PAGES_AND_WORKERS if is_remote else _PAGES_ONLY
+        attach = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True, "filter": kinds}
+        discovering = self._wire.call("Target.setDiscoverTargets", "", {"discover": True})
+        await asyncio.gather(discovering, self._wire.call("Target.setAutoAttach", "", attach))
 
     def begin_page(self, session: str) -> None:
         """Before ``begin_process`` of the same session."""
@@ -56,8 +67,25 @@ class BrowserSetup:
             patterns.append({"urlPattern": f"{dialog_bridge.ADDRESS}*", "requestStage": "Request"})
             script = {"source": dialog_bridge.SCRIPT, "runImmediately": True}
             tell("Page.addScriptToEvaluateOnNewDocument", session, script)
-        tell("Fetch.enable", session, {"patterns": patterns})
-        tell("Runtime.runIfWaitingForDebugger", session)
+        if self._settings.remote is None:
+            tell("Fetch.enable", session, {"patterns": patterns})
+            tell("Runtime.runIfWaitingForDebugger", session)
+
+    async def guard_process(self, session: str) -> None:
+        """Of a remote browser, after ``begin_process``: it goes on once each of its requests is stopped and judged.
+
+        Raises:
+            BrowserError, BrowserSlow, BrowserLost: as ``Wire.call``; then it does not go on.
+        """
+        await self._wire.call("Fetch.enable", session, _EVERYTHING)
+        self._wire.tell("Network.setBypassServiceWorker", session, {"bypass": True})
+        self._wire.tell("Page.setPrerenderingAllowed", session, {"isAllowed": False})
+        self._wire.tell("Runtime.runIfWaitingForDebugger", session)
+
+    def shut_process(self, session: str) -> None:
+        """It goes on, and every request of it is stopped for ever."""
+        self._wire.tell("Fetch.enable", session, _EVERYTHING)
+        self._wire.tell("Runtime.runIfWaitingForDebugger", session)
 
 
 def _usual_user_agent(product: str) -> dict[str, Any]:

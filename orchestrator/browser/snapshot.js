@@ -27,6 +27,7 @@
   );
   const FIELDS = new Set("textbox searchbox combobox number slider spinbutton color".split(" "));
   const ACTIVE = /\]\((f\d+)?e\d|\[(button|textbox|checkbox|radio|select|file|clickable) (f\d+)?e\d/;
+  const ONLY_ONE = /^(\[(button|textbox|checkbox|radio|select|file|clickable) (f\d+)?e\d+[^[\]]*\]|\[[^[\]]*\]\((f\d+)?e\d+[^()]*\))$/;
   const PARTS_OF_LINKS = /\[(button|textbox|checkbox|select) (f\d+)?e\d/;
   const ICON_WORDS = /^(fa|fas|far|fab|fa-fw|bi|icon|svg|nav-icon|right)$/;
 
@@ -61,9 +62,18 @@
     const words = hint.replace(/^.*#/, "").split(/\s+/).filter((word) => !ICON_WORDS.test(word));
     return "icon " + clean(words.slice(0, 2).join(" "), 40);
   }
+  function wordsBeside(label, el) {
+    if (label === el) return ""; // a list's own options are no part of its name
+    if (!label.contains(el)) return label.innerText ?? label.textContent ?? "";
+    return [...label.childNodes].map((one) => wordsBeside(one, el)).join(" ");
+  }
+  function dialogName(el) {
+    const named = el.getAttribute("aria-labelledby"), heading = el.querySelector("h1,h2,h3,h4,h5,h6");
+    return clean((named && byIds(el, named)) || el.getAttribute("aria-label") || el.title || heading?.textContent || "", 100);
+  }
   function nameOf(el, inner) {
     const named = el.getAttribute("aria-labelledby");
-    const labels = el.labels?.length ? [...el.labels].map((one) => one.innerText || one.textContent).join(" ") : "";
+    const labels = el.labels?.length ? [...el.labels].map((one) => wordsBeside(one, el)).join(" ") : "";
     const image = () => {
       const found = el.querySelector?.("img[alt]:not([alt='']),[aria-label],svg title");
       return found ? found.getAttribute("alt") || found.getAttribute("aria-label") || found.textContent || "" : "";
@@ -113,6 +123,7 @@
       const chosen = clean(labels([...el.selectedOptions]).join(", ") || "none", 80);
       return ` = ${chosen} of ${all.length > 12 ? all.length + ": " : ""}${clean(labels(all.slice(0, 12)).join(" | "), 200)}`;
     }
+    if (what === "file" && el.files?.length) return ` = ${JSON.stringify(clean([...el.files].map((one) => one.name).join(", "), 200))}`;
     if (!FIELDS.has(what)) return "";
     const value = isConcealed(el) ? (el.value ? "•••" : "") : clean(String(el.value ?? el.innerText ?? ""), 200);
     let out = value ? ` = ${JSON.stringify(value)}` : "";
@@ -226,7 +237,7 @@
       const text = FIELDS.has(what) || what === "select" ? "" : inner(el), isCard = ACTIVE.test(text);
       if (isAlone) flush();
       if (what === "clickable" && (isCard || text.length > 300)) {
-        line += ` (${ref(el)}) `; // its parts speak for themselves
+        if (!ONLY_ONE.test(text)) line += ` (${ref(el)}) `; // its parts speak for themselves
         kids(el);
       } else {
         const label = clean(nameOf(el, isCard ? "" : text), 150);
@@ -257,8 +268,8 @@
         const text = bare(el.innerText).replace(/\n+$/, "");
         if (text.trim()) push("```\n" + text.slice(0, 4000) + "\n```");
       } else {
-        const label = /^(alert)?dialog$/.test(role) || tag === "DIALOG" ? nameOf(el, "") : null;
-        if (label !== null) push(`--- dialog${label ? ": " + clean(label, 100) : ""} ---`);
+        const label = /^(alert)?dialog$/.test(role) || tag === "DIALOG" ? dialogName(el) : null;
+        if (label !== null) push(`--- dialog${label ? ": " + label : ""} ---`);
         kids(el);
         flush();
       }
@@ -273,7 +284,7 @@
       pieces: lines.join("\n").toWellFormed().split(/\n?\u0000(\d+);\n?/),
       frames: frames.map(({ el, indent }) => ({ name: called(el), indent })),
       title: document.title.slice(0, 500).toWellFormed(),
-      scroll: [Math.round(scrollY), document.documentElement.scrollHeight, innerHeight],
+      scroll: [Math.round(scrollY), document.documentElement?.scrollHeight ?? 0, innerHeight],
       refs: count, hosts: hosts.length, isCut,
       isExposed: [...concealed].some((el) => el.isConnected && el.type !== "password" && el.value),
     };

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from orchestrator.browser.dialog_notes import ASKED, TOLD
 from orchestrator.browser.faults import BrowserError, BrowserLost, BrowserRefused
 from orchestrator.browser.fields import Fields, child_of, is_set, number_of, objects_of, text_of
 from orchestrator.browser.page_calls import PageCalls, as_script
@@ -135,8 +136,9 @@ class StateKeeper:
         Raises:
             As ``PageCalls.call``.
         """
-        answer = await self._wire.call("Storage.getCookies")
-        cookies = tuple(_browser_cookie(one) for one in objects_of(answer, "cookies", most=_MAX_COOKIES))
+        answer = await self._wire.call("Storage.getCookies", "", self._supervisor.context.scope)
+        found = (_browser_cookie(one) for one in objects_of(answer, "cookies", most=_MAX_COOKIES))
+        cookies = tuple(one for one in found if not one.name.startswith((ASKED, TOLD)))  # of dialogs
         frame = self._calls.main_frame()
         origin = _origin_of(frame.url)
         if not origin:
@@ -169,7 +171,7 @@ class StateKeeper:
         Raises:
             BrowserError: the browser refused; BrowserLost, BrowserSlow.
         """
-        answer = await self._wire.call("Storage.getCookies")
+        answer = await self._wire.call("Storage.getCookies", "", self._supervisor.context.scope)
         cookies = [_browser_cookie(one) for one in objects_of(answer, "cookies", most=_MAX_COOKIES)]
         ended = [{**_to_browser(one), "expires": 1} for one in cookies if one.is_of(host)]
         await self._set_cookies(ended)
@@ -186,7 +188,7 @@ class StateKeeper:
 
     async def _set_cookies(self, cookies: list[dict[str, object]]) -> None:
         if cookies:
-            await self._wire.call("Storage.setCookies", "", {"cookies": cookies})
+            await self._wire.call("Storage.setCookies", "", {"cookies": cookies, **self._supervisor.context.scope})
 
     def _owe_to(self, tab: BrowserTab) -> None:
         for origin, source in self._owed.items():

@@ -14,21 +14,29 @@ from typing import Any
 
 from orchestrator.browser import dialog_bridge
 from orchestrator.browser.console import ConsoleLog
+from orchestrator.browser.dialog_notes import DialogNotes
 from orchestrator.browser.dialogs import Dialogs, OpenDialog
-from orchestrator.browser.downloads import PageDownloads
+from orchestrator.browser.downloads import PageDownload, PageDownloads
 from orchestrator.browser.faults import BrowserError, BrowserLost
 from orchestrator.browser.fields import Fields, child_of, objects_of, text_of
 from orchestrator.browser.frames import MAX_FRAME_DEPTH, Frames
 from orchestrator.browser.noise import NOISY_DOMAINS, NoiseMeter
-from orchestrator.browser.policy import BrowserPolicy, DriverSettings
+from orchestrator.browser.own_context import OwnContext
+from orchestrator.browser.policy import BrowserPolicy, DriverSettings, RemoteRules
+from orchestrator.browser.request_guard import place_of, refusal_of_request
 from orchestrator.browser.setup import BrowserSetup
 from orchestrator.browser.tabs import MAX_TABS, BrowserTab, BrowserTabs, host_of
-from orchestrator.browser.wire import BrowserTransport, Wire
+from orchestrator.browser.wire import CALL_S, BrowserTransport, Wire
 
 _MAX_REFUSED = 20
 _MAX_WANTED = 2048
 _MAX_TASKS = 300
+_OF_A_PAGE = frozenset({"worker", "worklet"})
+"""Their requests are told of in their page's session."""
+_WORKERS_OF_ALL = frozenset({"shared_worker", "service_worker"})
+"""Of no page alone; in a remote browser there are none."""
 READY_S = 20.0
+_FRAMES_S = 2.0
 
 logger = logging.getLogger(__name__)
 
@@ -42,13 +50,12 @@ class BrowserSupervisor:
     def __init__(self, policy: BrowserPolicy, settings: DriverSettings) -> None:
         self.settings = settings
         self.wire = Wire(self._take)
+        self.context = OwnContext(self.wire, settings.remote)
         self.tabs = BrowserTabs()
         self.frames = Frames(self.tabs.depth_of)
         self.console = ConsoleLog()
         self.dialogs = Dialogs(self._send_answer, policy=settings.dialog_policy, answer_s=settings.dialog_answer_s)
-        self.downloads = PageDownloads(
-            lambda one: _judged(policy.may_download, one), self._cancel_download, self._page_of
-        )
+        self.downloads = PageDownloads(self._judge_download, self._cancel_download, self._page_of)
         self.is_ready = asyncio.Event()
         """The browser is connected and what it has open is known."""
         self.connections = 0
@@ -60,7 +67,10 @@ class BrowserSupervisor:
         """Told of each new document of a page, and its address."""
         self._policy = policy
         self._noise = NoiseMeter()
-        self._setup = BrowserSetup(self.wire, settings)
+        self._setup = BrowserSetup(self.wire, settings, self.context)
+        self._notes = DialogNotes(self.wire, self.context, self.dialogs, self.tabs)
+        self._stale: set[str] = set()
+        """Sessions of a connection that was lost, of pages that were not found again yet."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._takers = self._table()
 
@@ -69,6 +79,7 @@ class BrowserSupervisor:
         reading = asyncio.create_task(self.wire.attend(transport))
         if not transport.is_relayed:
             await asyncio.sleep(0)
+            self._let_sessions_go()
             self._begin({}, "", None)
         try:
             await reading
@@ -128,7 +139,10 @@ class BrowserSupervisor:
     def _take(self, method: str, fields: Fields, session: str) -> None:
         taker = self._takers.get(method)
         if session and not self.tabs.knows(session):
-            if method != "Target.attachedToTarget":
+            if method == "Fetch.requestPaused" and self.settings.remote is not None:
+                refused = {"requestId": text_of(fields, "requestId", most=200), "errorReason": "BlockedByClient"}
+                self.wire.tell("Fetch.failRequest", session, refused)
+            elif method != "Target.attachedToTarget" and self.settings.remote is None:
                 self.wire.tell("Target.detachFromTarget", "", {"sessionId": session})
             return
         tab = self.tabs.of(session)
@@ -149,12 +163,19 @@ class BrowserSupervisor:
     def _attached(self, fields: Fields, parent: str, tab: BrowserTab | None) -> None:
         info, session = child_of(fields, "targetInfo"), text_of(fields, "sessionId", most=100)
         kind, target = text_of(info, "type", most=20), text_of(info, "targetId", most=100)
-        if not session or not target:
+        if not session or not target or self.context.is_emptying:
+            return
+        if not parent and not self.context.owns(info):  # somebody else's page in the same browser
+            self._let_go(session, parent)
             return
         if self.tabs.knows(session):  # a relay tells again what it knows
             self._spawn(partial(self._read_frames, session))
             return
         if kind == "page" and not parent:
+            former = self.tabs.with_target(target)
+            if former is not None:
+                self._find_again(former, session)
+                return
             if self.tabs.is_full:
                 self._note(self.tabs.in_front(), f"a new page: {MAX_TABS} pages are open already")
                 self._turn_away(target, session)
@@ -169,9 +190,35 @@ class BrowserSupervisor:
             tab.take_frame_moved(target, is_followed=True)
             self.frames.take_process(target, text_of(info, "parentFrameId", most=100), text_of(info, "url"), session)
             self._set_up_process(session)
+        elif self.settings.remote is not None and kind not in _OF_A_PAGE:
+            self._setup.shut_process(session)
+            if kind in _WORKERS_OF_ALL:
+                self.wire.tell("Target.closeTarget", "", {"targetId": target})
         else:
-            self.wire.tell("Runtime.runIfWaitingForDebugger", session)
-            self.wire.tell("Target.detachFromTarget", parent, {"sessionId": session})
+            self._let_go(session, parent)
+
+    def _let_go(self, session: str, parent: str) -> None:
+        self.wire.tell("Runtime.runIfWaitingForDebugger", session)
+        self.wire.tell("Target.detachFromTarget", parent, {"sessionId": session})
+
+    def _let_sessions_go(self) -> None:
+        """With a connection that is not relayed its sessions end, and each page is attached to once more."""
+        self._stale = {tab.session for tab in self.tabs.all}
+        for tab in self.tabs.all:
+            for session in self.tabs.sessions_of(tab):
+                self._noise.let_speak(session)
+                self.frames.leave_session(session)
+
+    def _find_again(self, tab: BrowserTab, session: str) -> None:
+        """A page of before, in a session of the new connection."""
+        if tab.session not in self._stale:
+            self._let_go(session, "")
+            return
+        self._stale.discard(tab.session)
+        for one in self.tabs.sessions_of(tab):
+            self.dialogs.move_session(one, session)
+        self.tabs.move(tab, session)
+        self._set_up(tab)
 
     def _turn_away(self, target: str, session: str) -> None:
         """Close a page that has just begun. Its opener waits until it goes on, but it may ask for nothing."""
@@ -230,10 +277,14 @@ class BrowserSupervisor:
         if dialog_bridge.is_of_bridge(url):
             dialog_bridge.take_request(self.dialogs, fields, session)
             return
-        refusal = None
+        refusal, guard = None, self.settings.remote
         if tab is not None and text_of(fields, "frameId", most=100) == tab.target:
             refusal = self._refusal_of(url, tab)
             tab.wanted = url if refusal is not None and len(url) <= _MAX_WANTED else ""
+        elif guard is not None:
+            host, refusal = _judged_request(guard, url)
+            if refusal is not None and tab is not None:
+                tab.miss_host(host, refusal)
         if refusal is None:
             self.wire.tell("Fetch.continueRequest", session, {"requestId": request})
         else:
@@ -242,6 +293,9 @@ class BrowserSupervisor:
     def _refusal_of(self, url: str, tab: BrowserTab) -> str | None:
         host = host_of(url)
         refusal = _judged(self._policy.may_open, host) if host else "it has no host"
+        if refusal is None and (remote := self.settings.remote) is not None:
+            place = place_of(url)
+            refusal = remote.may_reach(*place) if place else "it is no address of the web"
         if refusal is None:
             tab.going = host
             self._policy.note_pages(self.tabs.hosts())
@@ -268,13 +322,14 @@ class BrowserSupervisor:
     async def _greet(self) -> None:
         call = self.wire.call
         version = await call("Browser.getVersion")
+        await self.context.ensure()
         await self._setup.begin_browser(text_of(version, "product", most=100))
         there = objects_of(await call("Target.getTargets"), "targetInfos")
         names = {text_of(info, "targetId", most=100) for info in there}
         for tab in self.tabs.all:
             if tab.target not in names:
                 self._forget(tab.session)  # it went while nobody was connected
-            else:
+            elif tab.session not in self._stale:
                 sessions = self.tabs.sessions_of(tab)
                 self.dialogs.may_be_asked_again(sessions)
                 for session in sessions:  # a request that was paused while nobody was connected waits for ever
@@ -283,9 +338,23 @@ class BrowserSupervisor:
                 self._set_up(tab)
         for info in there:
             target = text_of(info, "targetId", most=100)
-            if text_of(info, "type") == "page" and self.tabs.with_target(target) is None:
+            known = self.tabs.with_target(target)
+            is_new = known is None or known.session in self._stale
+            if text_of(info, "type") == "page" and is_new and self.context.owns(info):
                 await call("Target.attachToTarget", "", {"targetId": target, "flatten": True})
+        self._stale.clear()
+        if self.settings.remote is not None and self.settings.uses_dialog_bridge:
+            await self._notes.collect()
+        await self._wait_for_frames()
         self.is_ready.set()
+
+    async def _wait_for_frames(self) -> None:
+        """Of pages that were found again: what they consist of is known, unless a dialog holds them."""
+        asked = {one.session for one in self.dialogs.pending}
+        for tab in self.tabs.all:
+            if self.settings.remote is not None and tab.session not in asked:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(tab.is_ready.wait(), _FRAMES_S)
 
     def _set_up(self, tab: BrowserTab) -> None:
         self._setup.begin_page(tab.session)
@@ -294,23 +363,47 @@ class BrowserSupervisor:
 
     def _set_up_process(self, session: str) -> None:
         self._setup.begin_process(session)
-        self._spawn(partial(self._read_frames, session))
+        if self.settings.remote is None:
+            self._spawn(partial(self._read_frames, session))
+        else:
+            self._spawn(partial(self._guard, session))
+
+    async def _guard(self, session: str) -> None:
+        """A page that can't be guarded is not used."""
+        try:
+            await self._setup.guard_process(session)
+        except (BrowserError, BrowserLost):
+            tab = self.tabs.of(session)
+            if tab is not None:
+                self._note(tab, "a page whose requests can't be seen: this remote browser does not tell of them")
+                self.wire.tell("Target.closeTarget", "", {"targetId": tab.target})
+            raise
+        await self._read_frames(session)
 
     async def _read_frames(self, session: str) -> None:
-        self.frames.take_tree(await self.wire.call("Page.getFrameTree", session), session)
+        within_s = CALL_S if self.settings.remote is None else self.settings.dialog_answer_s + CALL_S
+        tree = await self.wire.call("Page.getFrameTree", session, within_s=within_s)  # it may hang in a dialog
+        self.frames.take_tree(tree, session)
         tab = self.tabs.own(session)
         if tab is not None:
             tab.is_ready.set()
 
     def _send_answer(self, dialog: OpenDialog, text: str, *, accept: bool) -> None:
-        if dialog.bridge_request:
+        if dialog.note:
+            self._notes.send_answer(dialog, text, accept=accept)
+        elif dialog.bridge_request:
             dialog_bridge.send_answer(self.wire, dialog, text, accept=accept)
         else:
             answer = {"accept": accept, "promptText": text}
             self.wire.tell("Page.handleJavaScriptDialog", dialog.session, answer)
 
+    def _judge_download(self, one: PageDownload) -> str | None:
+        if self.settings.remote is not None:
+            return "a remote browser's files can't be brought here"
+        return _judged(self._policy.may_download, one)
+
     def _cancel_download(self, guid: str) -> None:
-        self.wire.tell("Browser.cancelDownload", "", {"guid": guid})
+        self.wire.tell("Browser.cancelDownload", "", {"guid": guid, **self.context.scope})
 
     def _page_of(self, frame_id: str) -> str:
         """What the tab of a frame shows."""
@@ -329,6 +422,14 @@ class BrowserSupervisor:
         task = asyncio.get_running_loop().create_task(quiet())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _judged_request(rules: RemoteRules, url: str) -> tuple[str, str | None]:
+    try:
+        return refusal_of_request(rules, url)
+    except Exception:  # rules that fail let nothing through
+        logger.exception("the rules of a remote browser failed")
+        return "", "it could not be judged"
 
 
 def _judged(ask: Callable[[Any], str | None], about: object) -> str | None:

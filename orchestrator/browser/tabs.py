@@ -109,8 +109,8 @@ class BrowserTab:
     def _miss(self, one: _PendingRequest, reason: str) -> None:
         if one.is_document and one.frame == self.target:
             self.gate_reason = reason or "host-not-approved"
-        elif one.host and len(self.missing) < MAX_MISSING:
-            self.missing.setdefault(one.host, reason)
+        else:
+            self.miss_host(one.host, reason)
 
     def take_frame_moved(self, frame: str, *, is_followed: bool) -> None:
         """A frame goes on loading in another process, which tells of the end where it is followed there."""
@@ -134,6 +134,21 @@ class BrowserTab:
         self._requests.clear()
         self._failed.clear()
         self._frames.clear()
+
+    def begin_again(self, session: str) -> None:
+        """It is spoken with in another session, and nothing is known of what it waits for."""
+        self.session = session
+        self.is_loading, self.going, self.chooser = False, "", None
+        self.is_ready = asyncio.Event()
+        self._requests.clear()
+        self._failed.clear()
+        self._frames.clear()
+        self.tell()
+
+    def miss_host(self, host: str, reason: str) -> None:
+        """Something of this host was kept from it."""
+        if host and len(self.missing) < MAX_MISSING:
+            self.missing.setdefault(host, reason)
 
     @property
     def is_busy(self) -> bool:
@@ -244,6 +259,17 @@ class BrowserTabs:
             return False
         self._attached[session] = _Attachment(above.tab, above.depth + 1)
         return True
+
+    def move(self, tab: BrowserTab, session: str) -> None:
+        """The same page is spoken with in another session: the connection was lost, and its frames are told of
+        again."""
+        old = tab.session
+        self._tabs = {session if key == old else key: one for key, one in self._tabs.items()}
+        self._attached = {key: one for key, one in self._attached.items() if one.tab != old}
+        self._attached[session] = _Attachment(session, 0)
+        if self.current == old:
+            self.current = session
+        tab.begin_again(session)
 
     def touch_all(self) -> None:
         """Methods are called on a page: what they leave there may reach into every other one."""

@@ -41,6 +41,8 @@ class PageHandover:
             BrowserError: the paths are not in a folder of uploads, the caller says no, or the element takes no files;
                 and as ``PageCalls.call``.
         """
+        if self._supervisor.settings.remote is not None:
+            raise BrowserError("A remote browser reads no files of this machine, so pages can be given none.")
         self._check_paths(paths)
         refusal = await self._policy.may_upload(await self.origin_of(element.frame), paths)
         if refusal is not None:

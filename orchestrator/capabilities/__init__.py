@@ -12,6 +12,7 @@ A folder holds the rows and the work of its capability too, and imports no other
     checkpoint/  points of time of its files, to look at, name and go back to
     delivery/    files in out/, delivered to the person
     downloads/   a file from the internet, after a person agreed
+    lessons/     what fixed a failure, told when a command fails like that again
     memory/      facts that outlive a conversation
     packages/    packages of Python and Node, after a person agreed
     plan/        what it is about to do, told to whoever watches

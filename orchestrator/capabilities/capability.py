@@ -140,6 +140,8 @@ class Capability:
     actions: tuple[Action, ...]
     toolset: Toolset | None = None
     """The agent needs it among its ``toolsets``; None for what every agent has."""
+    toolset_prefix: str = ""
+    """The agent needs one among its ``toolsets`` whose name begins so; empty where it needs none."""
     prompt: Prompt = _NOTHING
     approval: ApprovalKind | None = None
     """How a person is asked, where an approval of a kind of its own is needed."""

@@ -36,6 +36,7 @@ class Registry:
                 if kind
             )
         )
+        self._prefix_of = {a.name: one.toolset_prefix for one in self._capabilities for a in one.actions}
         self._toolset_of = {a.name: one.toolset.name for one in self._capabilities if one.toolset for a in one.actions}
 
     @property
@@ -53,7 +54,7 @@ class Registry:
 
     def is_allowed(self, action: str, toolsets: Collection[str]) -> bool:
         """An agent with these toolsets has it."""
-        return self.toolset_of(action) in ("", *toolsets)
+        return self.toolset_of(action) in ("", *toolsets) and _has_prefix(self._prefix_of.get(action, ""), toolsets)
 
     def collect_deeds(self, *brought: Deeds) -> Deeds:
         """The deed of every action, from what nouns bring. One that is missing, or too many, is a mistake of ours:
@@ -68,7 +69,8 @@ class Registry:
 
     def prompt_text(self, toolsets: Collection[str]) -> str:
         """What an agent with these toolsets is told of what it may set in motion."""
-        told = [one.prompt for one in self._capabilities if not one.toolset or one.toolset.name in toolsets]
+        held = [one for one in self._capabilities if not one.toolset or one.toolset.name in toolsets]
+        told = [one.prompt for one in held if _has_prefix(one.toolset_prefix, toolsets)]
         bare, actions = [one.bare for one in told if one.bare], [f"- {one.action}" for one in told if one.action]
         parts = [f"- {', '.join(bare)}."] if bare else []
         parts += [f"- {one.command}" for one in sorted(told, key=lambda one: one.rank) if one.command]
@@ -76,6 +78,10 @@ class Registry:
         parts += [part for one in told if one.rule for part in ("", one.rule)]
         parts += [part for one in told if one.example for part in ("", one.example)]
         return "\n".join(parts)
+
+
+def _has_prefix(prefix: str, toolsets: Collection[str]) -> bool:
+    return not prefix or any(name.startswith(prefix) for name in toolsets)
 
 
 def _by_name(named: Iterable[tuple[str, T]]) -> dict[str, T]:

@@ -8,6 +8,8 @@ from orchestrator.capabilities.calendar import capability as calendar
 from orchestrator.capabilities.checkpoint import capability as checkpoint
 from orchestrator.capabilities.delivery import capability as delivery
 from orchestrator.capabilities.downloads import capability as downloads
+from orchestrator.capabilities.lessons import capability as lessons
+from orchestrator.capabilities.mcp import capability as mcp
 from orchestrator.capabilities.memory import capability as memory
 from orchestrator.capabilities.packages import capability as packages
 from orchestrator.capabilities.plan import capability as plan
@@ -26,8 +28,10 @@ CAPABILITIES = (
     ask.CAPABILITY,
     video.CAPABILITY,
     recall.CAPABILITY,
+    lessons.CAPABILITY,
     search.CAPABILITY,
     browser.CAPABILITY,
+    mcp.CAPABILITY,
     delivery.CAPABILITY,
     checkpoint.CAPABILITY,
     plan.CAPABILITY,

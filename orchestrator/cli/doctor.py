@@ -41,6 +41,7 @@ from orchestrator.operations.doctor.indexes import PACKAGES, examine_indexes
 from orchestrator.operations.doctor.oidc import LOGIN, examine_oidc
 from orchestrator.operations.doctor.previews import examine_previews
 from orchestrator.operations.doctor.reach import examine_reach
+from orchestrator.operations.doctor.remote_browser import REMOTE, examine_remote_browser
 from orchestrator.operations.doctor.services import MODEL, examine_model
 from orchestrator.web.limits import Internet
 
@@ -92,6 +93,7 @@ def run_checks(context: Context) -> list[Finding]:
     found += surroundings.examine_openness(context.settings.host, is_open=context.settings.is_in_the_open)
     found.append(examine_reach(context.settings))
     found += _tried(LOGIN, lambda: examine_oidc(context.settings, Internet()))
+    found += _tried(REMOTE, lambda: examine_remote_browser(context.settings, Internet()))
     found += surroundings.examine_disk(context.machine, _places(context, info))
     found.append(
         surroundings.examine_clock(

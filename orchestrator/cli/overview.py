@@ -32,6 +32,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "checkpoints": "points of time of an agent's files, to go back to",
         "calendar": "what an agent does for you, and when",
         "memory": "what an agent remembers about you",
+        "lessons": "what an agent learned from failed commands",
         "apps": "web apps that agents made, with their addresses",
         "logs": "an agent's own log",
         "cubicle": "an agent's container: status, start, stop, restart",
@@ -50,6 +51,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "Set up": {
         "agent": "agents and their settings",
         "import": "bring an agent over from OpenClaw, Hermes or nanobot",
+        "mcp": "tools from others: MCP servers that agents may use",
         "telegram": "agents' Telegram bots",
         "user": "people who may talk to your agents",
         "token": "API tokens",

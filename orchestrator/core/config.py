@@ -77,11 +77,13 @@ SETTINGS = {
     "HERMIT_KEEP_AUDIT_DAYS": "the same for the audit log (default 0: never)",
     "HERMIT_KEEP_BACKUPS_DAYS": "the same for backups in HERMIT_HOME/backups, except the newest (default 0: never)",
     "HERMIT_BROWSER_STATIC_HOSTS": "0 keeps pages in agents' browsers from well-known hosts of fonts and scripts",
+    "HERMIT_BROWSER_CDP_URL": "a remote browser's address (ws, wss, http, https), in place of one in a container here",
     "HERMIT_APP_PICTURES": "0 takes no pictures of web apps or PDFs, and never builds the image for that",
     "HERMIT_FETCH_HTTP": "1 also allows approved downloads over plain http, which anybody on the way can change",
     "HERMIT_TERMINAL": "1 gives operators a terminal in their own cubicles, in the dashboard",
 }
 
+REMOTE_BROWSER = "HERMIT_BROWSER_CDP_URL"
 SEARCH_SETTINGS = (
     "HERMIT_SEARXNG_URL",
     "BRAVE_SEARCH_API_KEY",
@@ -274,7 +276,11 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
         app_pictures=_parse_switch(values, "HERMIT_APP_PICTURES", default="1"),
         fetch_http=_parse_switch(values, "HERMIT_FETCH_HTTP"),
         terminal=_parse_switch(values, "HERMIT_TERMINAL"),
-        secrets=Secrets({name: values.get(name, "").strip() for name in secret_names} | _parse_indexes(values)),
+        secrets=Secrets(
+            {name: values.get(name, "").strip() for name in secret_names}
+            | _parse_indexes(values)
+            | _parse_remote_browser(values)
+        ),
     )
 
 
@@ -372,6 +378,22 @@ def _preview_origin(values: Mapping[str, str], public: str) -> str:
 def _parse_indexes(values: Mapping[str, str]) -> dict[str, str]:
     """Secrets, as they may hold a name and a password."""
     return {name: _parse_url(values, name) for name in ("HERMIT_PIP_INDEX_URL", "HERMIT_NPM_REGISTRY")}
+
+
+def _parse_remote_browser(values: Mapping[str, str]) -> dict[str, str]:
+    """A secret, as a service's address holds its key: no message shows it."""
+    text = values.get(REMOTE_BROWSER, "").strip()
+    try:
+        parts = urlsplit(text)
+        is_good = parts.scheme in ("ws", "wss", "http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a bracket or a port that is none
+        is_good = False
+    if text and (not is_good or "@" in parts.netloc or parts.fragment or len(text) > 2000):
+        raise ConfigError(
+            f"{REMOTE_BROWSER} can't be used. Write an address such as wss://browser.example.org?token=… or "
+            "http://127.0.0.1:9222, without a name or password before the host."
+        )
+    return {REMOTE_BROWSER: text}
 
 
 def _parse_https(values: Mapping[str, str], name: str) -> str:

@@ -19,7 +19,7 @@ from orchestrator.core.errors import Conflict, Unavailable
 
 _FOLDERS = (
     *("db", "keys", "workspaces", "run", "backups", "logs", "outbox", "telegram"),
-    *("helpers", "studio", "browser", "browsers", "pages", "thumbnails", "history"),
+    *("helpers", "studio", "browser", "browsers", "pages", "thumbnails", "history", "mcp"),
 )
 _CLAIM_TRIES, _CLAIM_PAUSE_S = 10, 0.02
 """A command that looks whether we run holds the claim for a moment."""
@@ -78,6 +78,11 @@ class Home:
         return self.path / "browsers"
 
     @property
+    def mcp(self) -> Path:
+        """The packages of MCP servers, and what those that run are given and bring."""
+        return self.path / "mcp"
+
+    @property
     def pages(self) -> Path:
         """Pages of PDFs while they are drawn and looked at."""
         return self.path / "pages"
@@ -111,6 +116,11 @@ class Home:
     def search_keys(self) -> Path:
         """Keys of search engines that were given in the dashboard; it need not exist."""
         return self.path / "keys" / "search.json"
+
+    @property
+    def mcp_secrets(self) -> Path:
+        """Values of the secrets of MCP servers; it need not exist."""
+        return self.path / "keys" / "mcp.json"
 
     @property
     def push_key(self) -> Path:

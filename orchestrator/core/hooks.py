@@ -137,3 +137,5 @@ class Hooks:
         """A person changed something in this cubicle's workspace."""
         self.delivery_settled: Hook[Delivery] = Hook("delivery_settled")
         """A delivery was sent, or never will be."""
+        self.mcp_changed: Hook[str] = Hook("mcp_changed")
+        """What runs as the MCP server of this name was changed, or it was removed: sessions with it are to end."""

@@ -180,7 +180,8 @@ def _take_actions(door: DoorContext, key: CubicleKey, turn: int, body: dict[str,
 
 
 def _answer_json(answer: StepAnswer) -> dict[str, Any]:
-    return {"do": str(answer.do), "reason": answer.reason} if answer.reason else {"do": str(answer.do)}
+    said = {"reason": answer.reason, "advice": answer.advice}
+    return {"do": str(answer.do), **{name: text for name, text in said.items() if text}}
 
 
 # --- a turn, for the crab --------------------------------------------------------------------------------------

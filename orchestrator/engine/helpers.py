@@ -25,6 +25,9 @@ class HelperKind:
     open_files: int = 1024
     sandboxes_itself: bool = False
     """Its programs shut parts of themselves in further, in user namespaces of their own."""
+    memory_mb: int = 1024
+    runs_from_tmp: bool = False
+    """What lies in its /tmp may be loaded and run."""
 
 
 RESOLVER = HelperKind("resolver", "hermitshell.helper-of")
@@ -70,6 +73,19 @@ BARE_LIVE_BROWSER = replace(
     sandboxes_itself=False,
 )
 """The same on a kernel where Chromium's own sandbox can't stand. It has the same label and names."""
+MCP_PACKER = HelperKind(
+    "mcp-packer", "hermitshell.mcp-packers-of", program=("/usr/bin/python3", "-I", "/helper/in/mcp_pack.py")
+)
+"""Lays out the packages of an MCP server, and runs nothing of them."""
+MCP_SERVER = HelperKind(
+    "mcp-server",
+    "hermitshell.mcp-servers-of",
+    program=("/usr/bin/python3", "-I", "/helper/in/mcp_server.py"),
+    shares=512,
+    memory_mb=512,
+    runs_from_tmp=True,
+)
+"""An MCP server, for one cubicle; it lives longer than a call. Its packages have native libraries, which are loaded."""
 _SHOW_NOTHING = (
     "exec timeout 30 /usr/bin/chromium-headless-shell --disable-gpu --disable-dev-shm-usage --disable-breakpad"
     " --user-data-dir=/tmp/profile --dump-dom {} about:blank >/helper/out/page"
@@ -109,6 +125,8 @@ class HelperSpec:
     """How much it may bring."""
     sockets: Path | None = None
     """A folder of sockets at which the host listens, read-only inside (/run/helper); None for none."""
+    hosts: tuple[tuple[str, str], ...] = ()
+    """Names that lead to addresses on its own loopback, each with its address."""
 
 
 class HelperEnd(StrEnum):

@@ -2,7 +2,8 @@
 the host's, one for each container.
 
 ``heads`` reads a request strictly and writes the one that is sent, ``client_hello`` reads the server name of a TLS
-connection, ``refusals`` says why not. ``policy`` is who may be reached, ``addresses`` which addresses those have,
-``upstream_proxy`` and ``way_out`` how they are connected to. ``connection`` is one connection, ``traffic`` counts,
-``gate`` has the sockets and the one thread, ``traffic_log`` writes a row for each host and minute.
+connection, ``web_sockets`` the head of a plain WebSocket, ``refusals`` says why not. ``policy`` is who may be reached,
+``addresses`` which addresses those have, ``upstream_proxy`` and ``way_out`` how they are connected to. ``connection``
+is one connection, ``traffic`` counts, ``gate`` has the sockets and the one thread, ``traffic_log`` writes a row for
+each host and minute.
 """

@@ -14,7 +14,8 @@ from orchestrator.gate.heads import ProxyRequest, parse_head
 from orchestrator.gate.policy import GatePolicy, HostPort
 from orchestrator.gate.refusals import NotLetThrough, Reason, Refusal
 from orchestrator.gate.traffic import GateVerdict, Traffic
-from orchestrator.gate.way_out import PIECE_BYTES, Outward, WayOut
+from orchestrator.gate.way_out import PIECE_BYTES, Outward, WayOut, abort_transport
+from orchestrator.gate.web_sockets import END, has_switched, may_be_upgrade, rewrite_upgrade
 from orchestrator.web.ip_rules import parse_address
 
 logger = logging.getLogger(__name__)
@@ -82,7 +83,7 @@ class GateConnection:
             logger.debug("gate: a connection ended: %s", type(error).__name__)
         finally:
             if outward is not None:
-                outward.writer.transport.abort()
+                abort_transport(outward.writer.transport)
             await self._close()
 
     def recheck(self) -> bool:
@@ -99,7 +100,7 @@ class GateConnection:
         """End it at once."""
         if self._task is not None:
             self._task.cancel()
-        self._writer.transport.abort()
+        abort_transport(self._writer.transport)
 
     async def _read_request(self) -> ProxyRequest:
         try:
@@ -133,14 +134,36 @@ class GateConnection:
         outward.writer.write(first)
         await outward.writer.drain()
         up = self._send_all(outward) if request.is_tunnel else self._send_body(request.body_bytes, outward)
+        if request.is_tunnel and may_be_upgrade(first) and not await self._receive_switch(outward):
+            up.close()
+            up = self._send_body(0, outward)
         await self._join(up, self._receive_all(outward))
 
+    async def _receive_switch(self, outward: Outward) -> bool:
+        """The server's answer to a WebSocket's head: whether what follows may be anything."""
+        try:
+            async with asyncio.timeout(self._parts.limits.hello_s):
+                head = await outward.reader.readuntil(END)
+        except asyncio.LimitOverrunError:
+            raise NotLetThrough(Reason.NO_TLS) from None
+        request = self._request
+        assert request is not None  # noqa: S101 - it was read before anything was connected
+        self._parts.traffic.count_down(request.host, request.port, len(head))
+        self._writer.write(head)
+        await self._writer.drain()
+        return has_switched(head)
+
     async def _read_hello(self, request: ProxyRequest) -> bytes:
-        """The client's greeting, whose server is the host that was asked for. An address has no such name."""
+        """The client's greeting, whose server is the host that was asked for. An address has no such name. To a host
+        that the operator named it may be a WebSocket's head instead, which is written again."""
         data, wanted = b"", "" if parse_address(request.host) else request.host
         try:
             async with asyncio.timeout(self._parts.limits.hello_s):
-                while (name := read_server_name(data)) is None:
+                while self._is_head(request, data) or (name := read_server_name(data)) is None:
+                    if data.endswith(END):
+                        return rewrite_upgrade(data, request)
+                    if len(data) > self._parts.limits.head_bytes:
+                        raise NotLetThrough(Reason.HEAD)
                     piece = await self._reader.read(PIECE_BYTES)
                     if not piece:
                         raise NotLetThrough(Reason.NO_TLS)
@@ -150,6 +173,9 @@ class GateConnection:
         if name != wanted:
             raise NotLetThrough(Reason.SERVER_NAME)
         return data
+
+    def _is_head(self, request: ProxyRequest, data: bytes) -> bool:
+        return bool(data) and (request.host, request.port) in self._parts.named and may_be_upgrade(data)
 
     async def _join(self, *ways: Coroutine[None, None, None]) -> None:
         """Both directions, until the server has said its last or nothing moves any more."""
@@ -223,7 +249,7 @@ class GateConnection:
     async def _answer(self, refusal: Refusal) -> None:
         """The client hears why; within a connection that was let through there is no place for it."""
         if self._is_answered:
-            self._writer.transport.abort()
+            abort_transport(self._writer.transport)
             return
         with suppress(OSError, TimeoutError):
             async with asyncio.timeout(self._parts.limits.head_s):

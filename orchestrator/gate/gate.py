@@ -23,7 +23,7 @@ from orchestrator.gate.refusals import NotLetThrough, Reason
 from orchestrator.gate.traffic import GateVerdict, HostUsage, Traffic, TrafficRow
 from orchestrator.gate.traffic_log import GateUser
 from orchestrator.gate.upstream_proxy import UpstreamProxies
-from orchestrator.gate.way_out import WayOut
+from orchestrator.gate.way_out import WayOut, abort_transport
 from orchestrator.web.network import Network
 
 logger = logging.getLogger(__name__)
@@ -165,9 +165,9 @@ class OpenGate:
         except Exception:  # the top of a task: the others go on
             logger.exception("gate: a connection broke")
         finally:
-            writer.transport.abort()
             self._live.discard(connection)
             self._places.release()
+            abort_transport(writer.transport)
 
     async def _recheck(self) -> int:
         return self._recheck_now()

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from orchestrator.gate.addresses import HostAddresses, in_thread
@@ -109,3 +110,9 @@ class WayOut:
 
     async def _connect_to(self, address: Address, port: int) -> socket.socket:
         return await in_thread(lambda: self._network.connect(address, port, self._timeout_s), self._timeout_s)
+
+
+def abort_transport(transport: asyncio.WriteTransport) -> None:
+    """End a connection at once, whatever it has still to send."""
+    with suppress(AttributeError):  # asyncio's own, of one that has ended behind its last byte while it was closing
+        transport.abort()

@@ -21,7 +21,15 @@ from orchestrator.engine import helper_folder
 from orchestrator.engine.helpers import LIVE_BROWSER, HelperSpec
 from orchestrator.live_browsers import file_exchange
 from orchestrator.live_browsers.cubicle_browser import AGAIN, CubicleBrowser
-from orchestrator.live_browsers.models import DEFAULT_LIMITS, BrowserEnded, BrowserLimits, BrowserParts, DriverT
+from orchestrator.live_browsers.models import (
+    DEFAULT_LIMITS,
+    BrowserEnded,
+    BrowserLimits,
+    BrowserParts,
+    DriverT,
+    LiveBrowser,
+)
+from orchestrator.live_browsers.remote_browser import RemoteBrowser
 
 logger = logging.getLogger(__name__)
 
@@ -38,11 +46,13 @@ class LiveBrowsers(Generic[DriverT]):
 
     def __init__(self, parts: BrowserParts[DriverT], limits: BrowserLimits = DEFAULT_LIMITS) -> None:
         self._parts, self._limits = parts, limits
-        self._browsers: dict[CubicleKey, CubicleBrowser[DriverT]] = {}
+        self._browsers: dict[CubicleKey, LiveBrowser[DriverT]] = {}
         self._ends: dict[CubicleKey, str] = {}
         """Why the last one of a cubicle ended."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._clearing: threading.Thread | None = None
+        """Disposes of what another run left at a remote browser."""
         self._making = asyncio.Lock()  # one start at a time, so that the count is right
 
     # --- from any thread ---------------------------------------------------------------------------------------
@@ -55,6 +65,9 @@ class LiveBrowsers(Generic[DriverT]):
             logger.warning("browsers of another run could not be cleared away: %s", error.message)
         self._parts.folder.parent.mkdir(mode=0o700, exist_ok=True)
         self._remember_left()
+        if self._parts.remote is not None:
+            self._clearing = threading.Thread(target=self._parts.remote.clear, name="remote-browsers", daemon=True)
+            self._clearing.start()
         helper_folder.empty_all(self._parts.folder)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run_loop, args=(self._loop,), name="browsers", daemon=True)
@@ -195,7 +208,7 @@ class LiveBrowsers(Generic[DriverT]):
         browser = self._browsers.get(key)
         return read(browser.driver) if browser is not None and browser.is_ready and not browser.is_over else None
 
-    def _require(self, key: CubicleKey) -> CubicleBrowser[DriverT]:
+    def _require(self, key: CubicleKey) -> LiveBrowser[DriverT]:
         """Raises BrowserEnded or NotFound where there is none."""
         browser = self._browsers.get(key)
         if browser is not None and not browser.is_over:
@@ -203,7 +216,7 @@ class LiveBrowsers(Generic[DriverT]):
         why = browser.why_over if browser is not None else self._ends.get(key)
         raise BrowserEnded(why) if why else NotFound("No browser is open. Open a page first.")
 
-    async def _get(self, key: CubicleKey) -> CubicleBrowser[DriverT]:
+    async def _get(self, key: CubicleKey) -> LiveBrowser[DriverT]:
         """The browser of this cubicle; nothing comes between this and the next thing that its caller does."""
         while True:
             browser = self._browsers.get(key)
@@ -218,10 +231,17 @@ class LiveBrowsers(Generic[DriverT]):
                     await self._start_one(key)
 
     async def _start_one(self, key: CubicleKey) -> None:
-        image = await asyncio.to_thread(self._parts.image)
-        kind = await asyncio.to_thread(self._parts.choose_kind, image)
-        await self._make_room()
-        browser = CubicleBrowser(key, self._parts, self._limits, image=image, kind=kind, on_end=self._forget)
+        browser: LiveBrowser[DriverT]
+        if self._parts.remote is not None:
+            if self._clearing is not None:  # what it has to dispose of is not to be taken for what is new
+                await asyncio.to_thread(self._clearing.join)
+            await self._make_room()
+            browser = RemoteBrowser(key, self._parts, self._parts.remote, self._limits, on_end=self._forget)
+        else:
+            image = await asyncio.to_thread(self._parts.image)
+            kind = await asyncio.to_thread(self._parts.choose_kind, image)
+            await self._make_room()
+            browser = CubicleBrowser(key, self._parts, self._limits, image=image, kind=kind, on_end=self._forget)
         self._browsers[key] = browser
         await browser.start()
 
@@ -257,7 +277,7 @@ class LiveBrowsers(Generic[DriverT]):
                 if await self._is_forgotten(browser):
                     await browser.end(f"Nobody used the browser for a while. {AGAIN}")
 
-    async def _is_forgotten(self, browser: CubicleBrowser[DriverT]) -> bool:
+    async def _is_forgotten(self, browser: LiveBrowser[DriverT]) -> bool:
         """Nobody needs it, and nobody will."""
         if browser.is_busy or time.monotonic() - browser.idle_since <= self._limits.idle_s:
             return False
@@ -268,7 +288,7 @@ class LiveBrowsers(Generic[DriverT]):
             return False
         return not is_awaited and not browser.is_busy
 
-    def _forget(self, browser: CubicleBrowser[DriverT]) -> None:
+    def _forget(self, browser: LiveBrowser[DriverT]) -> None:
         if self._browsers.get(browser.key) is browser:
             del self._browsers[browser.key]
             self._ends.pop(browser.key, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
@@ -45,7 +46,43 @@ class Driver(Protocol):
         """The browser is gone."""
 
 
+T = TypeVar("T")
 DriverT = TypeVar("DriverT", bound=Driver)
+
+
+class LiveBrowser(Protocol[DriverT]):
+    """One browser, wherever it is; everything of it runs in the browsers' loop."""
+
+    key: CubicleKey
+    driver: DriverT
+    idle_since: float
+    is_ready: bool
+    spec: HelperSpec | None
+    """Its container, where it has one."""
+
+    @property
+    def is_over(self) -> bool:
+        """It has ended, or ends."""
+
+    @property
+    def why_over(self) -> str:
+        """Why it has ended; empty while it lives."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Somebody needs it."""
+
+    async def start(self) -> None:
+        """It takes commands. Raises Unavailable, and then nothing is left of it."""
+
+    async def call(self, work: Callable[[DriverT], Awaitable[T]]) -> T:
+        """What ``work`` makes of the driver, with the browser awake. Raises what it raises, and BrowserEnded."""
+
+    def hold(self) -> AbstractAsyncContextManager[None]:
+        """It is awake within. Raises Unavailable or BrowserEnded."""
+
+    async def end(self, why: str) -> None:
+        """Nothing of it is left when this returns; again is fine."""
 
 
 async def _keep_nothing(_key: CubicleKey, _driver: object) -> None:
@@ -76,6 +113,19 @@ DEFAULT_LIMITS = BrowserLimits()
 
 
 @dataclass(frozen=True, slots=True)
+class RemoteParts(Generic[DriverT]):
+    """What browsers at a place of somebody else's are made with, instead of containers. Called in its loop."""
+
+    attend: Callable[[CubicleKey, DriverT], Awaitable[None]]
+    """Connects a driver, and returns when its connection has ended. Raises Unavailable where there is none to be had,
+    and BrowserEnded where none will help any more."""
+    leave: Callable[[CubicleKey, DriverT], Awaitable[None]]
+    """Nothing of this cubicle is left there, as far as it answers. Raises Unavailable or BrowserError."""
+    clear: Callable[[], None]
+    """Nothing is left there of a run that died. Called from a thread of its own, and raises nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class BrowserParts(Generic[DriverT]):
     """What live browsers are made with."""
 
@@ -97,3 +147,5 @@ class BrowserParts(Generic[DriverT]):
     keep_last: Callable[[CubicleKey, DriverT], Awaitable[None]] = _keep_nothing
     """Keeps what it needs of a browser that is about to be paused or ended, while it still answers; in the browsers'
     loop. It bounds its own waits."""
+    remote: RemoteParts[DriverT] | None = None
+    """Where it is given, browsers are there, and none is in a container."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from orchestrator.agents.agents import Agents
@@ -47,6 +48,12 @@ class StepAnswer:
     do: str
     """``run``, ``ask_person``, ``refuse``, ``stop`` or ``continue``."""
     reason: str = ""
+    advice: str = ""
+    """What to tell the model with the result of a command."""
+
+
+Advise = Callable[[CubicleKey, Step], str]
+"""What to tell with the result of a step that has ended; empty for nothing. Never raises."""
 
 
 class Steps:
@@ -63,6 +70,7 @@ class Steps:
         grants: Grants,
         scripts: ScriptHashes,
         outputs: LiveOutput,
+        advise: Advise = lambda _key, _step: "",
     ) -> None:
         self._store = store
         self._broker = broker
@@ -72,6 +80,7 @@ class Steps:
         self._grants = grants
         self._scripts = scripts
         self._outputs = outputs
+        self._advise = advise
 
     def start_step(
         self, key: CubicleKey, turn: int, n: int, *, thought: str, command: str, approval: str | None
@@ -141,7 +150,9 @@ class Steps:
                 )
         self._hooks.step_ended.fire(StepMoment(key, turn, n))
         self._publish_step(key, turn, n)
-        return StepAnswer("stop" if is_over else "continue")
+        ended_step = self._find_step(turn, n)
+        advice = self._advise(key, ended_step) if ended_step is not None and not is_over and ended == "exited" else ""
+        return StepAnswer("stop" if is_over else "continue", advice=advice)
 
     def _write_down(self, key: CubicleKey, turn: int, n: int, *, thought: str, command: str) -> Step | None:
         """The step as it stands in the database, be it that the same call was faster; None when the turn is over."""

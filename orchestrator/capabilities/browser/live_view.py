@@ -96,6 +96,8 @@ class LiveViewParts:
     """What browsers are logged in to, of the sites that a person chose."""
     resume: Callable[[], None]
     """What waited for browsers that were given back goes on."""
+    remote_host: str = ""
+    """Where browsers are, when they are not on this machine."""
 
 
 class LiveViews:
@@ -108,6 +110,11 @@ class LiveViews:
         """The newest of each; one that was there before ends."""
         self._alive: frozenset[CubicleKey] = frozenset()
         self._sweeper = Periodic("browser holds", self._sweep, every_s=lambda: _SWEEP_S)
+
+    @property
+    def remote_host(self) -> str:
+        """Where browsers are, when they are not on this machine; else empty."""
+        return self._parts.remote_host
 
     def start(self) -> None:
         """Holds end in time."""

@@ -65,14 +65,25 @@ def asked_text(site: str) -> str:
     return f"A person is asked whether {site} may be opened."
 
 
-def site_detail(link: Link, why: str, *, has_sent_much: bool = False) -> dict[str, Any]:
+def remote_warning(host: str) -> str:
+    """Where the browser is, for whoever is asked."""
+    return f"The browser is at {host}. Whoever runs it sees its pages, and what is typed into them."
+
+
+REMOTE_FILES = (
+    "The browser is not on this machine, so no file goes into it or comes out of it. `hermit fetch` downloads."
+)
+
+
+def site_detail(link: Link, why: str, *, has_sent_much: bool = False, remote_host: str = "") -> dict[str, Any]:
     """What a person should know of a site, and what they may allow for longer."""
     site = site_of(link.host)
+    first = [*([SENT_MUCH] if has_sent_much else []), *([remote_warning(remote_host)] if remote_host else [])]
     return {
         "site": site,
         "why": why,
         "url_chars": len(link.target),
-        "warnings": [*([SENT_MUCH] if has_sent_much else []), *(hint.text for hint in list_warnings(link))],
+        "warnings": [*first, *(hint.text for hint in list_warnings(link))],
         "grants": KIND,
         "kinds": [site],
     }

@@ -172,6 +172,7 @@ async def _dialog(session: BrowserSession, given: Mapping[str, Any]) -> PageAnsw
 async def _tabs(session: BrowserSession, given: Mapping[str, Any]) -> PageAnswer:
     if given["tab"] is not None:
         return tell_page(await session.select_tab(given["tab"]))
+    await session.refresh_titles()
     found = [asdict(one) for one in session.tabs()]
     lines = [
         f"{one['number']}{' (in front)' if one['is_in_front'] else ''}: {one_line(one['title'], 100)} "

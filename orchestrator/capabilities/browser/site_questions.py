@@ -53,7 +53,7 @@ class SiteQuestions:
     def ask_about_site(self, db: sqlite3.Connection, caller: Caller, link: Link, given: Mapping[str, Any]) -> Approval:
         """May the site of this address be opened? Raises TooMany, and Forbidden for what was refused in this turn."""
         is_spent = self._parts.accesses.get_access(caller.key).sent.is_spent(site_of(link.host))
-        detail = words.site_detail(link, given["why"], has_sent_much=is_spent)
+        detail = words.site_detail(link, given["why"], has_sent_much=is_spent, remote_host=self._parts.remote_host)
         granted = self._parts.grants.list_subjects(db, caller.key, caller.turn, GrantKind.SITE)
         if newcomers := self._list_newcomers(db, caller, find_site(link.host, granted)):
             detail["since_allowed"] = sum_up(newcomers)

@@ -53,9 +53,18 @@ class PackageResolver:
     """Sends helper containers, one at a time."""
 
     def __init__(
-        self, helpers: HelperEngine, gates: Gates, *, folder: Path, image: Callable[[], str], outside: PackageIndexes
+        self,
+        helpers: HelperEngine,
+        gates: Gates,
+        *,
+        folder: Path,
+        image: Callable[[], str],
+        outside: PackageIndexes,
+        prefix: str = "",
     ) -> None:
-        """``folder`` is private to the package resolver; ``image`` gives its image, built first where it is missing."""
+        """``folder`` is private to this package resolver; ``image`` gives its image, built first where it is missing.
+        ``prefix`` tells its helper containers from those of another."""
+        self._prefix = prefix
         self._helpers, self._gates = helpers, gates
         self._folder = folder
         self._image = image
@@ -73,14 +82,16 @@ class PackageResolver:
         Unavailable."""
         task = {"do": "resolve", "system": system, "asked": list(asked), "time_s": RESOLVE_S}
         try:
-            report = self._run_helper(f"{number}-resolve", task, user, max_bytes=REPORT_BYTES, is_wanted=is_wanted)
+            report = self._run_helper(
+                self._name(number, "resolve"), task, user, max_bytes=REPORT_BYTES, is_wanted=is_wanted
+            )
             return read_list(system, report.get("packages"))
         except TooLarge as error:
             raise Failed(error.message) from error
         except BadInput as error:
             raise Failed(f"The index gave an answer that can't be used: {error.message}.") from error
         finally:
-            self._drop_folder(f"{number}-resolve")
+            self._drop_folder(self._name(number, "resolve"))
 
     def fetch_files(
         self, number: int, system: str, packages: Sequence[Package], *, user: GateUser, is_wanted: Callable[[], bool]
@@ -91,15 +102,18 @@ class PackageResolver:
         task = {"do": "fetch", "system": system, "packages": write_list(packages), "time_s": FETCH_S}
         room = sum(package.size for package in packages) + REPORT_BYTES
         try:
-            self._run_helper(f"{number}-fetch", task, user, max_bytes=room, is_wanted=is_wanted)
+            self._run_helper(self._name(number, "fetch"), task, user, max_bytes=room, is_wanted=is_wanted)
         except BadInput as error:
             raise Failed(f"The helper container's report can't be used: {error.message}.") from error
-        folder = self._folder / f"{number}-fetch" / "out"
+        folder = self._folder / self._name(number, "fetch") / "out"
         return tuple(_checked(package, folder / package.file) for package in packages)
 
     def drop_files(self, number: int) -> None:
         """What was fetched is no longer needed here."""
-        self._drop_folder(f"{number}-fetch")
+        self._drop_folder(self._name(number, "fetch"))
+
+    def _name(self, number: int, what: str) -> str:
+        return f"{self._prefix}{number}-{what}"
 
     def _run_helper(
         self, name: str, task: Mapping[str, Any], user: GateUser, *, max_bytes: int, is_wanted: Callable[[], bool]

@@ -47,7 +47,7 @@ def _list_grants(context: CommandContext, agent: str, user: User, *, ref: str, p
 
 def _describe(grant: Grant) -> tuple[str | QuotedText, ...]:
     shown = QuotedText(grant.subject, _SUBJECT_CHARS)
-    before = {GrantKind.HOST: "download from ", GrantKind.SITE: "browse "}.get(grant.kind, "")
+    before = {GrantKind.HOST: "download from ", GrantKind.SITE: "browse ", GrantKind.MCP: "call "}.get(grant.kind, "")
     return (before, shown) if before else (shown,)
 
 

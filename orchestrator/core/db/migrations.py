@@ -1970,6 +1970,94 @@ def m073_plans(db: Database) -> None:
     )
 
 
+@migrations()
+def m074_lessons(db: Database) -> None:
+    """What fixed a failure (``capabilities.lessons``). Agents that may look through past conversations may keep
+    lessons too."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE lessons (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            about TEXT NOT NULL,
+            fix TEXT NOT NULL,
+            holds TEXT NOT NULL,
+            noted_by TEXT NOT NULL,
+            turn INTEGER,
+            at REAL NOT NULL,
+            is_held INTEGER NOT NULL,
+            told INTEGER NOT NULL DEFAULT 0,
+            helped INTEGER NOT NULL DEFAULT 0,
+            failed INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        CREATE INDEX lessons_of_cubicle ON lessons (agent, user, id);
+        CREATE VIEW lesson_texts (id, whose, about, fix) AS
+            SELECT id, 'a' || lower(hex(agent)) || 'u' || user, about, fix FROM lessons;
+        CREATE VIRTUAL TABLE lesson_words USING fts5 (whose, about, fix, content='lesson_texts', content_rowid='id',
+            tokenize="porter unicode61 remove_diacritics 2");
+        CREATE TRIGGER lesson_added AFTER INSERT ON lessons BEGIN
+            INSERT INTO lesson_words (rowid, whose, about, fix) VALUES (new.id,
+                'a' || lower(hex(new.agent)) || 'u' || new.user, new.about, new.fix);
+        END;
+        CREATE TRIGGER lesson_deleted AFTER DELETE ON lessons BEGIN
+            INSERT INTO lesson_words (lesson_words, rowid, whose, about, fix) VALUES ('delete', old.id,
+                'a' || lower(hex(old.agent)) || 'u' || old.user, old.about, old.fix);
+        END;
+        CREATE TABLE lesson_uses (
+            turn INTEGER NOT NULL REFERENCES turns (id) ON DELETE CASCADE,
+            n INTEGER NOT NULL,
+            lesson INTEGER NOT NULL REFERENCES lessons (id) ON DELETE CASCADE,
+            is_judged INTEGER NOT NULL DEFAULT 0,
+            PRIMARY KEY (turn, n, lesson)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX lesson_uses_of ON lesson_uses (lesson);
+        UPDATE agents SET toolsets = json_insert(toolsets, '$[#]', 'lessons')
+            WHERE EXISTS (SELECT 1 FROM json_each(toolsets) WHERE value = 'recall');
+        """,
+    )
+
+
+@migrations()
+def m069_mcp_servers(db: Database) -> None:
+    """MCP servers, and what of their words an operator has seen (``mcp_servers``). Their secrets are in a file."""
+    _run_script(
+        db,
+        """
+        CREATE TABLE mcp_servers (
+            id TEXT PRIMARY KEY,
+            name TEXT NOT NULL UNIQUE,
+            how TEXT NOT NULL,
+            package TEXT NOT NULL,
+            argv TEXT NOT NULL,
+            env TEXT NOT NULL,
+            secret_names TEXT NOT NULL,
+            hosts TEXT NOT NULL,
+            url TEXT NOT NULL,
+            header_names TEXT NOT NULL,
+            is_enabled INTEGER NOT NULL,
+            created_at REAL NOT NULL,
+            created_by TEXT NOT NULL,
+            packages_digest TEXT NOT NULL,
+            checked_at REAL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE mcp_pins (
+            server TEXT NOT NULL REFERENCES mcp_servers (id) ON DELETE CASCADE,
+            kind TEXT NOT NULL,
+            name TEXT NOT NULL,
+            wire TEXT NOT NULL,
+            sha256 TEXT NOT NULL,
+            state TEXT NOT NULL,
+            decision TEXT NOT NULL,
+            seen_at REAL NOT NULL,
+            offered TEXT NOT NULL,
+            PRIMARY KEY (server, kind, name)
+        ) STRICT, WITHOUT ROWID;
+        """,
+    )
+
+
 def _run_script(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

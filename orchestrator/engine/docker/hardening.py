@@ -20,17 +20,18 @@ from orchestrator.engine.docker.seccomp import seccomp_filter
 from orchestrator.engine.helpers import HelperSpec
 
 _LARGEST_TMP_MB = 256
-_HELPER_MEMORY_MB, _HELPER_TMP_MB = 1024, 700
+_HELPER_TMP_MB = 700
 
 DIFFERENCES: Final[Mapping[str, str]] = {
-    "Memory": "A number: a cubicle's is the operator's choice, a helper's is fixed.",
+    "Memory": "A number: a cubicle's is the operator's choice, a helper's is that of its kind.",
     "MemorySwap": "As Memory, so that nothing is swapped out.",
     "NanoCpus": "A number, as Memory.",
     "PidsLimit": "A number, as Memory.",
     "Ulimits": "Numbers: a cubicle's largest file is its quota, and its servers hold more files open.",
     "CpuShares": "Helpers that draw give way to cubicles, for which people wait.",
-    "Tmpfs": "An agent builds and runs programs in /tmp. A helper's program lies in its image, so its /tmp is noexec.",
+    "Tmpfs": "Agents build and run programs in /tmp, and MCP servers are unpacked there; for others it is noexec.",
     "Sysctls": "An agent's programs ask for localhost, so a cubicle's loopback has ::1 too. A helper's use 127.0.0.1.",
+    "ExtraHosts": "An MCP server finds the hosts that an operator listed on its own loopback, joined to a gate.",
     "LogConfig": "What a crab prints is kept to find faults. What a helper prints may be a stranger's, and is not.",
     "AutoRemove": "How a cubicle ended is looked up after its end. A helper's report lies in its folder.",
     "Runtime": "HERMIT_CUBICLE_RUNTIME speaks of cubicles alone.",
@@ -60,6 +61,8 @@ class Sandbox:
     is_removed_at_end: bool = False
     runtime: str = ""
     sandboxes_itself: bool = False
+    hosts: tuple[tuple[str, str], ...] = ()
+    """Names for addresses on its loopback."""
 
 
 def sandbox_cubicle(spec: CubicleSpec) -> Sandbox:
@@ -90,12 +93,12 @@ def sandbox_helper(spec: HelperSpec, *, most_cpus: float) -> Sandbox:
     """As its kind says, over its folders; the engine has ``most_cpus``."""
     kind = spec.kind
     return Sandbox(
-        memory_mb=_HELPER_MEMORY_MB,
+        memory_mb=kind.memory_mb,
         cpus=min(kind.cpus, most_cpus),
         pids=kind.pids,
         file_mb=_HELPER_TMP_MB,
         open_files=kind.open_files,
-        tmp=f"noexec,size={_HELPER_TMP_MB}m",
+        tmp=f"{'exec' if kind.runs_from_tmp else 'noexec'},size={min(_HELPER_TMP_MB, kind.memory_mb * 3 // 4)}m",
         mounts=(
             _bind_mount(spec.given, "/helper/in"),
             _bind_mount(spec.brought, "/helper/out", read_only=False),
@@ -104,6 +107,7 @@ def sandbox_helper(spec: HelperSpec, *, most_cpus: float) -> Sandbox:
         cpu_shares=kind.shares,
         is_removed_at_end=True,
         sandboxes_itself=kind.sandboxes_itself,
+        hosts=spec.hosts,
     )
 
 
@@ -167,6 +171,7 @@ def host_config(api: docker.APIClient, sandbox: Sandbox) -> dict[str, Any]:
         ulimits=_make_ulimits(sandbox),
         mounts=list(sandbox.mounts),
         log_config=sandbox.log or LogConfig(type="none"),
+        extra_hosts=_name_hosts(sandbox.hosts),
         dns=["127.0.0.1"],  # no file tells of the host's name servers
         dns_search=["."],
         restart_policy={"Name": "no"},
@@ -175,6 +180,13 @@ def host_config(api: docker.APIClient, sandbox: Sandbox) -> dict[str, Any]:
         runtime=sandbox.runtime or None,
     )
     return found
+
+
+def _name_hosts(hosts: tuple[tuple[str, str], ...]) -> dict[str, str] | None:
+    """Raises ValueError for an address that is not on loopback."""
+    if not all(address.startswith("127.") for _, address in hosts):
+        raise ValueError("a name may lead to loopback alone")
+    return dict(hosts) or None
 
 
 def _make_ulimits(sandbox: Sandbox) -> list[Ulimit]:

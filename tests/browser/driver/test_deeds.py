@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 
 from orchestrator.browser.faults import BrowserError, BrowserSlow
@@ -267,5 +270,34 @@ def test_the_site_sees_an_ordinary_browser(in_lab: LabRunner) -> None:
         told = await lab.session.raw("Runtime.evaluate", expression)
         assert "Headless" not in told["result"]["value"]
         assert told["result"]["value"].endswith("true")
+
+    in_lab(check)
+
+
+NAMED = (
+    "<title>Named</title><label>Fruit <select><option>apple<option>pear</select></label>"
+    "<div tabindex=0><button>Only</button></div><div tabindex=0><button>One</button><button>Two</button></div>"
+    "<div role=dialog><h2>Rename it</h2><button aria-label=Cancel>x</button></div><dialog open><p>No name</p></dialog>"
+    "<input type=file multiple aria-label=Papers>"
+)
+
+
+def test_what_things_are_called(in_lab: LabRunner) -> None:
+    """A list without its options, a dialog by its heading and by no button, a box with one part as that part, a field
+    with the files that it holds."""
+
+    async def check(lab: Lab) -> None:
+        await lab.session.open("http://lab.test/second")
+        page = json.dumps(NAMED)
+        await lab.session.raw("Runtime.evaluate", {"expression": f"document.documentElement.innerHTML = {page}"})
+        shown = (await lab.session.snapshot()).body
+        assert re.search(r"\[select e\d+: Fruit = apple of apple \| pear\]", shown), shown
+        assert "--- dialog: Rename it ---" in shown
+        assert "--- dialog ---" in shown
+        assert len(re.findall(r"^\(e\d+\)", shown, re.MULTILINE)) == 1, shown
+        for name in ("a.txt", "b.txt"):
+            (lab.browser.up / name).write_text(name)
+        files = [str(lab.browser.up / name) for name in ("a.txt", "b.txt")]
+        assert 'Papers = "a.txt, b.txt"' in (await lab.session.upload(ref_in(shown, "Papers"), files)).body
 
     in_lab(check)

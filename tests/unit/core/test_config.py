@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.core.config import PROVIDER_KEYS, SETTINGS, Settings, load
+from orchestrator.core.config import PROVIDER_KEYS, REMOTE_BROWSER, SETTINGS, Settings, load
 from orchestrator.core.errors import ConfigError
 
 
@@ -164,3 +164,32 @@ def test_what_is_no_host(tmp_path: Path, text: str) -> None:
     """The error names the setting and shows how hosts are written."""
     with pytest.raises(ConfigError, match=r"HERMIT_PRIVATE_HOSTS is .* such as wiki\.lan or nas:8080"):
         load({"HERMIT_HOME": str(tmp_path), "HERMIT_PRIVATE_HOSTS": text}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "url", ["wss://connect.example.org?apiKey=k", "ws://10.0.0.5:9222/devtools/browser/k", "http://[::1]:9222", ""]
+)
+def test_a_remote_browser(tmp_path: Path, url: str) -> None:
+    """Its address is a secret, as a key may be in it."""
+    settings = _load(tmp_path, HERMIT_BROWSER_CDP_URL=url)
+    assert settings.secrets.get(REMOTE_BROWSER) == url
+    assert (url in settings.secrets.list_values()) is bool(url)
+    assert not url or url not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://k.example",
+        "wss:///nowhere",
+        "wss://name:k@b.example",
+        "http://b.example#k",
+        "ws://b.example:0/k",
+        "just a word",
+    ],
+)
+def test_what_is_no_remote_browser(tmp_path: Path, url: str) -> None:
+    """It is named without what it holds."""
+    with pytest.raises(ConfigError, match="HERMIT_BROWSER_CDP_URL") as caught:
+        _load(tmp_path, HERMIT_BROWSER_CDP_URL=url)
+    assert url not in str(caught.value)

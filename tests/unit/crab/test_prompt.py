@@ -21,6 +21,7 @@ WORDS = {
     "video": {"CLAWMOTION"},
     "search": {"hermit search"},
     "recall": {"hermit recall"},
+    "lessons": {"hermit lesson"},
     "browser": {"hermit browser open"},
 }
 CHOICES = [list(some) for count in (0, 1, 2) for some in combinations(TOOLSETS, count)]

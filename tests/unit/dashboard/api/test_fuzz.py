@@ -86,6 +86,7 @@ def driven(tmp_path: Path) -> Iterator[Driven]:
             "session": "none",
             "device": "none",
             "engine": "none",
+            "tool": "search",
             "memory": 1,
             "delivery": 1,
         }

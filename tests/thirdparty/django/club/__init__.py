@@ -1,0 +1,1 @@
+"""Members, their teams, and the papers that they handed in."""
