@@ -201,6 +201,7 @@ def test_a_member_walks_every_route_with_the_operators_ids(tenants: TwoTenants) 
     login = services.users.login_of(services.users.new_session(tenants.owner.id, "password"))
     ids["device"] = services.push.devices.add_device(tenants.owner, login, _browser()).id
     ids["conversation"] = services.conversations.create(tenants.mine, CANARY).id
+    ids["site"] = services.kept_logins.keep(tenants.mine, "canary-shop.example", by=CANARY).site
     ids |= {
         "provider": "custom",
         "model": "m",
@@ -268,6 +269,7 @@ def _state(tenants: TwoTenants) -> object:
         services.deliveries.list_deliveries(tenants.mine, limit=10),
         services.checkpoints.list_checkpoints(tenants.mine),
         services.push.devices.list_devices(tenants.owner.id),
+        services.kept_logins.list_logins(tenants.mine),
         sorted(
             path.name for path in (tenants.home / "workspaces" / "crab" / str(tenants.mine.user) / "out").rglob("*")
         ),
