@@ -107,7 +107,6 @@ class Capabilities:
         videos = self._build_videos(context)
         self.search_engines = self._build_search_engines(context)
         self.search_chain = SearchChain(self.search_engines, context.parts.internet)
-        searches = Searches(jobs=self.jobs, chain=self.search_chain)
         self.downloads = build_assets(context, approvals, self.jobs)
         self.browsers, browsing, self.live_views = self._build_browsing(context)
         self._mcp = McpNouns(context, approvals, self.jobs)
@@ -125,7 +124,7 @@ class Capabilities:
             self.downloads,
             videos,
             points,
-            searches,
+            Searches(jobs=self.jobs, chain=self.search_chain),
             browsing,
             self._mcp.deeds,
         )
