@@ -93,7 +93,8 @@ def test_help_is_short_and_says_whose_words() -> None:
 
 def test_help_of_nonsense() -> None:
     """A schema of any form is shown as far as it goes."""
-    for schema in (None, [], {"properties": []}, {"properties": {"a": 1}, "required": 7}):
+    odd: list[object] = [None, [], {"properties": []}, {"properties": {"a": 1}, "required": 7}]
+    for schema in odd:
         assert "hermit mcp github make" in write_help(tool({"inputSchema": schema}))
 
 
