@@ -11,6 +11,7 @@ from typing import Any
 import docker
 import pytest
 
+from orchestrator.capabilities.packages.indexes import PackageIndexes
 from tests.support.real_app import RealApp, Talker, eventually, real_install
 
 pytestmark = pytest.mark.docker
@@ -28,7 +29,8 @@ def install(
     """An install that knows the indexes of this machine."""
     settings = {name: os.environ[name] for name in _INDEX if name in os.environ}
     # Where the indexes are mirrored in a private network, that is meant here.
-    settings["HERMIT_PRIVATE_HOSTS"] = "registry.npmjs.org:443,pypi.org:443,files.pythonhosted.org:443"
+    hosts = {host for system in ("pip", "npm") for host in PackageIndexes().list_hosts(system)}
+    settings["HERMIT_PRIVATE_HOSTS"] = ",".join(f"{host}:{port}" for host, port in sorted(hosts))
     with real_install(tmp_path_factory.mktemp("home"), client, image_tag, environment=settings) as made:
         yield made
 
@@ -77,6 +79,7 @@ def everything(install: RealApp) -> dict[str, Any]:
 
 
 def test_a_real_npm_server_answers(install: RealApp, everything: dict[str, Any]) -> None:
+    """Its tools are listed, explained and called."""
     agent = install.agent()
     give(install, agent, "everything")
     set_free(install, "everything", "echo", "get-sum", "get-env", "get-tiny-image")
@@ -101,6 +104,7 @@ def test_a_secret_in_a_result_is_held_back(install: RealApp, everything: dict[st
 
 
 def test_pictures_become_files(install: RealApp, everything: dict[str, Any]) -> None:
+    """In `in/`, under the names of server and tool."""
     agent = install.agent()
     give(install, agent, "everything")
     set_free(install, "everything", "get-tiny-image")
