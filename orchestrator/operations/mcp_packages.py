@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import shutil
 import tempfile
@@ -25,6 +26,8 @@ from orchestrator.engine.helpers import MCP_PACKER, HelperSpec
 from orchestrator.engine.protocol import HelperEngine
 from orchestrator.gate.traffic_log import GateUser
 from orchestrator.mcp_servers.models import McpServer
+
+logger = logging.getLogger(__name__)
 
 _PROGRAM: Final = Path(__file__).resolve().parents[2] / "cubicle" / "mcp_pack.py"
 _PACK_S = 300.0
@@ -49,8 +52,12 @@ class ServerFiles:
         self._number = 0
 
     def start(self) -> None:
-        """Nothing of an earlier run is under way. Raises Unavailable."""
-        self._helpers.clear_helpers(MCP_PACKER)
+        """Nothing of an earlier run is under way, as far as the engine answers. Raises Unavailable for a disk that
+        refuses."""
+        try:
+            self._helpers.clear_helpers(MCP_PACKER)
+        except Unavailable as error:
+            logger.warning("packages of MCP servers may still be laid out: %s", error.message)
         try:
             self._store.mkdir(mode=0o700, parents=True, exist_ok=True)
             helper_folder.empty_all(self._work)

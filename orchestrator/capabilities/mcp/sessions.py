@@ -102,8 +102,11 @@ class McpSessions:
         self._janitor: threading.Thread | None = None
 
     def start(self) -> None:
-        """Nothing of an earlier run is left. Raises Unavailable."""
-        self._parts.starter.clear_leftovers()
+        """Nothing of an earlier run is left, as far as the engine answers."""
+        try:
+            self._parts.starter.clear_leftovers()
+        except Unavailable as error:
+            logger.warning("MCP servers of another run could not be cleared away: %s", error.message)
         self._janitor = threading.Thread(target=self._tidy_often, name="mcp-sessions", daemon=True)
         self._janitor.start()
 
