@@ -80,6 +80,8 @@ class McpCalls:
         except McpRefused as error:
             said = _quote_refusal(error)
             self._check_secrets(server, call, [error.said.encode("utf-8", "surrogatepass")])
+            with self._store.writing() as db:
+                _note_arrival(db, call)
             raise Unavailable(f"{server.name} refused this (error {error.number}).{said}") from error
         self._check_secrets(server, call, list_said(digest, contents))
         with self._store.writing() as db:
