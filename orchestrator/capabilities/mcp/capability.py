@@ -110,8 +110,6 @@ CAPABILITY = Capability(
     "mcp",
     (CALL,),
     toolset_prefix=TOOLSET_PREFIX,
-    prompt=Prompt(
-        command="`hermit mcp` lists other services' tools; `hermit mcp SERVER TOOL --help`, then `… key=value`."
-    ),
+    prompt=Prompt(command="`hermit mcp` lists other services' tools; `hermit mcp SERVER TOOL --help`."),
     approval=APPROVAL,
 )

@@ -47,5 +47,5 @@ CAPABILITY = Capability(
     "recall",
     (RECALL,),
     toolset=Toolset("recall", "Past conversations", "Search what you and this agent said to each other earlier."),
-    prompt=Prompt(bare="`hermit recall WORDS` (past talks)"),
+    prompt=Prompt(bare="`hermit recall WORDS`"),
 )

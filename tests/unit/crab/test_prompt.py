@@ -82,5 +82,5 @@ def test_what_it_says_is_true() -> None:
 
 
 def test_it_is_short() -> None:
-    """All of it, in the larger image, with nothing of the agent's own."""
-    assert len(prompt(list(TOOLSETS), role="x", personality="y")) / CHARS_PER_TOKEN < MOST_TOKENS
+    """All of it, in the larger image, with other services' tools and nothing of the agent's own."""
+    assert len(prompt([*TOOLSETS, "mcp-github"], role="x", personality="y")) / CHARS_PER_TOKEN < MOST_TOKENS
