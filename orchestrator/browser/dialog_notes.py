@@ -38,14 +38,24 @@ class DialogNotes:
             BrowserLost, BrowserError, BrowserSlow: as ``Wire.call``.
         """
         for _ in range(_TRIES):
-            answer = await self._wire.call("Storage.getCookies", "", self._context.scope)
-            for cookie in objects_of(answer, "cookies"):
-                if text_of(cookie, "name", most=100).startswith(ASKED):
-                    self._take(cookie)
+            await self._read_notes()
             if not any(one.is_adrift for one in self._dialogs.pending):
                 return
             await asyncio.sleep(_AGAIN_S)  # the browser has not noticed yet that we were gone
         self._dialogs.forget_adrift()
+
+    async def look_on(self) -> None:
+        """For a driver that knows nothing of the one before: a page may leave its note a moment later, as it notices
+        late that a connection is gone. Raises as ``collect``."""
+        for _ in range(_TRIES):
+            await asyncio.sleep(_AGAIN_S)
+            await self._read_notes()
+
+    async def _read_notes(self) -> None:
+        answer = await self._wire.call("Storage.getCookies", "", self._context.scope)
+        for cookie in objects_of(answer, "cookies"):
+            if text_of(cookie, "name", most=100).startswith(ASKED):
+                self._take(cookie)
 
     def send_answer(self, dialog: OpenDialog, text: str, *, accept: bool) -> None:
         """The page finds it."""

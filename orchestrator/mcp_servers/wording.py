@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.core.text import escape_invisible
+from orchestrator.languages.told import to_say
 
 MAX_PARTS = 60
 """Places of one difference that are listed."""
@@ -58,10 +59,10 @@ def read_claims(wire: str) -> tuple[str, ...]:
     annotations = _mapping(json.loads(wire)).get("annotations")
     told = _mapping(annotations)
     words = {
-        "readOnlyHint": ("only reads", "changes things"),
-        "destructiveHint": ("may destroy something", "destroys nothing"),
-        "idempotentHint": ("may be repeated safely", ""),
-        "openWorldHint": ("reaches other services", "reaches no other services"),
+        "readOnlyHint": (to_say("only reads"), to_say("changes things")),
+        "destructiveHint": (to_say("may destroy something"), to_say("destroys nothing")),
+        "idempotentHint": (to_say("may be repeated safely"), ""),
+        "openWorldHint": (to_say("reaches other services"), to_say("reaches no other services")),
     }
     claims = (words[hint][0 if told[hint] is True else 1] for hint in words if isinstance(told.get(hint), bool))
     return tuple(claim for claim in claims if claim)

@@ -182,8 +182,10 @@ def test_a_dialog_outlives_the_connection(far_away: RemoteLab) -> None:
             await eventually(lambda: _is_called(session, "asked true"))
             assert session.tabs()[0].number == tab
             await session.click(ref_in((await session.snapshot()).body, "Ask me"))
+            assert (await session.snapshot()).pending_dialogs
             context = session.supervisor.context.id
         async with far_away.driven(context) as another:
+            await eventually(lambda: _is_asked(another))
             (dialog,) = (await another.snapshot()).pending_dialogs
             assert (dialog.kind, dialog.message, dialog.default) == ("prompt", "Your name?", "Bob")
             await another.dialog("accept", text="Zoë; “1”")
@@ -191,6 +193,10 @@ def test_a_dialog_outlives_the_connection(far_away: RemoteLab) -> None:
             await another.supervisor.context.dispose()
 
     run(check)
+
+
+async def _is_asked(session: BrowserSession) -> bool:
+    return bool((await session.snapshot()).pending_dialogs)
 
 
 async def _is_called(session: BrowserSession, title: str) -> bool:

@@ -43,6 +43,10 @@ STAYS_ENGLISH = (
     re.compile(r"\*[a-z-]+\*|\*?ft-\*|text-embedding-[\w-]+\*"),
     re.compile(r"report\.pdf|http://nas\.local:3000|Europe/Vienna"),  # examples of what may be typed
     re.compile(r"example\.com|shop\.example|shop-password"),  # the same
+    re.compile(
+        r"github|@modelcontextprotocol/[\w@.-]+|GITHUB_TOKEN|api\.github\.com|mcp-server-time==[\d.]+"
+    ),  # the same
+    re.compile(r"mcp-server-time==[\d.]+|https://mcp\.example\.com/mcp|Authorization"),  # the same
 )
 """What is known to stay, each with its reason."""
 

@@ -88,6 +88,8 @@ def driven(tmp_path: Path) -> Iterator[Driven]:
             "engine": "none",
             "tool": "search",
             "memory": 1,
+            "lesson": 1,
+            "site": "shop.example",
             "delivery": 1,
         }
         tokens = {who.name: users.make_token(f"drives as {who.name}", who.id) for who in (users.get(1), lived.member)}

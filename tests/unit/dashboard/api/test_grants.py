@@ -60,7 +60,8 @@ def test_grants_are_given_listed_and_taken_back(webapp: AppFixture, operator: Ap
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ({"kind": "mcp", "subject": BUILD}, "kind"),
+        ({"kind": "desktop", "subject": BUILD}, "kind"),
+        ({"kind": "mcp", "subject": BUILD}, "subject"),
         ({"kind": "command", "subject": "ls"}, "subject"),
         ({"kind": "command"}, "subject"),
         ({"kind": "command", "subject": BUILD, "scope": "ever"}, "scope"),
