@@ -202,6 +202,8 @@ def test_a_member_walks_every_route_with_the_operators_ids(tenants: TwoTenants) 
     ids["device"] = services.push.devices.add_device(tenants.owner, login, _browser()).id
     ids["conversation"] = services.conversations.create(tenants.mine, CANARY).id
     ids["site"] = services.kept_logins.keep(tenants.mine, "canary-shop.example", by=CANARY).site
+    fields = {"pip": "mcp-server-time==1.0"}
+    ids |= {"server": services.mcp_servers.add("canary", fields, {}, by=CANARY).name, "tool": "t"}
     ids["lesson"] = services.lessons.add_lesson(tenants.mine, CANARY, CANARY, by="ada").id
     ids |= {
         "provider": "custom",
