@@ -24,7 +24,8 @@ pytestmark = pytest.mark.thirdparty
 ROOT = Path(__file__).parents[2]
 PINNED = ROOT / "tests" / "thirdparty" / "mcp"
 VERSION = "0.2.0-alpha.12"
-CLIENT = f"{sys.executable} -m tests.support.mcp_conformance_client"
+CLIENT = "python -m tests.support.mcp_conformance_client"
+"""The suite parts it at blanks, which the path of our Python may have."""
 
 NEWEST = (
     "tools_call",
@@ -115,7 +116,8 @@ def _install(npm: str, home: Path, *, done: bool) -> None:
 def test_the_client_conforms(suite: list[str], revision: str, scenario: str) -> None:
     """Each scenario passes without a failure or a warning."""
     argv = [*suite, "client", "--command", CLIENT, "--scenario", scenario, "--spec-version", revision]
-    environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "PYTHONDONTWRITEBYTECODE": "1"}
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {"PATH": path, "HOME": os.environ.get("HOME", "/"), "PYTHONDONTWRITEBYTECODE": "1"}
     ran = subprocess.run(
         argv, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", timeout=120, check=False
     )
