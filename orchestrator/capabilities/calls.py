@@ -199,6 +199,8 @@ class Calls:
             raise NotFound(f"{action.name} is not available in this install.")
         if not self._registry.is_allowed(action.name, self._agents.get(caller.key.agent).toolsets):
             toolset = self._registry.toolset_of(action.name)
+            if not toolset:  # a name for each of what there is
+                raise NotFound(f"{action.name} is not for this agent: the operator gave it nothing of this kind.")
             raise NotFound(f"{action.name} is switched off for this agent (its toolset {toolset}).")
 
     def _check_allowance(self, db: sqlite3.Connection, key: CubicleKey, cost: int, now: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -81,10 +82,10 @@ def test_killed_between_words(process: AppProcess, agent: Talker) -> None:
     story = streams(['{"message": "Once', pause, " upon a", gate, ' time"}'])
     turn = agent.send(process.plays.add(answers("I begin.", terminal="true"), story))
     assert pause.reached.wait(10)
-    time.sleep(KEEP_EVERY_S)  # so much may be lost
+    time.sleep(KEEP_EVERY_S)  # so that what comes next is kept at once
     pause.open()
     assert gate.reached.wait(10)
-    time.sleep(KEEP_EVERY_S)
+    assert eventually(lambda: _kept(process, turn) == "Once upon a")
     process.kill()
     process.client.containers.get(agent.container).remove(force=True)
     gate.open()
@@ -92,6 +93,12 @@ def test_killed_between_words(process: AppProcess, agent: Talker) -> None:
     ended = one_outcome(process, agent, turn)
     assert (ended["status"], ended["reply"]) == ("failed", "Once upon a")
     assert works_again(process, agent)
+
+
+def _kept(process: AppProcess, turn: int) -> str | None:
+    """What the database has of a reply that is being written."""
+    with sqlite3.connect(process.home / "db" / "hermit.db", timeout=10) as db:
+        return str(db.execute("SELECT written FROM turns WHERE id = ?", (turn,)).fetchone()[0])
 
 
 def test_killed_in_a_command(process: AppProcess, agent: Talker) -> None:

@@ -9,7 +9,7 @@ from crab.hermit_commands import Command, Option
 from orchestrator.capabilities.actions.field_types import FieldKind
 from orchestrator.capabilities.actions.fields import field_metadata
 from orchestrator.capabilities.approval_kind import ApprovalKind, Fact
-from orchestrator.capabilities.capability import Action, Capability, Policy, Prompt
+from orchestrator.capabilities.capability import Action, Capability, Policy
 from orchestrator.core.models import Approval
 
 KIND = "checkpoint"
@@ -133,6 +133,5 @@ APPROVAL = ApprovalKind(
 CAPABILITY = Capability(
     "checkpoint",
     (LIST, DIFF, CREATE, RESTORE),
-    prompt=Prompt(bare="`hermit checkpoint list`"),
     approval=APPROVAL,
 )

@@ -87,5 +87,5 @@ CAPABILITY = Capability(
     toolset=Toolset(
         "lessons", "Lessons", "Note what fixed a failed command, and be told when one fails like that again."
     ),
-    prompt=Prompt(bare="`hermit lesson add --when ERROR --fix X`"),
+    prompt=Prompt(bare="`hermit lesson add`"),
 )

@@ -109,5 +109,5 @@ SHOW = Action(
 CAPABILITY = Capability(
     "plan",
     (SET, ADD, DONE, NOTE, DROP, SHOW),
-    prompt=Prompt(bare="`hermit plan set A B C`"),
+    prompt=Prompt(bare="`hermit plan set`"),
 )
