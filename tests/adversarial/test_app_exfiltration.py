@@ -41,6 +41,8 @@ ALONE = frozenset({name for name in TRIES if name.startswith("click_")}) | {
 PREDICTING = [
     argument for argument in ARGUMENTS if argument not in ("--disable-quic", "--disable-background-networking")
 ]
+LOADS_MS = 150_000
+"""A hundred frames in processes of their own take a busy machine long."""
 OLDER = "--disable-features=ConnectionAllowlists"
 """A Chromium that knows a Content-Security-Policy and no ``Connection-Allowlist``."""
 
@@ -121,7 +123,7 @@ def _try(
     stage.pages["/all"] = (f"<!doctype html>{''.join(frames)}", side.policy)
     page = context.new_page()
     try:
-        page.goto(f"{stage.origin}/all")
+        page.goto(f"{stage.origin}/all", timeout=LOADS_MS)
         if names[0].startswith("click_"):
             _click(page, names[0])
         page.wait_for_timeout(patience_ms)
