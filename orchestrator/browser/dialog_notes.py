@@ -1,6 +1,6 @@
 """Dialogs that outlive a lost connection to a remote browser. Chromium closes its own dialogs then, and lets go of
 requests that wait; so the page's stand-in for a dialog, when its request breaks off, leaves its question in a cookie of
-the page and looks for the answer in another one. Whoever connects next, another process too, reads the one and sets
+the page and looks for the answer in another one. The driver that connects again reads the one and sets
 the other. A frame of another site, which has no cookies where it is not encrypted, loses its dialog."""
 
 from __future__ import annotations
@@ -38,24 +38,14 @@ class DialogNotes:
             BrowserLost, BrowserError, BrowserSlow: as ``Wire.call``.
         """
         for _ in range(_TRIES):
-            await self._read_notes()
+            answer = await self._wire.call("Storage.getCookies", "", self._context.scope)
+            for cookie in objects_of(answer, "cookies"):
+                if text_of(cookie, "name", most=100).startswith(ASKED):
+                    self._take(cookie)
             if not any(one.is_adrift for one in self._dialogs.pending):
                 return
             await asyncio.sleep(_AGAIN_S)  # the browser has not noticed yet that we were gone
         self._dialogs.forget_adrift()
-
-    async def look_on(self) -> None:
-        """For a driver that knows nothing of the one before: a page may leave its note a moment later, as it notices
-        late that a connection is gone. Raises as ``collect``."""
-        for _ in range(_TRIES):
-            await asyncio.sleep(_AGAIN_S)
-            await self._read_notes()
-
-    async def _read_notes(self) -> None:
-        answer = await self._wire.call("Storage.getCookies", "", self._context.scope)
-        for cookie in objects_of(answer, "cookies"):
-            if text_of(cookie, "name", most=100).startswith(ASKED):
-                self._take(cookie)
 
     def send_answer(self, dialog: OpenDialog, text: str, *, accept: bool) -> None:
         """The page finds it."""

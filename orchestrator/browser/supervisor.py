@@ -336,22 +336,17 @@ class BrowserSupervisor:
                     self.wire.tell("Fetch.disable", session)
                     self._set_up_process(session)
                 self._set_up(tab)
-        finds_pages = False
         for info in there:
             target = text_of(info, "targetId", most=100)
             known = self.tabs.with_target(target)
             is_new = known is None or known.session in self._stale
             if text_of(info, "type") == "page" and is_new and self.context.owns(info):
                 await call("Target.attachToTarget", "", {"targetId": target, "flatten": True})
-                finds_pages = True
         self._stale.clear()
-        has_notes = self.settings.remote is not None and self.settings.uses_dialog_bridge
-        if has_notes:
+        if self.settings.remote is not None and self.settings.uses_dialog_bridge:
             await self._notes.collect()
         await self._wait_for_frames()
         self.is_ready.set()
-        if has_notes and finds_pages:
-            self._spawn(self._notes.look_on)
 
     async def _wait_for_frames(self) -> None:
         """Of pages that were found again: what they consist of is known, unless a dialog holds them."""
