@@ -120,7 +120,8 @@ class Lessons:
             else rows.list_lessons(db, caller.key, limit=limit)
         )
         told = [lesson for lesson in found if not lesson.is_held]
-        text = "\n".join(f"{lesson.id}. {describe(lesson)}" for lesson in told) or "No lesson fits."
+        nothing = "No lesson fits." if asked.query.strip() else "There are no lessons yet."
+        text = "\n".join(f"{lesson.id}. {describe(lesson)}" for lesson in told) or nothing
         return Outcome(text, {"lessons": [lesson_json(lesson) for lesson in told]})
 
     def _remove(self, db: sqlite3.Connection, caller: Caller, asked: LessonPick) -> Outcome:
