@@ -97,7 +97,7 @@ class McpLogins:
         return self._ask_token(grant, form)
 
     def _check_iss(self, issuer: McpIssuer, iss: str | None) -> None:
-        """The answer is from whom it was asked of: character by character, so that no server passes on another's answer."""
+        """The answer is from whom it was asked of, character by character: no server passes on another's answer."""
         if (iss is None and issuer.has_iss) or (iss is not None and iss != issuer.issuer):
             raise McpBroken("The answer came from another authorization server, so it was not used. Begin again.")
 
